@@ -19,7 +19,7 @@ import org.apache.log4j.spi.LoggingEvent;
 
 /** Runs Hadoop's benchmarks, and plain loops with the same calls, one round per line of input. */
 public final class HadoopRounds {
-  /** Prints the log lines of a benchmark to the output, each with the prefix "said". */
+  /** Copies the log lines of a benchmark to the output, each with the prefix "said". */
   private static final class Said extends AppenderSkeleton {
     @Override
     protected void append(LoggingEvent event) {

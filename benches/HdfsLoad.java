@@ -8,13 +8,13 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A Java client of HDFS that runs rounds as requested on its input, and prints the time they took.
+ * A Java client of HDFS that runs one round for each line of its input and prints the time taken.
  */
 public final class HdfsLoad {
   private static final byte[] BUFFER = new byte[64 * 1024];
   private static final int MEBIBYTES = 16;
 
-  /** Creates a file, reads its status, renames and deletes it. */
+  /** The metadata round: creates a file, reads its status, renames and deletes it. */
   static void metadata(FileSystem system, int number) throws IOException {
     Path file = new Path("/bench/" + number % 100);
     Path other = new Path("/bench/other-" + number % 100);
@@ -36,7 +36,7 @@ public final class HdfsLoad {
     }
     try (FSDataInputStream in = system.open(file)) {
       while (in.read(BUFFER) >= 0) {
-        // The loop only reads; the data is not used.
+        // Only the time of the reads matters, so the data is not used.
       }
     }
   }

@@ -9,8 +9,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
- * A Java client of one thread that runs parts of a mixed load as requested, and prints their
- * seconds.
+ * A Java client of one thread that runs one part of a mixed workload for each line of its input,
+ * and prints the seconds taken.
  */
 public final class HdfsMix {
   private static final int BUFFER_BYTES = 64 * 1024;
@@ -45,7 +45,7 @@ public final class HdfsMix {
     for (int file = 0; file < files; file++) {
       try (FSDataInputStream in = system.open(new Path("/mix/data-" + file))) {
         while (in.read(buffer) >= 0) {
-          // The loop only reads; the data is not used.
+          // Only the time of the reads matters, so the data is not used.
         }
       }
     }

@@ -15,7 +15,7 @@ import org.apache.hadoop.util.Progressable;
 
 /**
  * A Hadoop file system that does nothing, so that a call costs only the border between the
- * generator and Java.
+ * load generator and Java.
  */
 public final class NothingFileSystem extends FileSystem {
   private static final long DIRECTORY = -1;

@@ -5,8 +5,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Sends commands such as "pause 12 34" from its input to the agents of running JVMs; prints "done"
- * after each.
+ * Sends commands such as "pause 12 34" from its input to the tracing agents of running JVMs, whose
+ * process ids follow the command. Prints "done" after each.
  */
 public final class Switch {
   /** Attaches to each process at its first command; the argument is the agent's jar. */

@@ -1,4 +1,5 @@
-"""The cost of tracing: a call in a loop, and HDFS with the agent, without it, and with a peer.
+"""Measures the cost of tracing: a call in a loop, and HDFS with the tracing agent, without it, and
+with the OpenTelemetry agent (the peer).
 
 Two traced and two untraced testbeds run at the same time and take turns, each round in another
 order. Two JVMs compile the same program differently, and the difference exceeds the cost of
@@ -13,7 +14,7 @@ all testbeds warm up concurrently before any round counts. After half that warm-
 quarter of the rounds showed a cost of up to 14 %, the later rounds -5 to 5 %. Snapshots are written
 during turns of both kinds, so their processor time is added separately. All data is in memory,
 since waits for a shared disk would exceed the measured cost. The peer traces the same methods and
-exports nothing; it takes its turns with an untraced testbed afterwards.
+exports nothing. It takes its turns with an untraced testbed afterwards.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """A load: its name, the length of a round, the warm-up, and the number of rounds that count."""
+    """The settings of a measured workload: its name, the length of a round, the warm-up, and the
+    number of rounds that count.
+    """
 
     name: str
     round_s: float
@@ -68,8 +71,8 @@ LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
 # variation small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
-# The kernel's clock of a process's own processor time, including threads that have ended
-# (clock_getcpuclockid).
+# Number of the kernel's clock that measures the processor time of one process, including threads
+# that have ended (clock_getcpuclockid).
 PROCESS_CLOCK = 2
 COMPILER = re.compile("C[12] Compiler")
 # The name of the agent's own thread, which writes snapshots.
@@ -78,14 +81,18 @@ WRITER = "dfslab-agent"
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds per file by the wall clock, and processor seconds per file of client and daemons."""
+    """The cost of a round: seconds per file by the wall clock, and processor seconds per file of
+    client and daemons.
+    """
 
     wall_s: float
     cpu_s: float
 
 
 class OtelTestbed(Testbed):
-    """The same HDFS under the OpenTelemetry agent, with the same methods instrumented."""
+    """A testbed of HDFS under the OpenTelemetry agent, which instruments the same methods as the
+    tracing agent.
+    """
 
     def trace_options(self, process: str = "client") -> list[str]:
         methods: dict[str, list[str]] = defaultdict(list)
@@ -104,8 +111,9 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """The cost of tracing a call in a loop: nanoseconds above two readings of the clock,
-    nanoseconds of a call while recording is paused, and bytes allocated per call."""
+    """The cost of tracing a call in a loop: nanoseconds in addition to two readings of the clock,
+    nanoseconds of a call while recording is paused, and bytes allocated per call.
+    """
 
     over_ns: float
     paused_ns: float
@@ -113,7 +121,7 @@ class Loop:
 
 
 def loop_figures(folder: Path) -> Loop:
-    """Measures the traced call of the planted program in a loop."""
+    """Measures the traced call of a small Java program in a loop."""
     subprocess.run(["javac", "-d", folder, PLANTED, JOIN], check=True)
     (folder / "points.txt").write_text("point Planted leaf leaf service bytes=return\n")
     option = java_option(agent_jar(print), folder / "points.txt", folder / "out", "planted")
@@ -133,8 +141,8 @@ def loop_figures(folder: Path) -> Loop:
             runs.stdout.readline()
             join = ["java", "-cp", str(folder), "Join", str(runs.pid), str(agent_jar()), "pause"]
             subprocess.run(join, check=True)
-            # The first values are dropped: the code is compiled again, because no call was paused
-            # before.
+            # The first values are dropped, because the code is compiled again at the first paused
+            # call.
             paused = [float(runs.stdout.readline().split()[0]) for _ in range(2 + LOOPS)][2:]
         finally:
             runs.terminate()
@@ -149,18 +157,20 @@ def ran_ns(thread: Path) -> int:
 
 
 class OwnTime:
-    """Processor time of JVMs without that of their compiler threads: no call waits for compilation,
-    and its timing is random."""
+    """Measures the processor time of JVMs without that of their compiler threads. No call waits for
+    compilation, and its timing is random.
+    """
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
-        # Compiler threads start and end; the time of an ended thread stays part of its process's
-        # time.
+        # Processor time of each compiler thread. Compiler threads start and end; the time of an
+        # ended thread remains part of its process's time.
         self._compiled_ns: dict[Path, int] = {}
 
     def so_far_s(self) -> float:
         """Returns the seconds of all processes so far. The time of a compiler thread between the
-        last reading and its end is included."""
+        last reading and the thread's end is included.
+        """
         spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
         for pid in self._pids:
             for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -168,14 +178,14 @@ class OwnTime:
         return (spent - sum(self._compiled_ns.values())) * 1e-9
 
     def _look(self, thread: Path) -> None:
-        # A thread that ends between two readings has no files, or none that can be read.
+        # A thread that ends between two readings has no files, or files that cannot be read.
         with suppress(FileNotFoundError, ProcessLookupError):
             if COMPILER.match((thread / "comm").read_text()):
                 self._compiled_ns[thread] = ran_ns(thread)
 
 
 class Contender:
-    """A testbed and a Java client that keeps running."""
+    """A testbed of HDFS and a Java client that runs until the end."""
 
     def __init__(self, testbed: Testbed, classes: Path) -> None:
         command = testbed.java_command("HdfsLoad")
@@ -191,7 +201,7 @@ class Contender:
         self._recorded_files, self._calls_told = 0.0, 0
 
     def round(self, load: Load) -> Took:
-        """Runs a round; returns the mean time per file."""
+        """Runs a round and returns the mean times per file."""
         assert self.client.stdin
         assert self.client.stdout
         before = self._own_time.so_far_s()
@@ -202,8 +212,9 @@ class Contender:
         return Took(took_s / files, (self._own_time.so_far_s() - before) / files)
 
     def calls_per_file(self) -> float:
-        """Returns the mean number of calls per file that all its processes have recorded since the
-        last query."""
+        """Returns the mean number of calls per file that all processes have recorded since the
+        previous call of this method.
+        """
         found = callprofile.await_written(self.profiles).values()
         calls = sum(row.count for file in found for row in file.nodes if row.kind != "detail")
         told, self._calls_told = calls - self._calls_told, calls
@@ -240,7 +251,8 @@ class Switch:
 
     def turn(self, contender: Contender, recording: bool) -> None:
         """Makes a testbed record or pause. The command is sent before every turn, so that turns do
-        not differ in it."""
+        not differ in it.
+        """
         if not contender.traced:
             return
         word = "resume" if recording else "pause"
@@ -261,7 +273,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """A contender in a comparison: a testbed, and whether it records."""
+    """One of the alternatives that are compared: a testbed, and whether it records."""
 
     contender: Contender
     recording: bool = False
@@ -270,7 +282,7 @@ class Team:
 def raise_testbed(
     stack: ExitStack, kind: type[Testbed], told: Mapping[str, object], classes: Path
 ) -> Contender:
-    """Starts a testbed and its client, until the stack unwinds."""
+    """Starts a testbed and its client. Both are stopped when the stack unwinds."""
     testbed = stack.enter_context(kind.up(dict(told), notify=print))
     contender = Contender(testbed, classes)
     stack.callback(contender.close)
@@ -278,8 +290,8 @@ def raise_testbed(
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Warms up every testbed concurrently, so that compilers use every core; starts rounds until
-    `limit_s`.
+    """Warms up every testbed concurrently, so that compilers use every core. Rounds are started
+    until `limit_s` has passed.
 
     A traced testbed records in every second round, so that both code paths are compiled.
     """
@@ -307,8 +319,9 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs the counted rounds; returns the times of each round by team. One uncounted round
-    precedes them, since all testbeds have just worked concurrently."""
+    """Runs the counted rounds and returns the times of each round by team. One uncounted round
+    precedes them, since all testbeds have just worked concurrently.
+    """
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
     for name, team in teams.items():
@@ -333,8 +346,9 @@ def turns(
 def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns the ratios of our teams to their teams: of wall-clock times, and of processor
-    times."""
+    """Returns the ratios of `ours` to `theirs`, both lists of teams: of wall-clock times, and of
+    processor times.
+    """
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
     return ratio(wall, ours, theirs), ratio(spent, ours, theirs)
@@ -345,7 +359,9 @@ PAUSED = ("paused 1", "paused 2")
 
 
 def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
-    """Returns both ratios of a comparison as JSON data, with their 90 % intervals."""
+    """Returns the ratios `wall` and `spent` of a comparison called `name` as JSON data, with their
+    90 % intervals.
+    """
     return {
         f"{name}_slowdown": wall.value,
         f"{name}_slowdown_90": [wall.low, wall.high],
@@ -357,8 +373,9 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Returns ratios: recording to paused, traced to untraced testbeds, and testbeds of each kind
-    to each other."""
+    """Returns the ratios for the tracing agent: recording to paused, traced to untraced testbeds,
+    and testbeds of each kind to each other.
+    """
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
     began_s, before_s = time.monotonic(), sum(map(Contender.snapshots_s, traced))
@@ -386,7 +403,7 @@ def own_figures(
 
 
 def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[str, object]:
-    """Returns the ratios of the peer to the first untraced testbed."""
+    """Returns the ratios of the OpenTelemetry agent (the peer) to the first untraced testbed."""
     warm_up(teams, switch, load, load.peer_warm_up_s)
     told = turns(teams, switch, load, load.peer_rounds)
     return told_as(f"otel_{load.name}", *compared(told, ["otel"], PLAIN[:1]))
@@ -417,12 +434,12 @@ def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
 
 
 def shown(value: object) -> str:
-    """Returns a figure, or several, as text."""
+    """Returns a number, or several numbers, as text."""
     return ", ".join(f"{one:,.4g}" for one in (value if isinstance(value, list) else [value]))
 
 
 def main() -> None:
-    """Prints a table, then the figures as one JSON object."""
+    """Runs the bench. Prints a table, then the figures as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as name:
         folder = Path(name)
         loop = loop_figures(folder)

@@ -1,8 +1,9 @@
-"""Bars for the figures of benches: as absolute values, and as ratios to a peer of the same run.
+"""Bars (pass criteria) for the figures of benches: as absolute values, and as ratios to a peer in
+the same run.
 
 An absolute bar, in ns or spans per second, was set on one machine, and the speeds of machines
-differ by a factor. Its ratio to a peer's figure on that machine holds on every machine. Both bars
-are reported and judged.
+differ by a factor. Its ratio to a peer's figure on that machine is valid on every machine. Both
+bars are reported and judged.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class Bar:
         return value <= self.limit if self.sense == "at most" else value >= self.limit
 
     def verdict(self, value: float, interval: tuple[float, float] | None = None) -> str:
-        """Returns "kept" or "missed", or that the verdict is unsure when the interval of the figure
-        contains the bar."""
+        """Returns "kept" or "missed", the verdict on a figure. ", unsure" is appended when the
+        figure's interval contains the bar.
+        """
         word = "kept" if self.kept(value) else "missed"
         unsure = interval is not None and interval[0] < self.limit < interval[1]
         return f"{word}, unsure" if unsure else word
@@ -39,9 +41,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure with an absolute bar, and the figure's ratio to a peer. `peer_then`: the peer's
-    figure on the machine on which the bar was set. `absolute` and `ratio` are the names of both
-    figures."""
+    """A figure with an absolute bar, and the figure's ratio to a peer. `peer_then` is the peer's
+    figure on the machine on which the bar was set. `absolute` and `ratio` are the names of the two
+    figures.
+    """
 
     absolute: str
     ratio: str
@@ -52,7 +55,9 @@ class Pair:
 
     @property
     def bars(self) -> dict[str, Bar]:
-        """Returns both bars by the names of their figures."""
+        """The bar of the absolute figure and the bar of the ratio, by the names of their
+        figures.
+        """
         beside = Bar(self.bar.limit / self.peer_then, self.bar.sense)
         return {self.absolute: self.bar, self.ratio: beside}
 
@@ -62,7 +67,8 @@ class Pair:
         intervals: Mapping[str, tuple[float, float]] | None = None,
     ) -> list[str]:
         """Returns two lines of text: the absolute figure and the ratio, each with its bar and a
-        verdict."""
+        verdict.
+        """
         known = intervals or {}
         value, times = figures[self.absolute], figures[self.ratio]
         bar, beside = self.bars.values()
@@ -77,12 +83,12 @@ class Pair:
 
 
 def of_pairs(pairs: Iterable[Pair]) -> dict[str, Bar]:
-    """Returns all bars of some pairs, by the names of their figures."""
+    """Returns all bars of several pairs, by the names of their figures."""
     return {name: bar for pair in pairs for name, bar in pair.bars.items()}
 
 
 def judged(bars: Mapping[str, Bar], figures: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Returns every bar with whether it is met, as JSON data."""
+    """Returns for every bar its limit and whether its figure meets it, as JSON data."""
     return {
         name: {"bar": bar.limit, "sense": bar.sense, "kept": bar.kept(figures[name])}
         for name, bar in bars.items()

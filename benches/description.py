@@ -1,7 +1,7 @@
-"""The error of uncalibrated descriptions against a real HDFS, compared with that of the mean of the
-measurements.
+"""Measures the error of uncalibrated descriptions against a real HDFS, compared with the error of
+predicting the mean of the measurements.
 
-A run of `scenarios/hdfs.toml` with fewer sizes and clients. Fails when a bar is missed; the last
+It runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a bar is missed; the last
 line is one JSON object. The machine should be otherwise idle.
 """
 
@@ -27,7 +27,7 @@ LIMIT_S = 1800.0
 
 
 def shorter() -> dict[str, Any]:
-    """Returns the scenario's table, with fewer sizes and clients."""
+    """Returns the table of scenarios/hdfs.toml with fewer sizes and clients."""
     table = tomlkit.parse((ROOT / "scenarios" / "hdfs.toml").read_text()).unwrap()
     table["run"]["verify"] = "after"
     table["workload"]["data_per_client"] = "16 MiB"
@@ -47,7 +47,7 @@ def judged(document: dict[str, Any]) -> dict[str, Any]:
     """Returns each figure with its bar, as JSON data.
 
     All held-out files have 4 MB. The mean is judged by cross-validation over all configurations
-    instead: 4 MB is in the middle of the fitted sizes, where a mean may be right by chance.
+    instead, because 4 MB is in the middle of the fitted sizes, where a mean may be right by chance.
     """
     left_out = document["cross_validated"]
     rows = {}

@@ -1,15 +1,15 @@
-"""Compares our figures with those of Hadoop's own benchmarks: the same HDFS, Java client and
+"""Compares our figures with those of Hadoop's own benchmarks on the same HDFS, Java client and
 machine.
 
 TestDFSIO and NNThroughputBenchmark run in one Java machine, loops with the same calls and nothing
-else in a second one, our load in a third. All keep running and take turns, so that none compiles
-while it is timed. The order in a round is ours, theirs, theirs, ours: the first run benefits from
-what the previous one left in caches, which changed reads by a fifth. A figure is the middle of the
-rounds' ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 % interval, since
-rounds differ by a third. A file system that does nothing measures the cost of the border between
-our process and Java, above all the copy of each transfer. An application, whose data is in Java
-already, does not have this cost, so data rates are reported with and without it. The last line is
-one JSON object.
+else in a second one, our load generator in a third. All keep running and take turns, so that none
+compiles while it is timed. The order in a round is ours, theirs, theirs, ours: the first run
+benefits from what the previous one left in caches, which changed reads by a fifth. A figure is the
+middle of the rounds' ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 %
+interval, since rounds differ by a third. A file system that does nothing measures the cost of the
+border between our process and Java, above all the copy of each transfer. An application, whose data
+is in Java already, does not have this cost, so data rates are reported with and without it. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ FILES, MIB = 4, 2**20
 FILE_MIB = int(os.environ.get("DFSLAB_BENCH_FILE_MIB", "128"))
 # TestDFSIO's default size of one call, bytes.
 TRANSFER = 1_000_000
-# Pause before each file, s. A MapReduce task starts at most some 0.4 s after the previous one ended
-# (a job of four takes 1.7 s more than its reads), and reads after a pause are slower: a plain loop
-# that sleeps 0.3 s before each file reads 2536 MiB/s, without the sleep 2991 MiB/s, and TestDFSIO
-# 2349 MiB/s.
+# Pause before each file in seconds. A MapReduce task starts at most some 0.4 s after the previous
+# one ended (a job of four takes 1.7 s more than its reads), and reads after a pause are slower: a
+# plain loop that sleeps 0.3 s before each file reads 2536 MiB/s, without the sleep 2991 MiB/s, and
+# TestDFSIO 2349 MiB/s.
 PAUSE_S = 0.4
 THREADS, EACH = 4, {"create": 500, "open": 1500}
 BORDER_ROUNDS, BORDER_FILE_MIB = 5, 64
@@ -75,8 +75,8 @@ WHY = {
     "nn_open_calls": "beside the same calls, answers dropped, of a program whose main thread waits",
     "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
-# Figures for which both programs do the same work, except for TestDFSIO's texts; `WHY` has the
-# reasons for the others.
+# Figures for which both programs do the same work, except for the texts that TestDFSIO prints.
+# `WHY` has the reasons why the other figures differ.
 SAME_WORK = (
     "dfsio_write",
     "dfsio_write_plain",
@@ -88,9 +88,9 @@ SAME_WORK = (
     "nn_open_plain",
 )
 BAR = 0.10
-# From best to worst; "unsure" if the interval contains the bar.
+# Verdicts from best to worst. "unsure" means that the interval contains the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
-# Time limit of a round: a round takes seconds, and a run of minutes will never answer.
+# Time limit of a round in seconds. A round takes seconds, so a run of minutes will never answer.
 ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
 
@@ -99,8 +99,9 @@ Border = dict[str, float]
 
 
 class Peer:
-    """A Java machine that runs Hadoop's benchmarks or plain loops; the end of the `with` block ends
-    it."""
+    """A Java machine that runs Hadoop's benchmarks or plain loops. It ends with the `with`
+    block.
+    """
 
     def __init__(self, class_path: str, folder: Path, name: str) -> None:
         command = ["java", f"-Xmx{HEAP_MIB}m", "-cp", class_path, "HadoopRounds"]
@@ -119,7 +120,7 @@ class Peer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the input, which ends the program; kills the program if it does not end."""
+        """Closes the input, which ends the Java program. Kills the program if it does not end."""
         assert self._java.stdin
         self._java.stdin.close()
         try:
@@ -129,8 +130,9 @@ class Peer:
             self._java.wait()
 
     def figure(self, line: str, key: str) -> float:
-        """Returns the value that the benchmark prints after `key` in one round. Ends the bench if
-        there is none."""
+        """Sends `line` to the Java program, which runs one round, and returns the value that it
+        prints after `key`. Ends the bench if there is none.
+        """
         assert self._java.stdin
         assert self._java.stdout
         self._java.stdin.write(line + "\n")
@@ -151,27 +153,31 @@ class Peer:
         return found
 
     def dfsio(self, kind: str) -> float:
-        """Returns MiB/s by TestDFSIO."""
+        """Returns the throughput in MiB/s that TestDFSIO reports for reads or writes (`kind`)."""
         line = f"dfsio -Dtest.build.data=/dfsio -{kind} -nrFiles {FILES} -size {FILE_MIB}MB"
         line += f" -bufferSize {TRANSFER} -resFile {self._results}"
         return self.figure(line, "Throughput mb/sec")
 
     def namenode(self, kind: str) -> float:
-        """Returns operations per second by NNThroughputBenchmark."""
+        """Returns operations per second that NNThroughputBenchmark reports for creates or opens
+        (`kind`).
+        """
         line = f"namenode -op {kind} -threads {THREADS} -files {THREADS * EACH[kind]}"
         line += f" -filesPerDir {EACH[kind]}" + (" -close" if kind == "create" else "")
         return self.figure(line, "Ops per sec")
 
     def plain(self, kind: str, pause_s: float) -> float:
-        """Returns MiB/s of TestDFSIO's loop without its texts, over TestDFSIO's files or as many
-        files written."""
+        """Returns MiB/s of a loop that does TestDFSIO's calls without its texts. It reads
+        TestDFSIO's files or writes as many files.
+        """
         size = [str(FILE_MIB * MIB)] if kind == "write" else []
         words = [kind, str(FILES), *size, str(TRANSFER), str(int(pause_s * 1e3))]
         return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
-        """Returns operations per second of the Java client as an application uses it, or of its
-        NameNode calls alone."""
+        """Returns operations per second of a plain loop (`kind`): of the Java client as an
+        application uses it, or of its NameNode calls alone.
+        """
         each = EACH["create" if kind == "create" else "open"]
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
@@ -187,8 +193,9 @@ def compiled(testbed: Testbed, folder: Path) -> str:
 
 @contextmanager
 def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
-    """Kills the process if the body takes longer than the limit; a reader of its output then sees
-    the end."""
+    """Kills the process if the body takes longer than `limit_s` seconds. A reader of the process's
+    output then gets the end of file.
+    """
     timer = threading.Timer(limit_s, process.kill)
     timer.start()
     try:
@@ -198,8 +205,9 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
-    """Returns our report on one round, which starts once its prepared files are on disk, after a
-    pause."""
+    """Returns our report on one round. The round starts after a pause, once its prepared files are
+    on disk.
+    """
 
     def gate() -> float:
         os.sync()
@@ -217,7 +225,9 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """Returns MiB/s as TestDFSIO counts them: without opening, creating and pauses."""
+    """Returns our throughput in MiB/s as TestDFSIO counts it: without opening, creating and
+    pauses.
+    """
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
     steps = ran(target, kind, **size, **count, file_choice="sequential")["steps"]
@@ -226,8 +236,9 @@ def our_dfsio(
 
 
 def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
-    """Returns the seconds that one MiB takes across the border to Java: the median over rounds,
-    after as many warm-up rounds."""
+    """Returns the seconds that one MiB takes across the border between our process and Java: the
+    median over rounds, after as many warm-up rounds.
+    """
     changes: dict[str, object] = {
         "uri": "nothing:///",
         "root": "/",
@@ -242,7 +253,7 @@ def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
 
 
 def our_namenode(target: HadoopTarget, kind: str) -> float:
-    """Returns operations per second over all threads."""
+    """Returns our operations per second over all threads, for creates or opens (`kind`)."""
     operation, each = {"create": "create", "open": "read"}[kind], EACH[kind]
     count = {"operations_per_client": each, "files_per_client": each * (kind == "open")}
     size = {"file_size": {"fixed": 0}, "clients": THREADS}
@@ -251,8 +262,9 @@ def our_namenode(target: HadoopTarget, kind: str) -> float:
 
 
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
-    """Returns (ours, theirs) for every figure and round, and the seconds per MiB at the border to
-    Java."""
+    """Returns (ours, theirs) for every figure and round, and the seconds per MiB at the border
+    between our process and Java.
+    """
     class_path = compiled(testbed, folder)
     known = java.client(testbed.java_configuration)
     target = HadoopTarget(
@@ -285,19 +297,21 @@ def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float
 
 
 def alone(work: Work) -> float:
-    """Returns the figure of the work, run after all earlier writes have reached the disk."""
+    """Runs the work after all earlier writes have reached the disk, and returns its figure."""
     os.sync()
     return work()
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """Returns (ours, theirs) for every figure and round except warm-up rounds; each value is the
-    mean of two runs."""
+    """Runs our and their work in turn. Returns (ours, theirs) for every figure and round except
+    warm-up rounds; each value is the mean of two runs.
+    """
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (our_work, their_work) in pairs.items():
             began = time.perf_counter()
-            # Each side is first once and last once, so a slow drift affects both sides equally.
+            # Our program and theirs each run in the outer or the inner two positions, so a slow
+            # drift affects both equally.
             order = (our_work, their_work, their_work, our_work)
             first, *theirs, last = (alone(work) for work in order)
             both = (math.sqrt(first * last), math.sqrt(math.prod(theirs)))
@@ -317,7 +331,9 @@ def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Returns the verdict on whether both agree within the bar, as far as these rounds show."""
+    """Returns the verdict on whether ours and theirs agree within the bar, as far as these rounds
+    show.
+    """
     ratio, low, high = middle_ratio(pairs)
     limits = (1 - BAR, 1 + BAR)
     sure = not any(low < limit < high for limit in limits)
@@ -325,7 +341,7 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """Adds a row to the table and returns the ratio in it."""
+    """Adds a row for the figure `name` to the table and returns the ratio in it."""
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)
@@ -335,7 +351,9 @@ def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str)
 def agreement(
     seen: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
-    """Returns a table of the differences with their reasons, and the figures."""
+    """Returns a table of the differences between ours and theirs with their reasons, and the
+    figures.
+    """
     table = Table(
         title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
         f" {THREADS} threads of {EACH['create']} creates, {EACH['open']} opens"
@@ -353,7 +371,7 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # The stricter of both verdicts counts.
+            # The worse of the verdicts with and without the cost of the border counts.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]
@@ -361,7 +379,9 @@ def agreement(
 
 
 def main() -> None:
-    """Prints a table of the differences with their reasons, and the figures as one JSON object."""
+    """Runs the bench. Prints a table of the differences with their reasons, and the figures as one
+    JSON object.
+    """
     told = {"datanodes": 1, "replication": 1, "complete_retry_delay": "10 ms"}
     place = tempfile.TemporaryDirectory(prefix="dfslab-bench-")
     with place as name, Testbed.up(told, notify=print) as testbed:

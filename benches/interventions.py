@@ -1,8 +1,8 @@
-"""Slows parts of a real HDFS in turn. Does the ranking name each part first, and is its predicted
-saving observed?
+"""Slows parts of a real HDFS in turn and checks the ranking by traces. Does it name each part
+first, and is the predicted saving observed?
 
-One traced testbed runs on hosts; one client repeats the same mixed load. In every second round one
-disk, one link or the NameNode's processor is actually slower. The part and the saving that this
+One traced testbed runs on hosts; one client repeats the same mixed workload. In every second round
+one disk, one link or the NameNode's processor is actually slower. The part and the saving that this
 round's trace predicts are compared with the rounds before and after.
 """
 
@@ -57,7 +57,7 @@ WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 
 @dataclass(frozen=True)
 class Intervention:
-    """An intervention: a host's disk, link or processor is slower than declared, by a factor."""
+    """A slowed part: a host's disk, link or processor is slower than declared, by a factor."""
 
     host: str
     resource: str
@@ -65,12 +65,12 @@ class Intervention:
 
     @property
     def part(self) -> str:
-        """The name of the part in the ranking."""
+        """The name of the slowed part in the ranking."""
         process = self.host.replace("server", "datanode").replace("master", "namenode")
         return f"{process}: {self.resource}"
 
     def applied(self, group: NodeGroup) -> NodeGroup:
-        """Returns the host's group with that part slower."""
+        """Returns the host's node group with the part of this intervention slower."""
         if self.resource == "processor":
             return group.model_copy(update={"share": group.share / self.factor})
         if self.resource == "link":
@@ -95,7 +95,9 @@ INTERVENTIONS = (
 
 
 class Lab:
-    """The testbed and its client; the profile of a round is the difference of two snapshots."""
+    """A traced testbed and its client. The profile of a round is the difference of two
+    snapshots.
+    """
 
     def __init__(self, testbed: Testbed, profiles: Path, client: Mix) -> None:
         self._testbed, self._profiles, self._client = testbed, profiles, client
@@ -109,7 +111,9 @@ class Lab:
         return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
 
     def traced(self, one: Intervention) -> tuple[float, list[callprofile.File]]:
-        """Runs a round with that part slower; returns its seconds and its profiles."""
+        """Runs a round with the part of the intervention slower. Returns the round's seconds and
+        its profiles.
+        """
         group = self._groups[one.host]
         before = snapshot(self._profiles)
         self._testbed.hosts.change(one.host, one.applied(group))
@@ -130,7 +134,9 @@ class Lab:
 
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
-    """Returns the ranking of parts by one round's profiles."""
+    """Returns the ranking of parts by the profiles of one round. `factor` is the factor by which a
+    part would be faster.
+    """
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, parts.processors(files), factor)
 
@@ -139,7 +145,8 @@ def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
     """Returns the prediction of the ranking and the observed times for an intervention, as JSON
-    data."""
+    data.
+    """
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]
     saving, low, high = (gains[0].saving, gains[0].low, gains[0].high) if gains else (0.0, 0.0, 0.0)
@@ -164,7 +171,9 @@ def judged(
 
 
 def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
-    """Runs every intervention in turn, between rounds without one. Returns the judged rows."""
+    """Runs every intervention in turn, between rounds without one. Returns one judged row for each
+    intervention.
+    """
     keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
         told = {**BED, "trace_directory": profiles}
@@ -196,8 +205,8 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
 
 
 def _around(healthy_s: list[float], number: int) -> float:
-    """Returns the median of three healthy rounds before an intervention and three after it,
-    seconds.
+    """Returns the median duration in seconds of three rounds before an intervention and three after
+    it, in which nothing was slowed.
 
     A disturbance by other machines affects one or two rounds, and disturbances are far apart in
     time.
@@ -211,7 +220,7 @@ def _keep(
     healthy_s: list[float],
     seen: list[tuple[float, list[callprofile.File]]],
 ) -> None:
-    """Stores all rounds and their profiles, so that they can be ranked again."""
+    """Stores all rounds and their profiles in `file`, so that they can be ranked again."""
     rows = [
         {
             **asdict(one),
@@ -249,7 +258,7 @@ def table(rows: list[dict[str, Any]]) -> Table:
 
 
 def main() -> None:
-    """Prints a table, then the figures as one JSON object."""
+    """Runs the bench. Prints a table, then the figures as one JSON object."""
     rows = run(INTERVENTIONS[: int(os.environ.get("DFSLAB_BENCH_ROUNDS", "10"))])
     for row in rows:
         print(json.dumps(row))

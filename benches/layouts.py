@@ -1,5 +1,5 @@
-"""Predicts every layout of every real file system from its description alone, and compares with a
-run.
+"""Predicts every layout of every real file system from its description alone, and compares the
+prediction with a run.
 
 Nothing is fitted: the sequence model gets the declared hardware and the default constants. An error
 above 25 % must have an explanation in EXPLAINED, which is printed with it. The last line is one
@@ -26,7 +26,8 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
-# (file system, workload) -> bounds of the signed error, and its explanation.
+# (file system, workload) -> lower and upper bound of the relative error with its sign, and the
+# explanation of the error.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -38,7 +39,9 @@ EXPLAINED = {
 
 
 def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str, Any]:
-    """Returns measured and predicted rate of one configuration, and the signed error."""
+    """Runs one configuration of the scenario `name`. Returns the measured and the predicted rate,
+    and the relative error with its sign.
+    """
     measured = Measure(session).run(point)
     given = Situation(point.scenario)
     predicted = given.predict(given.constants).rate_per_s
@@ -56,7 +59,9 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 
 def explanation(row: dict[str, Any]) -> str:
-    """Returns the explanation of a large error; empty for a small one."""
+    """Returns the explanation of a large error. Returns "" for a small one, and "not explained" if
+    there is none.
+    """
     if abs(row["error"]) <= LARGE:
         return ""
     low, high, why = EXPLAINED.get((row["scenario"], row["workload"]), (0.0, 0.0, ""))
@@ -64,7 +69,7 @@ def explanation(row: dict[str, Any]) -> str:
 
 
 def _testbed(point: Point) -> str:
-    """Returns the identity of the testbed that a point needs."""
+    """Returns the identity of the testbed that a configuration needs."""
     return point.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
@@ -73,13 +78,13 @@ def _labels(row: dict[str, Any]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Runs all scenarios, or those named. Returns the exit code."""
+    """Runs all scenarios, or those in `names`. Returns the exit code."""
     console = Console(width=170)
     rows, failures = [], []
     for name in names or SCENARIOS:
         points = read(ROOT / "scenarios" / f"{name}.toml").points()
         with access.session() as session:
-            # Points of one layout use the same testbed.
+            # Sort configurations by testbed, so that those of one layout use the same testbed.
             for point in sorted(points, key=_testbed):
                 try:
                     rows.append(one(name, point, session))

@@ -1,11 +1,11 @@
-"""Compares the load generator with raw calls and fio; the last line is one JSON object.
+"""Compares the load generator with raw calls and fio. The last line is one JSON object.
 
 The processor time of one operation is the slope between N and 4 N operations, so start-up has no
 effect. Our runs and the peer's alternate, and the middle of the rounds' ratios is reported, so that
 disturbances of the machine affect both. On a shared machine memory speed changes within seconds, so
-rounds are short and many, and both sides read the same file. A file that fits in the processor's
+rounds are short and many, and both programs read the same file. A file that fits in the processor's
 cache shows the cost beyond the reads; a larger one shows the effect of that cost in memory. A
-middle (`paired.middle`) has its 95 % interval, and the quartiles of the rounds.
+middle (`paired.middle`) is reported with its 95 % interval and the quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
 fio's cost of the same work is measured in turns with ours, by the same slope. Each bar in ns is
@@ -34,17 +34,18 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Number of rounds where the peer is a short run as well: some tens of milliseconds, so that both
-# sides have the same conditions.
+# Number of rounds if the peer is also a short run, of some tens of milliseconds, so that both
+# programs have the same conditions.
 SHORT_ROUNDS = 14 * ROUNDS
 READS, NAMES = 15_000, 9_000
 # fio takes long to start, so its rounds are long and few.
 NOTHINGS, FIO_READS = 1_000_000, 100_000
 FILE_BYTES = 256 << 20
-# The cost beyond the raw call is most precise where the reads are fast and uniform.
+# File size for the cost beyond the raw call, in bytes. That cost is most precise where the reads
+# are fast and uniform.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
-# The bars in ns, each with fio's figure on the machine where the bar was set.
+# The bars in ns, each with fio's figure on the machine on which the bar was set.
 PAIRS = (
     Pair("null_ns_per_op", "null_vs_fio", Bar(45.0), "ns", "fio's", 92.0),
     Pair("pread_over_floor_ns", "pread_over_floor_vs_fio", Bar(60.0), "ns", "fio's", 263.0),
@@ -61,7 +62,9 @@ BARS = {
 def run(
     target: dict[str, Any], operations: int, clients: int = 1, keep: bool = False, **stream: Any
 ) -> dict[str, Any]:
-    """Runs the load generator in this process; returns its report."""
+    """Runs the load generator in this process and returns its report. `stream` holds fields of the
+    stream specification.
+    """
     spec = {
         "seed": 1,
         "clients": clients,
@@ -78,7 +81,7 @@ def run(
 
 
 def cpu_s(report: dict[str, Any]) -> float:
-    """Returns the processor seconds of the timed part."""
+    """Returns the processor seconds of the timed part of a run."""
     return report["cpu_s"]["user"] + report["cpu_s"]["system"]
 
 
@@ -91,8 +94,9 @@ def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns both slopes in ns, from runs in the order peer, ours, ours, peer, so that drift
-    affects both equally."""
+    """Returns the processor time of one operation in ns for ours and for the peer, as slopes. The
+    runs are in the order peer, ours, ours, peer, so that drift affects both equally.
+    """
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
     per_operation = 1e9 / (3 * count)
@@ -104,22 +108,26 @@ FIO_READ = ("--ioengine=psync", "--rw=randread")
 
 
 def null_s(count: int) -> float:
-    """Returns the processor seconds of random reads and writes on the null target, on an open
-    schedule that is always late."""
+    """Returns the processor seconds of `count` random reads and writes on the target that does
+    nothing, on an open schedule that is always late.
+    """
     mix = [{"operation": "pread", "weight": 4}, {"operation": "pwrite", "weight": 1}]
     stream = {"mix": mix, "access": {"order": "random"}, "arrival": {"open": {"rate_per_s": 1e9}}}
     return cpu_s(run({"kind": "null"}, count, **stream))
 
 
 def null_rounds() -> list[tuple[float, float]]:
-    """Returns rounds of our mix, and of the same mix by fio with its defaults, which has no
-    schedule, in ns."""
+    """Returns for each round the processor time in ns of an operation on a target that does
+    nothing: of our mix, and of the same mix by fio with its defaults, which has no schedule.
+    """
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 
 
 def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
-    """Returns a function: number of operations -> processor seconds of the C loop."""
+    """Returns a function from a number of operations to the processor seconds of the C loop
+    `program`.
+    """
 
     def spent(count: int) -> float:
         answer = subprocess.run(
@@ -131,8 +139,9 @@ def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
 
 
 def fio_job(count: int, *options: str) -> dict[str, Any]:
-    """Runs `count` transfers of 4 KiB by fio, with its defaults except for `options`; returns fio's
-    report."""
+    """Runs `count` transfers of 4 KiB by fio, with its defaults except for `options`. Returns fio's
+    report.
+    """
     command = [
         "fio",
         "--name=peer",
@@ -151,7 +160,9 @@ def fio_job(count: int, *options: str) -> dict[str, Any]:
 
 
 def fio_s(*options: str) -> Callable[[int], float]:
-    """Returns a function: number of operations -> fio's processor seconds, including its start."""
+    """Returns a function from a number of operations to fio's processor seconds, including its
+    start.
+    """
 
     def children_s() -> float:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -168,8 +179,9 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Returns rounds of 4 KiB random reads of one file, in ns: the raw call, and the cost beyond it
-    of our generator and of fio."""
+    """Returns for each round of 4 KiB random reads of one file, in ns per read: the raw call, and
+    the cost beyond it of our generator and of fio.
+    """
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
     stream = {**RANDOM_READ, "file_size": {"fixed": file_bytes}}
@@ -177,7 +189,8 @@ def over_floor_ns(
     fio = fio_s(*FIO_READ, f"--filename={path}", f"--size={file_bytes}")
 
     def spent_s(count: int) -> list[float]:
-        # The placement of a file's pages affects the read rate, so both sides read the same file.
+        # The placement of a file's pages affects the read rate, so both programs read the same
+        # file.
         ours = cpu_s(run(target, count, keep=True, **stream))
         floor = raw(count)
         others = [fio(count) - floor] if with_fio else []
@@ -195,8 +208,9 @@ def over_floor_ns(
 
 
 def two_threads(folder: Path) -> list[float]:
-    """Returns the ratios of processor time per operation with two threads to that with one, round
-    by round."""
+    """Returns for each round the ratio of processor time per operation with two threads to that
+    with one thread.
+    """
     target = {"kind": "posix", "root": str(folder)}
 
     def slope(clients: int) -> float:
@@ -214,7 +228,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def iops_ratios(folder: Path) -> list[float]:
-    """Returns the ratios of our rate to fio's, from rounds run in turns."""
+    """Returns the ratios of our rate to fio's, from runs that alternate."""
     target, count = {"kind": "posix", "root": str(folder)}, 600_000
     options = (*FIO_READ, f"--filename={folder / 'peer'}", f"--size={FILE_BYTES}")
     ratios = []
@@ -231,7 +245,9 @@ def iops_ratios(folder: Path) -> list[float]:
 
 
 def names_ratios(program: Path, folder: Path) -> list[float]:
-    """Returns the ratios of create, stat and delete to the same calls in C, round by round."""
+    """Returns for each round the ratio of the processor time of create, stat and delete to that of
+    the same calls in C.
+    """
     (folder / "c0").mkdir()
     target = {"kind": "posix", "root": str(folder)}
     mix = [{"operation": name} for name in ("create", "stat", "delete")]
@@ -251,8 +267,9 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
 
 
 def write_peer(path: Path) -> None:
-    """Writes the file that fio reads in the same way as ours, 4 KiB at a time: tmpfs stores large
-    writes in large folios, which are read faster."""
+    """Writes the file that fio reads in the same way as our file, 4 KiB at a time. tmpfs stores
+    large writes in large folios, which are read faster.
+    """
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
         for _ in range(FILE_BYTES // len(block)):
@@ -281,7 +298,9 @@ def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
 
 
 def show(figures: dict[str, dict[str, float]], console: Console) -> None:
-    """Prints a table of all figures, and whether the bars are met, in ns and relative to fio."""
+    """Prints a table of all figures, and whether the bars in ns and the bars relative to fio are
+    met.
+    """
     table = Table(title="The load generator (processor time; one session)")
     for column in ("figure", "value", "95 % interval", "quartiles", "bar", ""):
         table.add_column(column, no_wrap=True)
@@ -300,7 +319,7 @@ def show(figures: dict[str, dict[str, float]], console: Console) -> None:
 
 
 def main() -> None:
-    """Prints the figures, then their values and the bars as one JSON object."""
+    """Runs the bench. Prints the figures, then their values and the bars as one JSON object."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         program = folder / "floor"

@@ -1,7 +1,8 @@
 """Compares the net engine with a hand-written simulator, SimPy, simpn and SNAKES, as ratios within
 one run.
 
-The last line is one JSON object. Peers run in a separate environment (`.venv/peers`).
+The last line is one JSON object. The other simulators run in a separate environment
+(`.venv/peers`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def last_json(command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Runs both sides and prints their ratios."""
+    """Runs our engine and the other simulators, and prints the ratios of their speeds."""
     ours = last_json(["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net"])
     peers = last_json([str(PEERS), str(ROOT / "benches" / "net_peers.py")])
     figures = dict(ours)

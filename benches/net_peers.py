@@ -1,5 +1,5 @@
-"""Runs the PVFS net (8 clients, 4 servers, exponential service) in other simulators; reports
-firings per second.
+"""Runs the PVFS net (8 clients, 4 servers, exponential service) in other simulators and reports
+their firings per second.
 
 Every rate is in firings of the coloured net (49 for a request of 16 chunks) per second of processor
 time. SimPy has no firings, so it is credited with the net's number for the same requests. SNAKES
@@ -23,13 +23,14 @@ NET_S, DISK_S = 0.000635, 0.00115
 
 
 def service_s(mean_s: float, key: object = None) -> float:
-    """Returns one exponential service time, s; equal keys give equal times."""
+    """Returns one exponential service time in seconds. Calls with equal keys return equal times."""
     return (random if key is None else random.Random(hash(key))).expovariate(1 / mean_s)
 
 
 def in_simpy(requests: int) -> int:
-    """Runs the model as processes and resources; returns the number of firings of an equivalent
-    net."""
+    """Runs the model in SimPy as processes and resources. Returns the number of firings of an
+    equivalent net.
+    """
     env = simpy.Environment()
     net = [simpy.Resource(env) for _ in range(SERVERS)]
     disk = [simpy.Resource(env) for _ in range(SERVERS)]
@@ -51,8 +52,9 @@ def in_simpy(requests: int) -> int:
 
 
 def in_simpn(requests: int) -> int:
-    """Runs the same net in simpn, with behaviours and guards as Python functions; returns the
-    number of firings."""
+    """Runs the PVFS net in simpn, with behaviours and guards as Python functions. Returns the
+    number of firings.
+    """
     problem = SimProblem()
     ready, waiting, done = (problem.add_var(name) for name in ("ready", "waiting", "done"))
     net_queue, net_idle = problem.add_var("net_queue"), problem.add_var("net_idle")
@@ -115,7 +117,7 @@ def in_simpn(requests: int) -> int:
 
 
 def snakes_net(requests: int) -> PetriNet:
-    """Returns the same net for SNAKES; every token carries the time from which it is available."""
+    """Returns the PVFS net for SNAKES. Every token carries the time from which it is available."""
     net = PetriNet("pvfs")
     net.globals["service_s"] = service_s
     net.add_place(Place("ready", [(0.0, client, requests) for client in range(CLIENTS)]))
@@ -139,7 +141,7 @@ def snakes_net(requests: int) -> PetriNet:
         net.add_transition(Transition(name))
         net.add_input(queue, name, token("t", "c", "s"))
         net.add_input(f"{name}_idle", name, token("u", "s"))
-        # The time is drawn once for a binding, so both output tokens get the same time.
+        # The service time is drawn once for a binding, so both output tokens get the same time.
         due = f"max(t, u) + service_s({mean_s}, (t, c, s))"
         net.add_output(after, name, Expression(f"({due}, c, s)"))
         net.add_output(f"{name}_idle", name, Expression(f"({due}, s)"))
@@ -153,13 +155,12 @@ def snakes_net(requests: int) -> PetriNet:
 
 
 def in_snakes(requests: int) -> int:
-    """Runs the net in SNAKES, which has no time: tokens are pairs of a time and a value, as its
-    author advises.
+    """Runs the PVFS net in SNAKES, which has no time: tokens are pairs of a time and a value, as
+    its author advises. Returns the number of firings.
 
     Every step queries all transitions for their modes and fires the one whose tokens are all
     available first. (An event list outside the net makes this about five times as fast, 2,400
-    firings per second instead of 440, but then half of the simulator is not SNAKES.) Returns the
-    number of firings.
+    firings per second instead of 440, but then half of the simulator is not SNAKES.)
     """
     net = snakes_net(requests)
     fired = 0
@@ -177,8 +178,9 @@ def in_snakes(requests: int) -> int:
 
 
 def rate(run: Callable[[int], int], requests: int) -> float:
-    """Returns firings per second of processor time; the best of three runs, which is the least
-    disturbed one."""
+    """Returns firings per second of processor time: the best of three runs, which is the least
+    disturbed one.
+    """
     best = 0.0
     for _ in range(3):
         random.seed(1)

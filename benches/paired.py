@@ -1,4 +1,6 @@
-"""Ratios of contenders that take turns: the cost of one relative to another, with an interval."""
+"""Computes ratios of contenders that take turns: the cost of one relative to another, with an
+interval.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SEED = 6
-# Two-sided quantiles of a normal distribution for 90 % and 95 %.
+# Quantiles of the standard normal distribution for two-sided intervals of 90 % and 95 %.
 NINE_OF_TEN, NINETEEN_OF_TWENTY = 1.645, 1.96
 
 
@@ -22,7 +24,7 @@ class Ratio:
     high: float
 
     def times(self, factor: float) -> Ratio:
-        """Returns the ratio multiplied by a known factor."""
+        """Returns this ratio and its interval, multiplied by a known factor."""
         return Ratio(self.value * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
@@ -30,8 +32,8 @@ class Ratio:
 
 
 def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
-    """Returns the order of the teams in each round, drawn at random, so that no team always follows
-    the same one.
+    """Returns the order of the teams (contenders) in each round. It is random, so that no team
+    always follows the same one.
 
     The teams of a group are consecutive, because a busy machine changes less within seconds than
     within minutes.
@@ -48,11 +50,12 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
-    """Returns the median of the means of all pairs (Hodges and Lehmann 1963), and the bounds of its
-    interval.
+    """Returns the median of the means of all pairs of values (Hodges and Lehmann 1963), and the
+    bounds of its interval.
 
     This estimator is as robust against single bad rounds as the median, and its spread is a fifth
-    smaller. The interval is that of Wilcoxon's signed ranks; `quantile` is its normal quantile.
+    smaller. The interval is that of Wilcoxon's signed ranks; `quantile` is its normal quantile,
+    such as 1.96 for 95 %.
     """
     told, count = np.array(values), len(values)
     means = np.sort((told[:, None] + told)[np.triu_indices(count)] / 2)
@@ -64,7 +67,8 @@ def middle(values: Sequence[float], quantile: float) -> tuple[float, float, floa
 def ratio(
     rounds: Sequence[Mapping[str, float]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Ratio:
-    """Returns the ratio of our teams' time to theirs; each round holds one time per team.
+    """Returns the ratio of the time of the teams `ours` to that of the teams `theirs`, with its 90
+    % interval. Each round holds one time per team.
 
     The mean is that of logarithms, so that a ratio of 2 and a ratio of 1/2 cancel.
     """

@@ -1,8 +1,8 @@
-"""Figures 10 to 15 of Nguyen & Apon 2012: PVFS throughput against block size, as one page.
+"""Draws Figures 10 to 15 of Nguyen & Apon 2012, PVFS throughput against block size, as one page.
 
-1, 4 and 8 clients read and write 512 MB, at every level of detail of the network. Reports the cost
-of each level, and the error of its rates relative to the level of single packets. The last line is
-one JSON object.
+1, 4 and 8 clients read and write 512 MB, at every level of network detail. The bench reports the
+cost of each level, and the error of its rates relative to the level of single packets. The last
+line is one JSON object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIGURES = {
 
 
 def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
-    """Returns rate, firings and processor time at every block size."""
+    """Simulates the setup at every block size. Returns rate, firings and processor time of each."""
     rows = []
     for block in blocks:
         start = time.process_time()
@@ -53,7 +53,9 @@ Rows = dict[str, list[dict[str, float]]]
 
 
 def page(levels: dict[str, Rows], path: Path) -> None:
-    """Writes six panels; the finest level has the 20 % error bars of the paper."""
+    """Writes a page with six panels to `path`. The finest level has the 20 % error bars of Nguyen &
+    Apon 2012.
+    """
     titles = [f"Figure {n}: {c} client{'s' * (c > 1)}, {o}" for (o, c), n in FIGURES.items()]
     figure = make_subplots(rows=3, cols=2, subplot_titles=titles)
     for at, (operation, clients) in enumerate(FIGURES):
@@ -76,8 +78,9 @@ def page(levels: dict[str, Rows], path: Path) -> None:
 
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
-    """Returns the cost of each level, and the relative errors of its rates against those of the
-    finest level."""
+    """Returns the cost of each level of network detail, and the relative errors of its rates
+    against those of the finest level.
+    """
     finest = next(iter(levels.values()))
     answer = {}
     for grain, found in levels.items():

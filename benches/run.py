@@ -1,7 +1,7 @@
-"""Compares our speed with that of peers, as ratios within one run; the last line is one JSON
+"""Compares our speed with that of peers, as ratios within one run. The last line is one JSON
 object.
 
-Figures are differences in processor time between a short and a long run of the same load, so
+Figures are differences in processor time between a short and a long run of the same work, so
 neither start-up nor other programs on the machine count. The peer is the smallest loop that does
 the same work with the standard library.
 """
@@ -58,7 +58,9 @@ def load_ns(target: dict, operation: str, count: int, size: int) -> float:
 
 
 def python_stat_ns(folder: str, count: int) -> float:
-    """Returns the time of the same stat call in a Python loop with a clock around it, ns."""
+    """Returns the time in ns of a stat call in a Python loop with a clock around it, the peer of
+    our load generator.
+    """
     path = Path(folder) / "peer"
     path.touch()
     slopes = []
@@ -77,8 +79,9 @@ def python_stat_ns(folder: str, count: int) -> float:
 
 
 def predictions_per_s() -> float:
-    """Returns answers of the sequence model per second, over the configurations of
-    scenarios/hdfs.toml."""
+    """Returns the number of predictions of the sequence model per second, over the configurations
+    of scenarios/hdfs.toml.
+    """
     scenario = read(ROOT / "scenarios" / "hdfs.toml")
     situations = [Situation(point.scenario) for point in scenario.points()]
     for situation in situations:
@@ -90,7 +93,7 @@ def predictions_per_s() -> float:
 
 
 def net_figures() -> dict[str, float]:
-    """Returns the figures of the engine's own bench, whose last line is a JSON object."""
+    """Returns the figures of the net engine's own bench, whose last line is a JSON object."""
     answer = subprocess.run(
         ["cargo", "bench", "--quiet", "--locked", "-p", "dfslab-net", "--bench", "firings"],
         cwd=ROOT,
@@ -103,7 +106,7 @@ def net_figures() -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints a table, then the figures as one JSON object."""
+    """Runs the bench. Prints a table, then the figures as one JSON object."""
     figures = dict(net_figures())
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as folder:
         posix = {"kind": "posix", "root": folder}

@@ -1,9 +1,9 @@
-"""Why small files are slow on a default HDFS, and how much a shorter retry delay gains: predicted
-and measured.
+"""Shows why small files are slow on a default HDFS, and how much a shorter retry delay gains:
+predicted and measured.
 
 Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. One
-has Hadoop's defaults; the other retries after 10 ms instead of 400 ms when a close precedes the
-DataNodes' reports.
+client has Hadoop's defaults. The other retries after 10 ms instead of 400 ms when a close precedes
+the DataNodes' reports.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# On a fast machine few closes precede the reports; with this number of files there are some dozen.
+# Number and size of files. On a fast machine few closes precede the reports; with this number of
+# files there are some dozen.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
-# Hadoop's own defaults, in place of the testbed's shorter delays.
+# Parameters of the testbed, with Hadoop's own defaults in place of a testbed's shorter delays.
 BED = {
     "datanodes": 3,
     "replication": 3,
@@ -37,7 +38,7 @@ BED = {
 
 
 def main() -> None:
-    """Prints each round, then the figures as one JSON object."""
+    """Runs the bench. Prints each round, then the figures as one JSON object."""
     line = f"small {FILES} {SIZE_BYTES}"
     rows = []
     with (

@@ -1,5 +1,5 @@
-"""The error of the load generator's response times during stalls, whose true values are known; the
-last line is one JSON object.
+"""Measures the error of the load generator's response times during stalls, whose true values are
+known. The last line is one JSON object.
 
 A target stalls for the last half second of every two seconds, while two agents send 1000 requests
 per second regardless of responses. A generator that is never late, on an idle machine, would report
@@ -28,8 +28,8 @@ from rich.table import Table
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# A request that arrives t seconds before the end of a stall takes t seconds; all others take no
-# time.
+# The true quantiles. A request that arrives t seconds before the end of a stall takes t seconds;
+# all other requests take no time.
 SHARE = LENGTH_S / PERIOD_S
 QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
@@ -38,7 +38,7 @@ BARS = {"off_the_truth": Bar(0.01)}
 
 
 def response(seed: int) -> dict[str, Any]:
-    """Returns the response times that one run reports."""
+    """Runs the load generator once and returns the response times that it reports."""
     stream = Stream(
         seed=seed,
         clients=CLIENTS,
@@ -63,12 +63,14 @@ def response(seed: int) -> dict[str, Any]:
 
 
 def off_the_truth(figures: dict[str, Any]) -> float:
-    """Returns the largest relative difference between a figure and the true value."""
+    """Returns the largest relative difference between a reported quantile and its true value."""
     return max(abs(figures[name] - truth) / truth for name, truth in TRUTHS.items())
 
 
 def main() -> None:
-    """Prints every round, then the middle and the bar as one JSON object."""
+    """Runs the bench. Prints every round, then the middle of the rounds and the bar as one JSON
+    object.
+    """
     table = Table(title="Response times of a stall: what is reported over what is true")
     for column in ("round", *TRUTHS, "off the truth"):
         table.add_column(column)

@@ -1,6 +1,7 @@
-"""The start-up time of commands relative to `python -c pass`; the last line is one JSON object.
+"""Measures the start-up time of commands relative to `python -c pass`. The last line is one JSON
+object.
 
-Measured is the processor time of whole processes, user and kernel, which does not depend on
+The measure is the processor time of whole processes, user and kernel, which does not depend on
 waiting. Commands alternate, and the smallest time of the rounds counts. Bytecode exists already, as
 after every installation.
 """
@@ -67,7 +68,7 @@ methods = ["measure", "sequence"]
 
 
 def processor_s(command: list[str]) -> float:
-    """Returns the processor seconds of one process. Raises an error if the process fails."""
+    """Runs a command and returns its processor seconds. Raises an error if the command fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -75,7 +76,7 @@ def processor_s(command: list[str]) -> float:
 
 
 def measured(folder: Path) -> dict[str, float]:
-    """Returns the smallest processor time of every command, seconds."""
+    """Returns the smallest processor time in seconds of every command."""
     predicted, finished = folder / "predicted.toml", folder / "finished.toml"
     predicted.write_text(PREDICTED, encoding="utf-8")
     finished.write_text(FINISHED, encoding="utf-8")
@@ -91,7 +92,7 @@ def measured(folder: Path) -> dict[str, float]:
         "advise": [DFSLAB, "advise", str(runs / "finished" / "latest")],
     }
     for command in commands.values():
-        processor_s(command)  # bytecode and files come into memory
+        processor_s(command)  # a first run brings bytecode and files into memory
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):
         for name, command in commands.items():
@@ -100,7 +101,9 @@ def measured(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints each ratio with its bar, and the ratios as the last line."""
+    """Runs the bench. Prints each ratio with its bar, and the ratios as one JSON object on the last
+    line.
+    """
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-start-") as name:
         seconds = measured(Path(name))
     alone_s = seconds.pop("python")

@@ -1,7 +1,8 @@
-"""Starts every real file system on hosts, checks it, writes and reads back, and takes it down.
+"""Starts every real file system on hosts, checks it, writes and reads back, and stops it.
 
-Prints start times, and declared and measured hardware. Fails when the hardware differs from its
-declaration, content differs, or anything remains on the machine. The last line is one JSON object.
+It prints start times, and declared and measured hardware. It fails when the hardware differs from
+its declaration, content differs, or anything remains on the machine. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Hardware:
     tolerance: float
 
     def node(self) -> dict[str, Any]:
-        """Returns the hardware keys of a node in a scenario."""
+        """Returns the keys of a scenario's node that declare this hardware."""
         disk = {"read_rate": self.disk, "write_rate": self.disk}
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
@@ -50,7 +51,7 @@ FREE = Hardware("200 Mbit/s", "60 MiB/s", "1 ms", 0.05)
 # Hardware for a machine whose processors are mostly in use by others.
 BUSY = Hardware("100 Mbit/s", "30 MiB/s", "4 ms", 0.3)
 
-# Layouts of each system in addition to its default.
+# Layouts of each file system that are tested in addition to its default.
 LAYOUTS: dict[str, list[dict[str, Any]]] = {
     "glusterfs": [
         {"copies": 3},
@@ -67,7 +68,7 @@ LAYOUTS: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system in one of its layouts; the default layout has no keys."""
+    """A file system in one of its layouts. The default layout has no keys."""
 
     system: str
     layout: dict[str, Any]
@@ -92,15 +93,16 @@ class Seen:
 
     @property
     def good(self) -> bool:
-        """Whether hardware and content were as expected, without errors, and nothing remained on
-        the machine."""
+        """Whether hardware and content were as expected, no errors occurred, and nothing remained
+        on the machine.
+        """
         held = all(check.holds for check in self.hardware)
         whole = self.complete and self.verified_bytes > 0
         return held and whole and not self.errors and not self.left_over
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:
-    """Returns all layouts of all file systems that have a testbed, or of those named."""
+    """Returns all layouts of all file systems that have a testbed, or of those in `names`."""
     have = [
         name
         for name in discover.members(discover.FILE_SYSTEMS)
@@ -110,8 +112,9 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
-    """Returns a scenario with each kind of role on separate hosts; two client hosts write and read
-    back."""
+    """Returns a scenario for a case with each kind of role on separate hosts. Two client hosts
+    write and read back.
+    """
     system = discover.file_system(case.system)
     counts = {**COUNTS, **({"data": 1} if case.system == "nfs" else {})}
     nodes = [
@@ -143,8 +146,9 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
-    """Starts, checks, loads and takes down one testbed; returns its results. TestbedError or
-    RunFailed when a step is impossible."""
+    """Starts, checks, loads and stops one testbed and returns its results. TestbedError or
+    RunFailed when a step is impossible.
+    """
     before = holdings()
     point = scenario(case, declared).points()[0]
     with access.session(notify) as session:
@@ -166,14 +170,15 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
 
 
 def _worst(checks: Sequence[Check], kind: str) -> Check | None:
-    """Returns the check of that kind with the largest deviation from its declaration; None without
-    any."""
+    """Returns the check of the quantity `kind` with the largest deviation from its declaration.
+    Returns None if there is no such check.
+    """
     alike = [check for check in checks if check.quantity == kind]
     return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)
 
 
 def main(names: list[str]) -> int:
-    """Runs all file systems that have a testbed, or those named. Returns the exit code."""
+    """Tests all file systems that have a testbed, or those in `names`. Returns the exit code."""
     console = Console(width=150)
     seen: dict[str, Seen] = {}
     failed: dict[str, str] = {}

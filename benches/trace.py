@@ -1,4 +1,5 @@
-"""Reads and compresses a large trace: spans per second, memory and reduction, compared with peers.
+"""Reads and compresses a large trace, and compares spans per second, memory and reduction with
+peers.
 
 A trace of block writes is written in both encodings. Each reader runs in a separate process, so
 that its peak memory can be measured; medians of a few runs are reported. Every reader uses one
@@ -30,8 +31,8 @@ SPANS_A_PIECE = 60_000
 SEED = 6
 RUNS = {"ours": 5, "report": 1, "python": 1, "duckdb": 1}
 START_NS = 1_700_000_000 * 10**9
-# The rate of plain Python on OTLP's JSON on the machine where the bars were set, in million spans
-# per second.
+# The rate at which plain Python read OTLP's JSON on the machine on which the bars were set, in
+# million spans per second.
 PYTHON_MSPANS_PER_S = 0.27
 PAIRS = tuple(
     Pair(
@@ -84,7 +85,7 @@ print(json.dumps([took, worked, peak, found.get("reduction")]))
 
 @dataclass(frozen=True)
 class Run:
-    """The resources that one reader needed."""
+    """The resources that one reader of the trace needed."""
 
     wall_s: float
     processor_s: float
@@ -93,8 +94,9 @@ class Run:
 
 
 def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
-    """Returns block writes of some hundred packets, each packet with a disk write and a call to the
-    next replica."""
+    """Returns the spans of block writes of some hundred packets. Each packet has a disk write and a
+    call to the next replica.
+    """
     spans, at = [], START_NS + number * 10**12
     while len(spans) < SPANS_A_PIECE:
         packets, root = source.randrange(50, 400), len(spans) + 1
@@ -112,8 +114,9 @@ def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, 
 
 
 def write(folder: Path) -> tuple[dict[str, Path], int]:
-    """Writes the trace in both encodings, piece by piece; returns the files and the number of
-    spans."""
+    """Writes the trace in both encodings, piece by piece. Returns the files and the number of
+    spans.
+    """
     paths = {form: folder / f"trace.{form}" for form in ("json", "protobuf")}
     source, total, number = random.Random(SEED), 0, 0
     while not paths["json"].exists() or paths["json"].stat().st_size < MEGABYTES * 10**6:
@@ -129,8 +132,9 @@ def write(folder: Path) -> tuple[dict[str, Path], int]:
 
 
 def run(work: str, path: Path) -> Run:
-    """Runs a reader several times in separate processes; returns the medians, and the largest
-    memory."""
+    """Runs a reader several times in separate processes. Returns the median times and the largest
+    memory.
+    """
     code, runs = AROUND.format(work=WORK[work]), []
     for _ in range(RUNS[work]):
         command = [sys.executable, "-c", code, str(path)]
@@ -147,8 +151,9 @@ def run(work: str, path: Path) -> Run:
 
 
 def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> dict[str, float]:
-    """Prints a table of the readers, and whether the bars are met; returns the figures of both
-    encodings."""
+    """Prints a table of the readers, and whether the bars are met. Returns the figures of both
+    encodings.
+    """
     table = Table(title=f"{spans:,} spans, {json_mb:,.0f} MB of JSON")
     for column in ("reader", "Mspan/s of processor time", "by the wall clock", "peak MB"):
         table.add_column(column, justify="left" if column == "reader" else "right")
@@ -176,7 +181,7 @@ def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> 
 
 
 def main() -> None:
-    """Prints the table, and the figures as the last line."""
+    """Runs the bench. Prints the table, and the figures as the last line."""
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-trace-") as name:
         paths, spans = write(Path(name))
         sizes = {form: path.stat().st_size / 1e6 for form, path in paths.items()}

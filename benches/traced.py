@@ -1,5 +1,6 @@
-"""Common parts of the benches on a traced HDFS: a Java client under control, and profiles of a
-period."""
+"""Common parts of the benches on a traced HDFS: a Java client that a bench controls, and profiles
+of a period.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ LOAD = Path(__file__).with_name("HdfsMix.java")
 
 
 class Mix:
-    """The program HdfsMix on a testbed, in its client host if there is one; `settings` are those of
-    the HDFS client."""
+    """Runs the Java program HdfsMix on a testbed, in its client host if there is one. `settings`
+    are those of the HDFS client.
+    """
 
     def __init__(self, testbed: Testbed, **settings: str) -> None:
         self._testbed, self._settings = testbed, settings
@@ -48,7 +50,7 @@ class Mix:
         self._classes.cleanup()
 
     def does(self, line: str) -> float:
-        """Sends one line to the client; returns the seconds that the client took."""
+        """Sends one command line to the client and returns the seconds that the client took."""
         assert self._client.stdin
         assert self._client.stdout
         self._client.stdin.write(line + "\n")
@@ -60,7 +62,7 @@ class Mix:
 
 
 def snapshot(profiles: Path) -> dict[str, callprofile.File]:
-    """Returns the next profile that every traced process writes."""
+    """Waits for the next profile of every traced process and returns the profiles by file name."""
     return callprofile.await_written(profiles)
 
 

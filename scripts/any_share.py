@@ -24,7 +24,9 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Share:
-    """The number of expressions of one room that are typed `Any`, and of all its expressions."""
+    """The number of expressions of one package folder ("room") that are typed `Any`, and the number
+    of all its expressions.
+    """
 
     room: str
     anys: int
@@ -37,8 +39,9 @@ class Share:
 
 
 def rows(report: str) -> Iterator[Share]:
-    """The share of each module in mypy's report, whose lines have a name, two counts and a
-    percentage."""
+    """Yields the share of each module in mypy's report, whose lines have a name, two counts and a
+    percentage.
+    """
     for line in report.splitlines():
         words = line.split()
         if len(words) == 4 and words[0].partition(".")[0] == PACKAGE:
@@ -46,7 +49,9 @@ def rows(report: str) -> Iterator[Share]:
 
 
 def by_room(modules: Iterator[Share]) -> list[Share]:
-    """The shares of the package's folders, the largest first. ValueError for an empty report."""
+    """Returns the shares of the package's folders, the largest first. ValueError for an empty
+    report.
+    """
     counts: dict[str, tuple[int, int]] = {}
     for one in modules:
         parts = one.room.split(".")
@@ -63,8 +68,9 @@ def _by_percent(share: Share) -> float:
 
 
 def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
-    """(whether the share of all rooms is within the limit, sentence with the share and the
-    limit)."""
+    """Returns (whether the share of all folders is within the limit, a sentence with the share and
+    the limit).
+    """
     whole = Share("all", sum(one.anys for one in rooms), sum(one.expressions for one in rooms))
     percent = round(whole.percent, DIGITS)
     text = f"{percent} % of {whole.expressions} expressions are typed Any"
@@ -75,14 +81,14 @@ def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
 
 
 def limit(pyproject: Path) -> float:
-    """The largest allowed share, in per cent, as pyproject.toml sets it."""
+    """Returns the largest allowed share in per cent, as pyproject.toml sets it."""
     return float(
         tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["any-share"]["percent_max"]
     )
 
 
 def main() -> int:
-    """Run mypy; returns 0 if it finds no error and the share is within the limit, else 1."""
+    """Runs mypy. Returns 0 if it finds no error and the share is within the limit, else 1."""
     with tempfile.TemporaryDirectory() as made:
         words = [sys.executable, "-m", "mypy", "--any-exprs-report", made]
         checked = subprocess.run(words, cwd=HOME, check=False)

@@ -1,7 +1,8 @@
 """Writes the Python types of documents that are Rust types, from their JSON Schemas.
 
 `python scripts/document_types.py` writes the modules; a contract test compares them with the
-schemas. Only the schemas that serde derives from plain structs are supported; others are refused.
+schemas. Only the schemas that serde derives from plain structs are supported; others raise
+ValueError.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ DOCUMENTS = {
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
 }
-# Format of a string in a schema -> (module, Python type).
+# Format of a string in a schema -> (module, Python type that it becomes).
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -38,7 +39,7 @@ REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 
 def python_type(schema: Mapping[str, Any]) -> str:
-    """The Python annotation for a schema. ValueError if the schema is not supported."""
+    """Returns the Python annotation for a schema. ValueError if the schema is not supported."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
@@ -62,18 +63,18 @@ def python_type(schema: Mapping[str, Any]) -> str:
 
 
 def default_of(kind: str, schema: Mapping[str, Any]) -> str:
-    """The default value, as source text, of an optional field with this annotation."""
+    """Returns the default value of an optional field with the annotation `kind`, as source text."""
     if kind.endswith("| None"):
         return "None"
     if isinstance(schema.get("default"), int | str):
         return json.dumps(schema["default"]) if kind != "bool" else str(schema["default"])
-    # A mutable default is created for each document, which is faster than pydantic's copy.
+    # A mutable default is created again for each document, which is faster than pydantic's copy.
     made = {"list": "default_factory=list", "dict": "default_factory=dict", "bool": "False"}
     return made[kind.partition("[")[0]]
 
 
 def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
-    """The source lines of a field.
+    """Yields the source lines of a field.
 
     A field named like a Python keyword gets an underscore at its end, and keeps its name in
     documents.
@@ -90,17 +91,17 @@ def field_lines(key: str, kind: str, default: str | None) -> Iterator[str]:
 
 
 def base_of(schema: Mapping[str, Any]) -> str:
-    """The base class of a struct's class, which determines whether unknown keys are errors."""
+    """Returns the base class for a struct, which determines whether unknown keys are errors."""
     return "StrictDocument" if schema.get("additionalProperties") is False else "Document"
 
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
-    """Whether the schema becomes a class; if not, it is a union of types."""
+    """Whether the schema becomes a class. If not, it becomes a union of types."""
     return "properties" in schema
 
 
 def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """The source lines of a type alias for a union of types, which may be recursive."""
+    """Yields the source lines of a type alias for a union of types, which may be recursive."""
     indent = "# "
     yield from textwrap.wrap(
         text_of(schema), COLUMNS - 2, initial_indent=indent, subsequent_indent=indent
@@ -109,12 +110,12 @@ def alias_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def text_of(schema: Mapping[str, Any]) -> str:
-    """The description of a schema as one paragraph."""
+    """Returns the description of a schema as one paragraph."""
     return " ".join(str(schema["description"]).split())
 
 
 def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """The source lines of a struct's class."""
+    """Yields the source lines of the class for a struct."""
     yield f"class {name}({base_of(schema)}):"
     said = textwrap.wrap(text_of(schema), COLUMNS - 8)
     yield from (
@@ -138,7 +139,7 @@ def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The names of the structs, each after the structs that it refers to."""
+    """Returns the names of the structs, each after the structs to which it refers."""
     found: list[str] = []
 
     def add(name: str, above: tuple[str, ...]) -> None:
@@ -155,8 +156,9 @@ def in_order(structs: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def module_text(schema: Mapping[str, Any], sentence: str) -> str:
-    """The text of a module with a class for each struct of a document; the whole document is
-    last."""
+    """Returns the text of a module with a class for each struct of a document. The class of the
+    whole document is last.
+    """
     structs = {**schema["$defs"], schema["title"]: schema}
     text = json.dumps(structs)
     imports = [f"from {home} import {kind}" for key, (home, kind) in FORMATS.items() if key in text]
@@ -164,7 +166,7 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        # The formatter's rule: two empty lines around classes, one empty line after imports.
+        # Number of empty lines by the formatter's rule: two around classes, one after imports.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
     pydantic = [
@@ -180,7 +182,7 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
 
 
 def modules() -> dict[Path, str]:
-    """Path -> text of each generated module."""
+    """Returns path -> text of each generated module."""
     return {
         HOME / module: module_text(json.loads((HOME / schema).read_text("utf-8")), sentence)
         for schema, (module, sentence) in DOCUMENTS.items()

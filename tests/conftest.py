@@ -1,4 +1,5 @@
-"""Settings of all tests: the import path of tests/support, one thread per library, Hypothesis."""
+"""Settings of all tests: the import path of tests/support, one thread for each numeric library, and
+Hypothesis."""
 
 import os
 import signal
@@ -8,17 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests run in parallel on few cores, so threads of numeric libraries would only wait for each
-# other. A library reads these variables when it is loaded.
+# Numeric libraries use one thread, because tests run in parallel on few cores. A library reads
+# these variables when it is loaded.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent))
-# A shell starts background processes with SIGINT ignored, so a test that interrupts would hang.
+# A shell starts background processes with SIGINT ignored. A test that sends Ctrl-C would then wait
+# for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest_plugins = ["support.state", "support.recorded"]
 
-# Slow examples are no failure on a busy machine, and fixed seeds make a failure reproducible.
+# Hypothesis must not report slow examples as failures, because the machine may be busy. Fixed seeds
+# make a failure reproducible.
 settings.register_profile(
     "dfslab", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -26,5 +29,6 @@ settings.load_profile("dfslab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run heavy tests first, so that the tests left for idle workers at the end are short."""
+    """Runs tests marked as heavy first, so that short tests remain for the end, when some workers
+    have no more tests."""
     items.sort(key=lambda item: item.get_closest_marker("heavy") is None)

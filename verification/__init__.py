@@ -1,1 +1,3 @@
-"""The papers' experiments, recomputed from every recording and compared with a table of bars."""
+"""Recomputes the papers' experiments from every recording and compares the figures with a table of
+pass criteria.
+"""

@@ -1,4 +1,5 @@
-"""Every numeric constant of models and studies: its origin, and how the constant is varied.
+"""Lists every numeric constant of models and studies: its origin, and how the verification varies
+it.
 
 The table is constants.toml. It holds no values: they are read from the modules.
 """
@@ -30,10 +31,10 @@ Value = Number | tuple["Value", ...]
 
 @dataclass(frozen=True)
 class Constant:
-    """One row of the table: constants of one module with a common origin.
+    """One row of constants.toml: constants of one module with a common origin.
 
     `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
-    `estimated` from data, or a `choice`; a `bound` of work or output and a `definition` are no
+    `estimated` from data, or a `choice`. A `bound` of work or output and a `definition` are no
     statistics. `reaches` names the experiments whose headline figures a choice may change. A choice
     is varied by halving and doubling its distance from `about` (1 for a ratio that has no effect at
     1), and stays at `most` or below.
@@ -48,8 +49,9 @@ class Constant:
     most: float | None = None
 
     def varied(self, value: Value, factor: float) -> Value:
-        """The value with its distance from `about` times `factor`; integers stay integers of at
-        least 1."""
+        """Returns the constant's value with its distance from `about` multiplied by `factor`.
+        Integers stay integers of at least 1.
+        """
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):
@@ -62,7 +64,7 @@ class Constant:
 
 @cache
 def table() -> tuple[Constant, ...]:
-    """All rows of constants.toml."""
+    """Reads all rows of constants.toml."""
     with TABLE.open("rb") as stream:
         rows = tomllib.load(stream)["constant"]
     return tuple(
@@ -72,13 +74,16 @@ def table() -> tuple[Constant, ...]:
 
 
 def by_name() -> dict[str, Constant]:
-    """Module and name of a constant, joined by a dot -> the constant's row."""
+    """Returns (module and name of a constant, joined by a dot) -> the constant's row in
+    constants.toml.
+    """
     return {f"{row.module}.{name}": row for row in table() for name in row.names}
 
 
 def in_sources(root: Path = SOURCES) -> set[str]:
-    """Every constant of the sources, as module.name: a name bound to an expression with a
-    number."""
+    """Returns every numeric constant of the sources, as module.name: a name bound to an expression
+    with a number.
+    """
     found: set[str] = set()
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
@@ -88,7 +93,9 @@ def in_sources(root: Path = SOURCES) -> set[str]:
 
 
 def names_of(text: str) -> Iterator[str]:
-    """The names of the constants of a module's source text, including those that begin with "_"."""
+    """Yields the names of the numeric constants in a module's source text, including those that
+    begin with "_".
+    """
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
@@ -106,14 +113,14 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def value_of(constant: str) -> Value:
-    """The present value of a constant, read from its module."""
+    """Returns the present value of a constant, read from its module."""
     module, _, name = constant.rpartition(".")
     found: Value = vars(importlib.import_module(f"{PACKAGE}.{module}"))[name]
     return found
 
 
 def vary(constant: str, factor: float) -> None:
-    """Vary a constant in this process: in its module, and in the modules that imported it.
+    """Varies a constant in this process: in its module, and in all modules that imported it.
 
     Nothing may have been computed in the process before, because results are cached.
     """

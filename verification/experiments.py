@@ -1,4 +1,6 @@
-"""The table of experiments: the recordings of each, and the function that computes its figures."""
+"""The table of the papers' experiments: the recordings of each, and the function that computes its
+figures.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from verification.figures import Figure
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of a paper.
+    """An experiment of a paper, which is recomputed from recordings.
 
-    `subjects` returns the names of its recordings, single or pooled; `figures` computes all figures
-    of one of them.
+    `subjects` returns the names of its recordings, single or pooled. `figures` computes all figures
+    of one recording.
     """
 
     title: str
@@ -35,11 +37,11 @@ EXPERIMENTS = {
 
 
 def computed(task: tuple[str, str]) -> list[Figure]:
-    """All figures of a task, which is (experiment, recording)."""
+    """Computes all figures of a task, which is (experiment, recording)."""
     experiment, subject = task
     return EXPERIMENTS[experiment].figures(subject)
 
 
 def tasks() -> list[tuple[str, str]]:
-    """Every (experiment, recording)."""
+    """Returns every task, which is (experiment, recording)."""
     return [(name, subject) for name, one in EXPERIMENTS.items() for subject in one.subjects()]

@@ -1,4 +1,6 @@
-"""Figures, the bars (pass criteria) that judge them, and the committed table of figures."""
+"""The figures of the verification, the bars (pass criteria) that judge them, and the committed
+table of figures.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 BARS, FIGURES = HERE / "bars.toml", HERE / "figures.json"
-# Rounding differs between library versions, but changes medians by far less than this.
+# Relative and absolute tolerance between two computations. Rounding differs between library
+# versions, but changes medians by far less than this.
 RELATIVE, ABSOLUTE = 0.02, 0.005
 
 Verdict = Literal["hit", "MISS", "few"]
@@ -22,8 +25,8 @@ Verdict = Literal["hit", "MISS", "few"]
 
 @dataclass(frozen=True)
 class Bar:
-    """A pass criterion of figures: at least `least`, at most `most`, from `points_min` or more
-    points.
+    """A bar, that is, a pass criterion for figures: a value of at least `least` and at most `most`,
+    from `points_min` data points or more.
 
     `set` is the time of the first commit with the bar, `unit` the unit in which values are printed,
     `source` the origin of the bar.
@@ -39,14 +42,14 @@ class Bar:
     points_min: int = 1
 
     def admits(self, value: float) -> bool:
-        """Whether the value meets the bar."""
+        """Whether the value meets this bar."""
         return (self.least is None or value >= self.least) and (
             self.most is None or value <= self.most
         )
 
     @property
     def allowed(self) -> str:
-        """The bar's range as text."""
+        """The range of values that meet this bar, as text."""
         least, most = (
             None if limit is None else shown(limit, self.unit) for limit in (self.least, self.most)
         )
@@ -57,10 +60,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of one recording: the value of a part (a step, a factor), from `points` data
-    points.
+    """One number that is computed from one recording: the value of a part (a step, a factor), from
+    `points` data points.
 
-    The value is None if no point is above the noise floor.
+    The value is None if no data point is above the noise floor.
     """
 
     experiment: str
@@ -77,7 +80,9 @@ class Figure:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the figure meets its bar; "few" if it has fewer points than the bar requires."""
+        """Returns whether the figure meets its bar: "hit" or "MISS", or "few" if it has fewer data
+        points than the bar requires.
+        """
         bar = bars()[self.bar]
         if self.value is None or self.points < bar.points_min:
             return "few"
@@ -92,13 +97,13 @@ class Figure:
 
 
 def shown(value: float, unit: str) -> str:
-    """A value as the page prints it, with its unit."""
+    """Returns a value as the page of figures prints it, with its unit."""
     return f"{100 * value:.1f} %" if unit == "%" else f"{value:.2f}"
 
 
 @cache
 def bars() -> dict[str, Bar]:
-    """Name -> bar, for every bar."""
+    """Returns name -> bar, for every bar of bars.toml."""
     with BARS.open("rb") as stream:
         found = [Bar(**one) for one in tomllib.load(stream)["bar"]]
     assert len({one.id for one in found}) == len(found), "two bars of one name"
@@ -106,12 +111,14 @@ def bars() -> dict[str, Bar]:
 
 
 def committed() -> list[Figure]:
-    """The figures of the last complete verification, from the committed table."""
+    """Returns the figures of the last complete verification, from the committed table."""
     return [Figure(**one) for one in json.loads(FIGURES.read_text(encoding="utf-8"))]
 
 
 def save(figures: Iterable[Figure]) -> None:
-    """Write the committed table, with which later runs are compared; one figure per line."""
+    """Writes the committed table of figures, with which later runs are compared. Each figure is one
+    line.
+    """
     rows = [json.dumps({**asdict(one), "value": _rounded(one.value)}) for one in figures]
     FIGURES.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
@@ -121,7 +128,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Figures that differ from the committed table, as one line each."""
+    """Returns one line of text for each figure that differs from the committed table."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -137,7 +144,9 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 
 
 def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Figures that met their bar in the committed table and no longer do, as one line each."""
+    """Returns one line of text for each figure that met its bar in the committed table and no
+    longer does.
+    """
     known = {one.key: one for one in before}
     return [
         f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
@@ -149,7 +158,9 @@ def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 def missing(
     found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
 ) -> list[str]:
-    """Committed figures of the recordings in `wanted` that were not computed, as one line each."""
+    """Returns one line of text for each committed figure of the recordings in `wanted` that was not
+    computed.
+    """
     known, asked = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"
@@ -159,5 +170,5 @@ def missing(
 
 
 def moment(text: str) -> datetime:
-    """The time in a recording's provenance, parsed from ISO format."""
+    """Parses the time in a recording's provenance, which is in ISO format."""
     return datetime.fromisoformat(text).astimezone(UTC)

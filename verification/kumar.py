@@ -1,4 +1,6 @@
-"""Experiment of Kumar 2018: a designed study of a real GlusterFS, and a held-out program."""
+"""Recomputes the experiment of Kumar 2018: a designed study of a real GlusterFS, and a held-out
+program.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +22,30 @@ from verification import recordings
 from verification.figures import Figure
 
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
-# The number of folds over which the layouts of the study are divided.
+# The number of folds into which the study's layouts are divided for cross-validation.
 FOLDS = 4
 LAYOUTS = "layouts, nothing calibrated"
 
 
 def subjects() -> list[str]:
-    """Every recording of the study and of the program."""
+    """Returns every recording of the designed study and of the program."""
     return [one for name in (STUDY, PROGRAM) for one in recordings.of_scenario(name)]
 
 
 def parts(subject: str) -> tuple[str, ...]:
-    """The parts of a recording's figures; each can be computed without the others."""
+    """Returns the parts of a recording's figures. Each part can be computed without the others."""
     return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
 
 
 def figures(subject: str) -> list[Figure]:
-    """All figures of one recording."""
+    """Computes all figures of one recording."""
     return [one for part in parts(subject) for one in of_part(subject, part)]
 
 
 def of_part(subject: str, part: str) -> list[Figure]:
-    """The figures of one part of a recording: of all its runs, or of one way of holding out."""
+    """Computes the figures of one part of a recording: of all its runs (part ""), or of one way of
+    holding out runs.
+    """
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)
@@ -55,7 +59,7 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """The noise between repetitions, and the error of the description without any fit."""
+    """Computes the noise between repetitions, and the error of the uncalibrated sequence model."""
     rows = rows_of(results)
     alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
     noise = learning.noise(results)
@@ -67,7 +71,7 @@ def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Errors of the grey-box model without calibration on held-out layouts."""
+    """Computes errors of the uncalibrated grey-box model on held-out layouts."""
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
@@ -90,8 +94,9 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figure]:
-    """Errors of the grey-box model by `dfslab learn`'s split: random rows, layouts, rates or larger
-    scales."""
+    """Computes errors of the grey-box model when `dfslab learn`'s split `split` holds out runs:
+    random rows, layouts, rates or larger scales.
+    """
     seed = results[0].point.scenario.run.seed
     found = crossval.validate(results, ("greybox", "linear"), seed, _silent, (split,))
     scores = found.scores[split]
@@ -109,8 +114,9 @@ def _silent(*_: Any) -> None:
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Errors for a program's iterations, predicted by the model fitted to plain reads and
-    writes."""
+    """Computes the errors for a program's iterations. They are predicted by the model that was
+    fitted to plain reads and writes.
+    """
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

@@ -1,8 +1,8 @@
-"""Kumar 2018: the paper's claims, each compared with the findings of a designed sweep.
+"""Compares the claims of Kumar 2018 with the findings of a designed sweep.
 
-A direction is the sign of the slope in a log-linear regression of one operation; a rank is a
-position among the total indices of one regime. If an interval is inconclusive, the verdict states
-this.
+A direction is the sign of the slope in a log-linear regression of one operation. A rank is a
+position among the total sensitivity indices of one regime, such as direct I/O. If an interval is
+inconclusive, the verdict states this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from dfslab.studies.designs.lessons import Regime, Slope
 
 @dataclass(frozen=True)
 class Sign:
-    """A direction that the paper reports, and our slope of log2 rate per doubling."""
+    """A direction of an effect that Kumar 2018 reports, and our slope of log2 rate for each
+    doubling of the factor.
+    """
 
     claim: str
     operation: str
@@ -27,7 +29,7 @@ class Sign:
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank that the paper reports for a factor (Table 7), and the ranking that we find."""
+    """A rank that Kumar 2018 reports for a factor (Table 7), and our ranking of all factors."""
 
     claim: str
     regime: str
@@ -37,7 +39,8 @@ class Rank:
     verdict: str
 
 
-# (claim, factor, expected sign, operations that it concerns, number added to the slope).
+# Directions that Kumar 2018 claims: (claim, factor, expected sign, operations that it concerns,
+# number added to the slope).
 CLAIMS = (
     ("more network, faster", "network", "+", ("read", "write"), 0.0),
     ("more copies, slower writes", "copies", "-", ("write",), 0.0),
@@ -52,7 +55,7 @@ CLAIMS = (
 
 
 def signs(slopes: Sequence[Slope]) -> list[Sign]:
-    """The paper's directions, each with our slope for every operation."""
+    """Returns the directions that Kumar 2018 claims, each with our slope for every operation."""
     found = []
     for operation in dict.fromkeys(one.operation for one in slopes):
         own = {one.factor: one.slope for one in slopes if one.operation == operation}
@@ -75,7 +78,7 @@ def _agrees(expected: str, low: float, high: float) -> str:
     return "as in the paper" if seen == expected else "otherwise than in the paper"
 
 
-# The factors of the paper's second model (its Table 4): block size, caches, translators.
+# The factors of the second model of Kumar 2018 (Table 4): block size, caches, translators.
 FILE_SYSTEM = (
     "block_size",
     "cache_size",
@@ -85,7 +88,7 @@ FILE_SYSTEM = (
     "io_cache",
     "md_cache",
 )
-# (claim, regime, factor, rank of the factor within FILE_SYSTEM).
+# Ranks that Kumar 2018 claims: (claim, regime, factor, rank of the factor within FILE_SYSTEM).
 PLACES = (
     ("block size decides most where every request goes to disk", "cache direct", "block_size", 1),
     ("block size decides most where caches answer, too", "cache warm", "block_size", 1),
@@ -94,7 +97,9 @@ PLACES = (
 
 
 def ranks(regimes: Sequence[Regime]) -> list[Rank]:
-    """The paper's ranks of factors, each with the ranking that we find in the regime."""
+    """Returns the ranks of factors that Kumar 2018 claims, each with our ranking in the same
+    regime.
+    """
     found = []
     for claim, regime, factor, place in PLACES:
         own = next((one for one in regimes if one.name == regime), None)
@@ -118,7 +123,9 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 
 def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
-    """The verdict on a rank: as in the paper, undecided between two factors, or different."""
+    """Returns the verdict on the factor `expected` at a rank where our ranking has the factor
+    `seen`: as in the paper, undecided between the two, or different.
+    """
     if expected == seen:
         return "as in the paper"
     mine, theirs = totals[expected], totals[seen]

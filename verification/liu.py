@@ -1,4 +1,6 @@
-"""Experiment of Liu 2018: slowed parts of a real HDFS, ranked from recorded call profiles."""
+"""Recomputes the experiment of Liu 2018: parts of a real HDFS are slowed, and recorded call
+profiles must rank them first.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ NEAR = 0.2
 
 
 def subjects() -> list[str]:
-    """Every recording of rounds in which a part was slowed."""
+    """Returns every recording of rounds in which a part of HDFS was slowed."""
     return sorted(
         path.name.removesuffix(recordings.PROFILES)
         for path in recordings.DATA.glob(f"*{recordings.PROFILES}")
@@ -31,14 +33,15 @@ def subjects() -> list[str]:
 
 
 def rounds(subject: str) -> list[dict[str, Any]]:
-    """Each recorded round: the ranking of parts, and the measured saving when the slowing was
-    undone."""
+    """Reads each recorded round: the ranking of parts, and the saving that was measured when the
+    part ran at full speed again.
+    """
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
-            # Profiles carry the start of their process, but their sums begin with the round, so set
-            # this start.
+            # Profiles carry the start of their process, but their sums begin with the round. So the
+            # start is set to that of the round.
             files = [
                 file.model_copy(
                     update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}
@@ -51,7 +54,7 @@ def rounds(subject: str) -> list[dict[str, Any]]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """All figures of the recorded rounds."""
+    """Computes all figures of the recorded rounds."""
     rows = rounds(subject)
 
     def figure(bar: str, part: str, value: float) -> Figure:

@@ -1,4 +1,4 @@
-"""Experiment on nets compared with real runs: held-out block sizes and numbers of clients."""
+"""Compares Petri nets with real runs, at held-out block sizes and numbers of clients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SCENARIOS = ("net-reality", "net-reality-local")
 
 
 def subjects() -> list[str]:
-    """Every recording of both scenarios."""
+    """Returns every recording of the two scenarios for nets."""
     return [one for name in SCENARIOS for one in recordings.of_scenario(name)]
 
 
 def figures(subject: str) -> list[Figure]:
-    """Errors by number of clients, and the largest error for each kind of workload."""
+    """Computes errors by number of clients, and the largest error for each kind of workload."""
     name = max((one for one in SCENARIOS if subject.startswith(one)), key=len)
     runs = defaultdict(list)
     for run in recordings.runs(name, subject):

@@ -1,4 +1,6 @@
-"""The page of all figures: a section for each bar, a row for each recording, with all misses."""
+"""Writes the page of all figures: a section for each bar, a row for each recording, with all
+misses.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from verification.figures import HERE, Bar, Figure, bars, shown
 from verification.variation import Variation, section
 
 PAGE = HERE / "figures.md"
-# Tables with more columns than this are transposed: one row for each part.
+# Tables with more columns than this are transposed, so that each part is a row.
 COLUMNS_MAX = 9
 MARK = " °"
 HEAD = """# Figures of every recording
@@ -23,7 +25,7 @@ A cell is the value and, in brackets, the number of points. **MISS**: the bar is
 
 
 def page(figures: Sequence[Figure], variations: Sequence[Variation]) -> str:
-    """The Markdown text of the whole page."""
+    """Returns the Markdown text of the page of all figures and of all variations of constants."""
     sections = [HEAD, _summary(figures)]
     for name, experiment in EXPERIMENTS.items():
         sections.append(f"## {experiment.title}\n")
@@ -36,7 +38,7 @@ def page(figures: Sequence[Figure], variations: Sequence[Variation]) -> str:
 
 
 def closing(figures: Sequence[Figure]) -> str:
-    """A sentence that counts the figures that meet and miss their bars."""
+    """Returns a sentence that counts the figures that meet and miss their bars."""
     verdicts = [one.verdict for one in figures]
     hits, misses, few = (verdicts.count(kind) for kind in ("hit", "MISS", "few"))
     return (
@@ -46,7 +48,7 @@ def closing(figures: Sequence[Figure]) -> str:
 
 
 def _summary(figures: Sequence[Figure]) -> str:
-    """A table with the numbers of hits and misses of each recording."""
+    """Returns a table with the numbers of met and missed bars for each recording."""
     lines = [
         f"{closing(figures)}.\n",
         "| recording | met | missed | too few points |",
@@ -60,7 +62,7 @@ def _summary(figures: Sequence[Figure]) -> str:
 
 
 def _section(bar: Bar, figures: Sequence[Figure]) -> str:
-    """The table of one bar's figures."""
+    """Returns the table of the figures that one bar judges."""
     parts = list(dict.fromkeys(one.part for one in figures))
     cells = {(one.recording, one.part): _cell(bar, one) for one in figures}
     rows = list(dict.fromkeys(one.recording for one in figures))
@@ -93,5 +95,5 @@ def _cell(bar: Bar, one: Figure) -> str:
 
 
 def _began_before(bar: Bar, recording: str) -> bool:
-    """Whether a recording, or the first one of a pair, began before the bar was set."""
+    """Whether a recording, or the first recording of a pair, began before the bar was set."""
     return recordings.recorded(recording.split(recordings.PAIR)[0]) < bar.set

@@ -1,4 +1,4 @@
-"""The recordings of real runs in verification/data: their names, start times and results."""
+"""Reads the recordings of real runs in verification/data: their names, start times and results."""
 
 from __future__ import annotations
 
@@ -19,34 +19,39 @@ DATA = HERE / "data"
 SCENARIOS = HERE.parent / "scenarios"
 # Suffix of recordings that hold call profiles of processes instead of a table of runs.
 PROFILES = ".json.xz"
-# Prefix of the name of a pool: all recordings of one plan of a scenario, joined.
+# Prefix of the name of a pool. A pool joins all recordings of a scenario with the same plan (number
+# of configurations).
 POOL = "all of "
-# Separator in the name of a pair: a recording and the next one of the same plan.
+# Separator in the name of a pair, which consists of a recording and the next one of the same plan.
 PAIR = " and "
 
 
 @lru_cache(maxsize=8)
 def scenario(name: str) -> Scenario:
-    """The scenario `name` of the repository, validated."""
+    """Reads and validates the scenario `name` of the repository."""
     return read(SCENARIOS / f"{name}.toml")
 
 
 @cache
 def of_scenario(name: str) -> tuple[str, ...]:
-    """Every recording whose file name begins with the scenario's name, sorted by start time."""
+    """Returns every recording whose file name begins with the scenario's name, sorted by start
+    time.
+    """
     found = [path.stem for path in DATA.glob("*.csv") if _scenario_of(path.stem) == name]
     return tuple(sorted(found, key=recorded))
 
 
 def _scenario_of(recording: str) -> str:
-    """The longest scenario name with which a recording's name begins; empty if there is none."""
+    """Returns the longest name of a scenario with which a recording's name begins. Returns "" if
+    there is none.
+    """
     names = [path.stem for path in SCENARIOS.glob("*.toml")]
     fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
     return max(fitting, key=len, default="")
 
 
 def every_file() -> set[str]:
-    """The name of every recording in verification/data."""
+    """Returns the names of all recordings in verification/data."""
     return {path.name.split(".")[0] for path in DATA.iterdir()}
 
 
@@ -56,7 +61,9 @@ def _about(recording: str) -> dict:
 
 
 def recorded(recording: str) -> datetime:
-    """The start time of a recording; of a pool, that of its first recording."""
+    """Returns the start time of a recording. The start time of a pool is that of its first
+    recording.
+    """
     if recording.startswith(POOL):
         name = recording.removeprefix(POOL).partition(",")[0]
         return min(map(recorded, plans(name)[recording]))
@@ -70,14 +77,17 @@ def recorded(recording: str) -> datetime:
 
 
 def configurations(recording: str) -> int:
-    """The number of configurations of a recording, which distinguishes the plans of one
-    scenario."""
+    """Returns the number of configurations in a recording, which distinguishes the plans of one
+    scenario.
+    """
     return _about(recording)["configurations"]
 
 
 @cache
 def plans(name: str) -> dict[str, tuple[str, ...]]:
-    """Name of a pool -> its recordings, which have the same plan (number of configurations)."""
+    """Returns name of a pool -> its recordings, which all have the same plan (number of
+    configurations).
+    """
     found: dict[str, tuple[str, ...]] = {}
     for one in of_scenario(name):
         plan = f"{POOL}{name}, {configurations(one)} configurations"
@@ -86,7 +96,9 @@ def plans(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def runs(name: str, recording: str) -> list[Result]:
-    """The results of a recording (or pool); the point of each states whether it is held out."""
+    """Returns the results of a recording or a pool. The point of each result states whether it is
+    held out.
+    """
     planned = scenario(name)
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
@@ -96,14 +108,15 @@ def runs(name: str, recording: str) -> list[Result]:
 
 
 def _placed(run: Result, points: Mapping[str, Point]) -> Result:
-    """The result with its point from the scenario.
+    """Returns the result of a run with the point (configuration) that its scenario has for it.
 
-    A scenario with a design has no points, so its results keep the point that the table gives.
+    A scenario with a design has no points, so its results keep the point that the table of runs
+    gives.
     """
     point = points.get(run.point_id)
     return run if point is None else run.model_copy(update={"point": point})
 
 
 def path_of(recording: str) -> Path:
-    """The path of a recording's table of runs."""
+    """Returns the path of a recording's table of runs."""
     return DATA / f"{recording}.csv"

@@ -1,9 +1,10 @@
-"""`make verify`: every recording against every bar, constants varied, every case of every grid.
+"""Runs `make verify`: every recording against every bar, variations of constants, and every case of
+every grid of tests.
 
-Ends with 1 when a figure that met its bar in the committed table no longer does, when one cannot be
-computed, or when a case of a grid fails. A known miss is printed as one and counted; it is no
-failure. `--share` computes some of the recordings, one of each experiment at least, and compares
-them with the committed table, which it leaves as it is.
+The exit code is 1 when a figure that met its bar in the committed table no longer does, when a
+figure cannot be computed, or when a case of a grid fails. A known miss is printed and counted, but
+is no failure. `--share` computes a share of the recordings, at least one of each experiment, and
+compares them with the committed table without changing it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ROOT = PAGE.parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the verification; returns the exit code."""
+    """Runs the verification and returns the exit code."""
     asked = _arguments(arguments)
     wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
     what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.share < 1:
         wrong += [*changed, *moved]
     elif not wrong or (asked.accept and not failed):
-        # Do not save a table with a lost figure, because the next run would no longer report the
+        # A table with a lost figure is not saved, because the next run would no longer report the
         # loss.
         save(figures)
         variation.save(variations)
@@ -75,21 +76,26 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:
-    """(experiment, recording) for a share of each experiment's recordings, at least one."""
+    """Returns (experiment, recording) for a share of each experiment's recordings, at least one of
+    each. `seed` selects them.
+    """
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
 
 def varied(share: float, seed: str) -> list[tuple[str, str]]:
-    """(constant, experiment) for a share of the variations of constants."""
+    """Returns (constant, experiment) for a share of the variations of constants. `seed` selects
+    them.
+    """
     names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
     kept = names if share >= 1 else sampled(names, share, seed)
     return [task for task in variation.tasks() if " ".join(task) in kept]
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:
-    """(figures in the order of the tasks, tasks that failed); figures are also printed when
-    computed."""
+    """Computes the figures of all tasks in `workers` processes and prints each as soon as it is
+    computed. Returns (figures in the order of the tasks, tasks that failed).
+    """
     figures: list[Figure] = []
     failed = []
     # Each worker uses one core, because libraries with several threads would compete for the cores.
@@ -106,7 +112,7 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figur
 
 
 def line(one: Figure) -> str:
-    """A figure as one line of text."""
+    """Returns a figure as one line of text with its verdict."""
     bar = bars()[one.bar]
     value = "-" if one.value is None else shown(one.value, bar.unit)
     return (
@@ -116,7 +122,9 @@ def line(one: Figure) -> str:
 
 
 def grids(share: float, seed: str, workers: int) -> int:
-    """Run the test cases marked `grid` by pytest; returns pytest's exit code."""
+    """Runs the test cases marked `grid` by pytest and returns pytest's exit code. `share` of each
+    grid's cases are run.
+    """
     return subprocess.run(
         [
             sys.executable,

@@ -1,7 +1,8 @@
-"""A seeded sample of every grid: the cases of a large product that are run, here and by pytest.
+"""Selects a seeded sample of every grid, that is, of every test with a large product of cases. It
+is used here and as a plugin of pytest.
 
 A test marked `grid` is one product of many cases. A run takes a share of each product by a hash of
-the seed and the case's name, at least one case; a case that is requested by name is always run.
+the seed and the case's name, at least one case. A case that is requested by name is always run.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ SHARE = 0.1
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
-    """A share of the names, rounded up; each seed takes other names, and over all seeds each is
-    taken."""
+    """Returns a share of the names, rounded up. Each seed takes other names, and each name is taken
+    by some seed.
+    """
     order = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
     return set(order[: math.ceil(share * len(order))])
 
 
 def commit() -> str:
-    """The git commit, the default seed: each commit takes other cases, and a run can be
-    repeated."""
+    """Returns the id of the git commit, the default seed. So each commit takes other cases, and a
+    run can be repeated.
+    """
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -41,14 +44,14 @@ def commit() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options for the share and the seed."""
+    """Adds pytest's options for the share and the seed of grids."""
     group = parser.getgroup("grid", "a share of the large products of cases")
     group.addoption("--grid-share", type=float, default=SHARE, help="share of each grid's cases")
     group.addoption("--grid-seed", default=None, help="which cases; the commit where none is given")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark `grid`, and set the seed before pytest starts worker processes."""
+    """Declares pytest's mark `grid`, and sets the seed before pytest starts worker processes."""
     config.addinivalue_line("markers", "grid: a large product of cases, of which a share is run")
     if config.option.grid_seed is None:
         config.option.grid_seed = commit()
@@ -57,7 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the options that select the same cases again, because quiet runs print no header."""
+    """Prints the options that select the same cases again. Quiet runs print no header, so they are
+    printed at the end.
+    """
     asked = config.option
     terminalreporter.write_line(
         f"grids: --grid-share {asked.grid_share:g} --grid-seed {asked.grid_seed}"
@@ -65,7 +70,7 @@ def pytest_terminal_summary(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the cases of each grid that the seed does not take."""
+    """Deselects the cases of each grid that are not in the seed's sample."""
     if config.option.grid_share >= 1 or any("::" in one for one in config.args):
         return
     grids: dict[Hashable, list[str]] = {}
@@ -80,7 +85,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _grid(item: pytest.Item) -> Hashable:
-    """The grid to which a test case belongs: the id of its test function."""
+    """Returns the identity of the grid to which a test case belongs: the id of its test
+    function.
+    """
     return item.nodeid.partition("[")[0]
 
 

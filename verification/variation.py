@@ -1,4 +1,5 @@
-"""Constants that are choices, halved and doubled: how much the headline figures change.
+"""Halves and doubles the constants that are choices, and reports how much the headline figures
+change.
 
 A headline is the median of one bar's figures over a recording, the law selected for the metadata
 server, or the ranking of factors. Each variation is computed in a separate process, because models
@@ -33,12 +34,12 @@ from verification.sampling import sampled
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}
-# A headline that changes by more than this share of its value matters.
+# A headline figure that changes by more than this share of its value depends on the constant.
 MATTERS = 0.10
 # The seed that selects recordings of experiments with many recordings.
 SEED = "constants"
 AS_IT_IS = ""
-# The exceptions by which a fit reports that a varied constant makes it impossible; any other
+# The exceptions by which a fit reports that a varied constant makes it impossible. Any other
 # exception is a defect.
 IMPOSSIBLE = (RunFailed, InputError, AssertionError, ValueError, ZeroDivisionError, LinAlgError)
 
@@ -48,7 +49,7 @@ Headlines = dict[str, Headline]
 
 @dataclass(frozen=True)
 class Variation:
-    """One headline of one experiment with the constant unchanged, halved and doubled.
+    """One headline figure of one experiment with a constant unchanged, halved and doubled.
 
     A value is None if the varied constant leaves no figure, and a text if the headline is a name.
     """
@@ -67,7 +68,8 @@ class Variation:
 
     @property
     def change(self) -> float:
-        """The larger change relative to the base; infinite if a name changes or no figure is left.
+        """The larger of the changes by halving and doubling, relative to the unchanged value. It is
+        infinite if a name changes or no figure remains.
 
         Changes below the rounding differences of libraries are 0.
         """
@@ -75,7 +77,7 @@ class Variation:
 
     @property
     def matters(self) -> bool:
-        """Whether the headline changes by more than MATTERS."""
+        """Whether the headline figure changes by more than MATTERS."""
         return self.change > MATTERS
 
     def agrees(self, other: Variation) -> bool:
@@ -97,7 +99,7 @@ def _change(base: Headline, other: Headline) -> float:
 
 
 def _medians(figures: Sequence[Figure]) -> Headlines:
-    """Bar -> median of its figures that have a value."""
+    """Returns bar -> median of its figures that have a value."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:
@@ -106,7 +108,7 @@ def _medians(figures: Sequence[Figure]) -> Headlines:
 
 
 def _wu() -> Headlines:
-    """Headlines of one recording of reads or writes."""
+    """Computes the headlines of the experiment of Wu 2013 on one recording of reads or writes."""
     return _medians(wu.figures(_of_wu()))
 
 
@@ -117,7 +119,9 @@ def _of_wu() -> str:
 
 
 def _expectations() -> Headlines:
-    """Headlines of the description's statements without any fit, on the same recording."""
+    """Computes the headlines of what the uncalibrated model expects, on the same recording of reads
+    or writes: the shares of its expectations that the measurements confirmed.
+    """
     name = next(name for name in wu.SCENARIOS if name in _of_wu())
     results = recordings.runs(name, _of_wu())
     points = list({result.point_id: result.point for result in results}.values())
@@ -131,7 +135,9 @@ def _expectations() -> Headlines:
 
 
 def _namenode() -> Headlines:
-    """Headlines of all recordings of the metadata server, and the law selected for each curve."""
+    """Computes the headlines of all recordings of the metadata server, and the law selected for
+    each curve.
+    """
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -145,8 +151,9 @@ def _namenode() -> Headlines:
 
 
 def _kumar() -> Headlines:
-    """Headlines of the uncalibrated grey-box model on held-out layouts: error, coverage of
-    intervals."""
+    """Computes the headlines of the uncalibrated grey-box model on held-out layouts: error, and
+    coverage of its intervals.
+    """
     model, asked, measured = _of_fold("greybox")
     low, high = model.intervals(asked).T
     return {
@@ -156,14 +163,17 @@ def _kumar() -> Headlines:
 
 
 def _boosting() -> Headlines:
-    """Headline of the boosting model alone on the same held-out layouts."""
+    """Computes the headline of the boosting model alone, on the layouts that are held out for the
+    grey-box model, too.
+    """
     model, asked, measured = _of_fold("boosting")
     return {"median error of boosting": _median_error(model, asked, measured)}
 
 
 def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
-    """(model fitted without one fold of layouts, points of that fold, their measured rates per
-    second)."""
+    """Returns (model fitted without one fold of layouts, points of that fold, their measured rates
+    in bytes per second).
+    """
     rows = _rows()
     known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = TrainingRows(
@@ -178,31 +188,32 @@ def _median_error(model: LearntModel, asked: Sequence[Point], measured: np.ndarr
 
 
 def _rows() -> TrainingRows:
-    """All runs of the designed study."""
+    """Returns all runs of the designed study as training rows."""
     (subject,) = recordings.of_scenario(kumar.STUDY)
     return rows_of(recordings.runs(kumar.STUDY, subject))
 
 
 def _program() -> Headlines:
-    """Headlines of the program that no model was fitted to."""
+    """Computes the headlines of the program to which no model was fitted."""
     return _medians(
         [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
     )
 
 
 def _liu() -> Headlines:
-    """Headlines of all rounds in which a part of HDFS was slowed."""
+    """Computes the headlines of all rounds in which a part of HDFS was slowed."""
     return _medians([one for each in liu.subjects() for one in liu.figures(each)])
 
 
 def _nets() -> Headlines:
-    """Headlines of all recordings for nets."""
+    """Computes the headlines of all recordings for nets."""
     return _medians([one for each in nets.subjects() for one in nets.figures(each)])
 
 
 def _importance() -> Headlines:
-    """Headlines of the grey-box model's sensitivity indices over the legal set, and of the
-    verdicts."""
+    """Computes the headlines of the grey-box model's sensitivity indices over the legal
+    combinations, and of the verdicts on them.
+    """
     scenario, rows = recordings.scenario(kumar.STUDY), _rows()
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]
@@ -240,7 +251,9 @@ EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
 
 
 def tasks() -> list[tuple[str, str]]:
-    """Every (constant, experiment whose headlines the constant may change)."""
+    """Returns every (constant, experiment) such that the constant may change the experiment's
+    headlines.
+    """
     return [
         (name, experiment)
         for name, row in constants.by_name().items()
@@ -250,7 +263,9 @@ def tasks() -> list[tuple[str, str]]:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
-    """The variations of the tasks in `wanted`, each computed in a new process."""
+    """Computes the variations of the tasks (constant, experiment) in `wanted`, each in a new
+    process.
+    """
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     limit = partial(threadpool_limits, 1)
@@ -270,7 +285,9 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
 
 
 def _headlines(task: tuple[str, str, float]) -> Headlines:
-    """The headlines of an experiment with one constant varied; empty if they cannot be computed."""
+    """Computes the headlines of an experiment with one constant varied by a factor. The result is
+    empty if they cannot be computed.
+    """
     constant, experiment, factor = task
     if constant == AS_IT_IS:
         return _rounded(EXPERIMENTS[experiment]())
@@ -289,18 +306,18 @@ def _rounded(found: Headlines) -> Headlines:
 
 
 def committed() -> list[Variation]:
-    """The variations of the last complete verification, from the committed table."""
+    """Returns the variations of the last complete verification, from the committed table."""
     return [Variation(**one) for one in json.loads(VARIATIONS.read_text(encoding="utf-8"))]
 
 
 def save(rows: Sequence[Variation]) -> None:
-    """Write the committed table, one variation per line."""
+    """Writes the committed table of variations, one variation per line."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in rows)
     VARIATIONS.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
-    """Variations that differ from the committed table, as one line each."""
+    """Returns one line of text for each variation that differs from the committed table."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -312,7 +329,9 @@ def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list
 
 
 def section(rows: Sequence[Variation]) -> str:
-    """The page's section on constants: for each constant, the headline that it changes most."""
+    """Returns the page's section on constants. It shows for each constant the headline that it
+    changes most.
+    """
     most: dict[tuple[str, str], Variation] = {}
     for one in rows:
         place = one.constant, one.experiment

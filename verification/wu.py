@@ -1,4 +1,6 @@
-"""Experiments of Wu 2013, sections 4.1 and 4.2: times of steps, rates, expectations, repetition."""
+"""Recomputes the experiments of Wu 2013, sections 4.1 and 4.2: times of steps, rates, expectations,
+repetition.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from verification import recordings
 from verification.figures import Figure, bars
 
 SCENARIOS = ("wu-write", "wu-read")
-# The paper's classes of steps; "write/rest" is its writeRequest, the self time of a write without
-# its calls.
+# The classes of steps in Wu 2013 for each operation. "write/rest" is Wu's writeRequest, the self
+# time of a write without its calls.
 CLASSES = {
     "write": (
         "whole",
@@ -37,7 +39,7 @@ BASELINES = ("serial", "mean")
 
 
 def subjects() -> list[str]:
-    """Every recording, and for plans with several recordings their pool."""
+    """Returns every recording, and for plans with several recordings also their pool."""
     found = []
     for name in SCENARIOS:
         found += recordings.of_scenario(name)
@@ -50,7 +52,7 @@ def _scenario(subject: str) -> str:
 
 
 def figures(subject: str) -> list[Figure]:
-    """All figures of one recording of reads or writes."""
+    """Computes all figures of one recording of reads or writes."""
     name = _scenario(subject)
     results = recordings.runs(name, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
@@ -73,8 +75,9 @@ Make = Callable[[str, str, float | None, int], Figure]
 
 
 def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figure]:
-    """Errors of the functions f1 to f7 for each class, above the noise floor and on all held-out
-    times."""
+    """Computes the errors of the functions f1 to f7 of Wu 2013 for each class of steps, both above
+    the noise floor and over all held-out times.
+    """
     made, judged = [], 0
     classes = CLASSES[operation]
     least = bars()["wu.function-error"].points_min
@@ -110,8 +113,9 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """Errors of the method `sequence` for all held-out rates and responses, and its intervals'
-    coverage."""
+    """Computes the errors of the sequence model for all held-out rates and response times, and how
+    often its intervals cover them.
+    """
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:
@@ -141,7 +145,9 @@ def _of_sequence(
 
 
 def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
-    """The share of the description's statements, made without any fit, that came true."""
+    """Computes for each kind of change (size, deployment) the share of the uncalibrated model's
+    expectations that the measurements confirmed.
+    """
     points = list({result.point_id: result.point for result in results}.values())
     counts = expectations.tally(expectations.score(expectations.expectations(points), results))
     made = []
@@ -153,7 +159,7 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
 
 
 def pairs() -> list[str]:
-    """The name of each pair of a recording and the next one of the same plan."""
+    """Returns the name of each pair of a recording and the next one of the same plan."""
     return [
         recordings.PAIR.join(pair)
         for name in SCENARIOS
@@ -163,8 +169,9 @@ def pairs() -> list[str]:
 
 
 def repetition(subject: str) -> list[Figure]:
-    """The relative difference of mean latencies between two recordings of one plan, by
-    configuration."""
+    """Computes the relative difference of mean latencies between the two recordings of a pair, by
+    configuration.
+    """
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

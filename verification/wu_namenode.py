@@ -1,4 +1,6 @@
-"""Experiments of Wu 2013, section 4.2: the law of the metadata server, processor scores, bursts."""
+"""Recomputes the experiments of Wu 2013, section 4.2: the law of the metadata server's response
+time, processor scores, bursts.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ SCENARIOS = ("wu-namenode", "wu-burst")
 
 
 def subjects() -> list[str]:
-    """Every recording of the NameNode's law and of its bursts."""
+    """Returns every recording of the NameNode's response times and of its bursts."""
     return [one for name in SCENARIOS for one in recordings.of_scenario(name)]
 
 
 def figures(subject: str) -> list[Figure]:
-    """All figures of one recording of the NameNode."""
+    """Computes all figures of one recording of the NameNode."""
     name = next(name for name in SCENARIOS if subject.startswith(name))
     found = server_law(recordings.runs(name, subject))
     assert found is not None, f"{subject} has no curve of four points"
@@ -37,8 +39,9 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
-    """Fit of the likeliest law and of the paper's law; for constant files, how much the rates
-    fall."""
+    """Computes the fit of the likeliest law and of Wu's law to one curve. For curves with a
+    constant number of files, computes how much the rates fall.
+    """
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
     if curve.files == "each":
@@ -53,8 +56,9 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Errors of a score against the declared share, of the law's k against the score, of the
-    capacity."""
+    """Computes three errors: of a processor score against the declared share of a core, of the
+    law's coefficient k against the score, and of the capacity that follows from the score.
+    """
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -69,8 +73,9 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Errors of the ratio of rates at two shares, with constant files, against the ratio of
-    scores."""
+    """Computes the error of the ratio of rates at two shares of a core against the ratio of the
+    processor scores, at a constant number of files.
+    """
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -83,7 +88,9 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Measured bursts above the capacity, relative to the prediction by the score."""
+    """Computes the figures of a burst above the capacity: measured values relative to the
+    prediction by the processor score.
+    """
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -1,1 +1,1 @@
-"""A performance laboratory for distributed file systems."""
+"""dfslab is a performance laboratory for distributed file systems."""

@@ -1,18 +1,21 @@
-"""The compiled core: JSON strings and tables across the border."""
+"""The types of the compiled core.
+
+Documents cross its border as JSON strings, operations and spans as tables.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import final
 
 from typing_extensions import CapsuleType
 
-# A class below has a column that is named like the type.
+# This alias is needed because a class below has a column named `bytes`.
 TraceId = bytes
 
 class InputError(Exception): ...
 class RunError(Exception): ...
 
 class Table:
-    """Rows as columns that never change, one attribute a column.
+    """An immutable table. Each column is an attribute.
 
     A column of integers is a view of the table's memory, in which a null is 0. Other columns are
     lists, in which a null is None. Libraries that know the Arrow PyCapsule interface (pyarrow,
@@ -28,7 +31,10 @@ class Table:
 
 @final
 class OperationTable(Table):
-    """Operations of a stream: the `number`-th of a client; `owner` is the client of the file."""
+    """Operations of a stream.
+
+    `number`: position of the operation within its client; `owner`: client that owns the file.
+    """
 
     client: memoryview[int]
     number: memoryview[int]
@@ -42,10 +48,10 @@ class OperationTable(Table):
 
 @final
 class SpanTable(Table):
-    """Spans of a load run or of traces. Times are Unix times; `parent_id` is null for a root.
+    """Spans of a workload run or of traces. Times are Unix times; `parent_id` is null for a root.
 
-    `trace_id` has 16 bytes. It is null for a load run, of which `thread` is the number of the
-    client. `service` and `host` are null where no trace says them.
+    `trace_id` has 16 bytes. It is null for a workload run, in which `thread` is the number of the
+    client. `service` and `host` are null if the trace does not contain them.
     """
 
     trace_id: list[TraceId | None]
@@ -71,12 +77,16 @@ class SpanTable(Table):
         thread: Sequence[int],
         bytes: Sequence[int],
     ) -> None:
-        """Spans of a load run; ValueError when the columns differ in length."""
+        """Makes a table from the spans of a workload run.
+
+        Raises ValueError if the columns differ in length.
+        """
 
     def write(self, rows: Sequence[int], path: str) -> None:
-        """Write the spans of some rows as an OTLP file (protobuf), atomically.
+        """Writes the spans of the given rows to an OTLP file (protobuf), atomically.
 
-        InputError and RunError as from `trace_write`; IndexError for a row that is not there.
+        Raises InputError and RunError as `trace_write` does, and IndexError for a row that does not
+        exist.
         """
 
 def capabilities(target: str) -> str: ...

@@ -1,4 +1,4 @@
-"""The types of NumPy arrays of floats, which mypy can check in arithmetic."""
+"""Types of NumPy arrays of floats and of integers, which mypy can check in arithmetic."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-# Indices, counts, signs.
+# Arrays of indices, counts or signs.
 Integers = NDArray[np.integer[Any]]

@@ -1,4 +1,5 @@
-"""Discovers the members of rooms (file systems, workloads, models, …); errors name the file.
+"""Discovers the members of rooms (file systems, workloads, models, …). Its errors name the file
+that is wrong.
 
 A room is a folder of this package whose modules have one interface. Members are in this package, in
 the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
@@ -34,13 +35,16 @@ Kind = TypeVar("Kind")
 
 
 class DiscoveryError(Exception):
-    """A member's file breaks the interface of its room; the message names the file and the
-    reason."""
+    """The file of a member violates the interface of its room (the type of member).
+
+    The message names the file and the reason.
+    """
 
 
 @dataclass(frozen=True)
 class Room:
-    """The search locations of the members of one kind, which messages call `noun`.
+    """A type of members, such as workloads, and where they are found. `noun`: what messages call a
+    member.
 
     `folder`: subfolder of this package and of each folder of DFSLAB_PATH. `group`: group of entry
     points, whose values are modules. `of_folders`: each member is a folder (or package) with a
@@ -67,15 +71,18 @@ ROOMS = (FILE_SYSTEMS, WORKLOADS, INSTRUMENTS, MODELS, STUDIES, SECTIONS, EXPORT
 
 
 def roots() -> list[Path]:
-    """The folder of this package, then the folders that DFSLAB_PATH names."""
+    """The folders in which rooms are searched: this package, then the folders that DFSLAB_PATH
+    names."""
     extra = os.environ.get("DFSLAB_PATH", "")
     return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
 
 
 def members(room: Room) -> dict[str, Path]:
-    """Name -> file (or folder) of every member of a room, sorted by name or by file.
+    """Name -> file (or folder) of every member of a room, including installed packages. The names
+    are sorted.
 
-    Files that declare NAMES are sorted by file. DiscoveryError if two members have the same name.
+    Members of files that declare NAMES are sorted by file instead. Raises DiscoveryError if two
+    members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -84,7 +91,10 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """Name -> file of the room's members in this package and in DFSLAB_PATH."""
+    """Name -> file of a room's members in this package and in DFSLAB_PATH.
+
+    Installed packages are not searched.
+    """
     found: dict[str, Path] = {}
     for path in _files(room):
         for name in _names(room, path):
@@ -100,13 +110,13 @@ def _add(room: Room, found: dict[str, Path], name: str, path: Path) -> None:
 
 
 def _files(room: Room) -> tuple[Path, ...]:
-    """The room's files (or folders) in this package and in the folders of DFSLAB_PATH."""
+    """The files (or folders) of a room in this package and in the folders of DFSLAB_PATH."""
     places = tuple((root / room.folder, _changed(root / room.folder)) for root in roots())
     return _listed(room.of_folders, places)
 
 
 def _changed(folder: Path) -> int:
-    """Modification time of a folder in ns; 0 if there is no folder."""
+    """Modification time of a folder in ns; 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -115,7 +125,8 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """The members' files (or folders) in `places`, which are (folder, modification time in ns).
+    """The files (or folders) of members in `places`. Each place is (folder, its modification time
+    in ns).
 
     The modification times are part of the cache key, so a changed folder is read again.
     """
@@ -129,7 +140,8 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
-    """The names of the members in a file (or folder)."""
+    """The names of the members in a file (or folder): those that it declares as NAMES, or its
+    own name."""
     if not room.by_names:
         return (path.name if room.of_folders else path.stem,)
     return tuple(_declared(path, path.stat().st_mtime_ns, "NAMES") or ())
@@ -137,17 +149,24 @@ def _names(room: Room, path: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry point: the member's name, its module, and the module's file (or folder)."""
+    """An entry point of an installed package.
+
+    `name`: name of the member; `module` and `path`: its module, and the module's file (or folder).
+    """
 
     name: str
     module: str
     path: Path
 
 
-# The key of both caches is the module search path, which determines the installed packages.
+# The module search path is the key of the caches below, because it determines which packages are
+# installed.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of all rooms; if a package is installed twice, those of the first copy."""
+    """The entry points of all rooms.
+
+    If a package is installed twice, only those of the first copy are returned.
+    """
     groups = {room.group for room in ROOMS}
     found: dict[str, list[metadata.EntryPoint]] = {}
     for package in metadata.distributions():
@@ -163,16 +182,19 @@ def installed() -> tuple[metadata.EntryPoint, ...]:
 
 @lru_cache(maxsize=64)
 def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
-    """The entry points of a room.
+    """The entry points of a room in installed packages.
 
-    Only the packages around a member are imported, not the member.
+    To find a member's file, the packages around the member are imported, but not the member.
     """
     found = [one for one in _installed(search_path) if one.group == room.group]
     return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
 
 
 def _place(room: Room, entry: metadata.EntryPoint) -> Path:
-    """The file of an entry point's module, or the folder of its package."""
+    """The file of the module of an entry point.
+
+    If the member is a package, the result is its folder.
+    """
     try:
         spec = importlib.util.find_spec(entry.module)
     except ModuleNotFoundError:
@@ -183,7 +205,10 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """(entry point, module name) of a member's file; None if no entry point leads to the file."""
+    """(entry point, module name) of the file of an installed member.
+
+    None if no entry point leads to the file.
+    """
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
             if path == one.path:
@@ -195,7 +220,8 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """The origin of a member for display: its file, or the entry point that names its module."""
+    """Where a member comes from, as text for display: its file, or the entry point that names
+    its module."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -203,12 +229,12 @@ def source(path: Path) -> str:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a member is part of this package."""
+    """Whether the file `path` is part of this package."""
     return path.is_relative_to(PACKAGE)
 
 
 def load(path: Path) -> ModuleType:
-    """Import and return the module in `path`.
+    """Imports the module in the file `path` and returns it.
 
     A module of this package keeps its import name. A module of DFSLAB_PATH is imported under the
     package name of its room.
@@ -226,8 +252,10 @@ def load(path: Path) -> ModuleType:
 
 
 def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
-    """Import a member from DFSLAB_PATH under the package name of its room, and return its
-    module."""
+    """Imports a member from DFSLAB_PATH, and returns its module.
+
+    `name`: import name, in the package of its room; `parts`: path below the folder of DFSLAB_PATH.
+    """
     if parts[0] == FILE_SYSTEMS.folder:
         room = importlib.import_module(f"dfslab.{FILE_SYSTEMS.folder}")
         folder = path.parent.parent
@@ -249,7 +277,10 @@ def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
 
 
 def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
-    """The attribute `name` of the module in `path`. DiscoveryError if missing or not a `kind`."""
+    """The attribute `name` of the module in `path`.
+
+    Raises DiscoveryError if it is missing or not of the type `kind`.
+    """
     found = vars(load(path)).get(name)
     if not isinstance(found, kind):
         what = "lacks" if found is None else f"gives {type(found).__name__} for"
@@ -258,11 +289,12 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
 
 
 def named(room: Room, name: str, key: str) -> Path:
-    """The file of the room's member `name`.
+    """The file of the member `name` of a room.
 
-    InputError for `key`, with the known names, if none exists.
+    Raises InputError for the setting `key`, with the known names, if there is no such member.
     """
-    # Most members are files, so look there first: a search for entry points is the slowest step.
+    # Most members are in files, so these are searched first. The search for entry points is the
+    # slowest part.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))
@@ -281,7 +313,10 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 
 
 def file_system(name: str) -> FileSystem:
-    """The description of the file system `name`. InputError with the known names if none exists."""
+    """The description of the file system `name`.
+
+    Raises InputError with the known names if there is none.
+    """
     return _file_system(name, named(FILE_SYSTEMS, name, "file_system.name"))
 
 
@@ -298,12 +333,12 @@ def _workload(name: str, path: Path) -> Workload:
 
 
 def workload(name: str) -> Workload:
-    """The workload `name`. InputError with the known names if none exists."""
+    """Returns the workload `name`. Raises InputError with the known names if there is none."""
     return _workload(name, named(WORKLOADS, name, "workload.name"))
 
 
 def methods() -> Iterator[tuple[str, str, Path]]:
-    """(name, "instrument" or "model", file) of every method, without importing any."""
+    """Yields (name, "instrument" or "model", file) of every method. No method is imported."""
     for room, kind in ((INSTRUMENTS, "instrument"), (MODELS, "model")):
         for name, path in members(room).items():
             yield name, kind, path
@@ -311,21 +346,27 @@ def methods() -> Iterator[tuple[str, str, Path]]:
 
 @dataclass(frozen=True)
 class Member:
-    """A member that was found but not imported: its origin, and a function that imports it."""
+    """A member that was found but not imported.
+
+    `source`: where it comes from; `load`: function that imports it.
+    """
 
     source: str
     load: Callable[[], ModuleType]
 
 
 def studies() -> dict[str, Member]:
-    """Study name -> member of every study, without importing any."""
+    """Study name -> member, for every study. No study is imported."""
     return {
         name: Member(source(path), partial(load, path)) for name, path in members(STUDIES).items()
     }
 
 
 def title(path: Path) -> str:
-    """The TITLE that a member's file declares, without importing it."""
+    """The TITLE that the file of a member declares.
+
+    The file is not imported. Raises DiscoveryError if it declares none.
+    """
     found = _declared(path, path.stat().st_mtime_ns, "TITLE")
     if found is None:
         raise DiscoveryError(f"{path}: lacks TITLE")
@@ -333,15 +374,20 @@ def title(path: Path) -> str:
 
 
 def has_testbed(folder: Path) -> bool:
-    """Whether the file system in this folder has a testbed, which starts real daemons."""
+    """Whether the file system in a folder has a testbed, which starts its real daemons."""
     return (folder / "testbed.py").exists()
 
 
 @lru_cache(maxsize=512)
 def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """The literal value that a file assigns to `name`; None if the file does not assign it."""
+    """The literal value that a file assigns to `name`; None if the file does not assign it. The
+    file is not imported.
+
+    `changed_ns`: modification time of the file, which is part of the cache key.
+    """
     text = path.read_text(encoding="utf-8")
-    # Parse only the line of the declaration: parsing the whole file takes a hundred times as long.
+    # Only the line of the declaration is parsed, because parsing the whole file takes a hundred
+    # times as long.
     found = re.search(rf"^{name}\b.*$", text, re.MULTILINE)
     if found is None:
         return None
@@ -358,9 +404,9 @@ def _declared(path: Path, changed_ns: int, name: str) -> Any:
 
 
 def model(name: str) -> Model:
-    """A new instance of the model `name`.
+    """Returns a new object of the model `name`.
 
-    InputError if none exists or if `name` is an instrument.
+    Raises InputError if there is none, or if `name` is an instrument.
     """
     from dfslab.method import Model
 
@@ -371,7 +417,10 @@ def model(name: str) -> Model:
 
 
 def method(name: str) -> Method:
-    """A new instance of the method `name`. InputError with the known names if none exists."""
+    """Returns a new object of the method `name`.
+
+    Raises InputError with the known names if there is none.
+    """
     make: Callable[[str], Method] = declared(method_file(name), "make", FunctionType)
     return make(name)
 
@@ -384,7 +433,7 @@ def is_instrument(name: str) -> bool:
 
 
 def method_file(name: str) -> Path:
-    """The file of the method `name`. InputError with the known names if none exists."""
+    """The file of the method `name`. Raises InputError with the known names if there is none."""
     found = _in_files(INSTRUMENTS) | _in_files(MODELS)
     if name not in found:
         found = {known: path for known, _, path in methods()}

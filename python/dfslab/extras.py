@@ -1,4 +1,5 @@
-"""Optional libraries: which installation extra provides each, and the message if it is missing."""
+"""Names the installation extra that provides each optional library, for the message if a library
+is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in m
 
 
 def missing(error: ModuleNotFoundError) -> str | None:
-    """One line with the missing library and its extra; None if no extra provides the library."""
+    """One line that names the missing library and the extra that provides it; None if no extra
+    provides it."""
     module = (error.name or "").partition(".")[0]
     extra = BROUGHT_BY.get(module)
     if extra is None:

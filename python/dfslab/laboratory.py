@@ -1,4 +1,4 @@
-"""The laboratory: plans a run, measures it, applies studies and writes the findings."""
+"""The laboratory, which plans a run, measures it, applies studies and writes the findings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The plan of a run: its configurations and the methods applied to each.
+    """The plan of a run: its configurations, and the methods that are applied to each.
 
     `measured`: instruments that access the real system; empty if recorded runs replace
     measurements. `recording`: new file for the operations of the first measured run.
@@ -64,7 +64,10 @@ class RunPlan:
 
 
 class Laboratory:
-    """The library behind the commands; `run` consists of `plan`, `measure`, `weigh` and `write`."""
+    """Does the work of the commands.
+
+    The method `run` executes a plan in three steps: `measure`, `weigh` (studies) and `write`.
+    """
 
     def __init__(
         self,
@@ -72,18 +75,20 @@ class Laboratory:
         watch: Watch | None = None,
         clock: Callable[[], float] = processor_s,
     ) -> None:
-        """`watch` receives live values of workload runs each second; `clock` returns processor
-        seconds."""
+        """`watch` receives the live values of workload runs each second.
+
+        `clock` returns processor seconds. `progress` receives the progress of all work.
+        """
         self.progress, self._watch, self._clock = progress, watch, clock
 
     def run(
         self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
     ) -> FinishedRun:
-        """Execute a whole run below `out` and return it.
+        """Executes a whole run in a folder below `out` and returns it.
 
-        No folder is created before the file system answers. An unfinished run of the same scenario
-        below `out` is resumed, unless `fresh`. The page is written if a study has findings, or if
-        `always_page`.
+        No folder is created before the file system answers. If `out` has an unfinished run of the
+        same scenario, it is resumed, unless `fresh` is true. The page is written if a study has
+        findings, or if `always_page` is true.
         """
         stages = Stages(self._clock)
         with self.session() as session:
@@ -102,7 +107,7 @@ class Laboratory:
     def plan(
         self, scenario: Scenario, recording: Path | None = None, recorded: Path | None = None
     ) -> RunPlan:
-        """Plan a run of a scenario. InputError if the scenario cannot be run.
+        """Plans a run of a scenario. Raises InputError if the scenario cannot be run.
 
         `recording`: new file for the operations of the first measured run. `recorded`: run folder
         or table of runs, whose results replace measurements.
@@ -128,13 +133,17 @@ class Laboratory:
 
     @contextmanager
     def session(self) -> Iterator[access.InstrumentSession]:
-        """An access session, shared by all methods of a run."""
+        """A context with a session, by which all methods of a run share access to the file
+        system."""
         with access.session(notify=lambda text: self.progress(0, 1, text)) as session:
             session.watch = self._watch
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Check that the file system of the first configuration can be reached."""
+        """Makes sure that the file system of the first configuration can be reached.
+
+        A testbed is started for it.
+        """
         for point in plan.points:
             external_program.expect(point)
         session.traced = plan.measured[0] == "trace" and external_program.is_command(plan.points[0])
@@ -144,9 +153,10 @@ class Laboratory:
     def measure(
         self, plan: RunPlan, opened: Store, session: access.InstrumentSession, stages: Stages
     ) -> list[Result]:
-        """Results of every method at every configuration, also stored on disk.
+        """Runs every method at every configuration. The results are returned and stored in the
+        run's folder.
 
-        RunFailed if no run succeeds.
+        Raises RunFailed if no run succeeds.
         """
         session.trace_directory = opened.folder / "traces"
         session.recording = plan.recording
@@ -159,14 +169,17 @@ class Laboratory:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
-            # Daemons and clients end at this point, which adds their processor time to this stage.
+            # Closing the session ends daemons and clients. Only then is their processor time known,
+            # which belongs to this stage.
             with stages.of("loading"):
                 session.close()
         return results
 
     def weigh(self, run: FinishedRun, stages: Stages | None = None) -> Findings:
-        """Apply every study whose preconditions the run meets; returns the findings and adds them
-        to `run`."""
+        """Applies every study whose preconditions the run meets.
+
+        The findings are added to `run` and returned.
+        """
         stages, answers = stages or Stages(self._clock), run.findings
         answers.notes += dict.fromkeys(note for result in run.settled for note in result.notes)
         for study in contract.all_studies():
@@ -175,8 +188,10 @@ class Laboratory:
         return answers
 
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
-        """Add one study's result to the run, or store its reason of failure, so it is not run
-        again."""
+        """Runs one study and adds its result to the run.
+
+        If the study fails, its reason is stored, so that the study is not run again.
+        """
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
         except RunFailed as error:
@@ -190,7 +205,8 @@ class Laboratory:
     def write(
         self, run: FinishedRun, opened: Store, always_page: bool, stages: Stages
     ) -> FinishedRun:
-        """Write the page, the summary and the table of results, then mark the folder complete."""
+        """Writes the page, the summary and the table of results, then marks the folder of the
+        run complete."""
         if always_page or any(one.is_worth_a_page for one in run.findings.found.values()):
             with stages.of("page"):
                 pages.write(run, run.page)
@@ -199,9 +215,10 @@ class Laboratory:
         return run
 
     def learn(self, scenario: Scenario, data: Path, page: Path | None = None) -> FinishedRun:
-        """Apply studies to existing runs: a run folder, or a table of runs.
+        """Analyses existing runs of a scenario with a design. `data`: a run folder, or a table of
+        runs.
 
-        The page is also written to `page`, if given.
+        If `page` is given, the page is also written to that file.
         """
         if not scenario.design.factor:
             raise InputError("design.factor", None, "is empty: there is nothing to learn about")
@@ -214,14 +231,16 @@ class Laboratory:
         return run
 
     def reopen(self, folder: Path, notify: Notify, *kinds: type[StudyResult]) -> FinishedRun:
-        """A run read back from its folder, with the findings of the studies `kinds`.
+        """Reads a run back from its folder, with the findings of the studies whose result types are
+        `kinds`.
 
-        Stored findings are used if they were computed from the present results; otherwise the
-        studies run again, which `notify` reports in one line. InputError if `folder` is no run
-        folder. RunFailed if one of the studies fails.
+        Stored findings are used if they were computed from the present results. Otherwise the
+        studies run again, which `notify` reports in one line. Raises InputError if `folder` is no
+        run folder, and RunFailed if one of the studies fails.
         """
         store.check_folder(folder)
-        # Hash before reading, so that a result added in the meantime invalidates the findings.
+        # The hash is computed before the results are read. So a result that is added in the
+        # meantime makes the stored findings invalid.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
@@ -246,8 +265,10 @@ def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[
 
 
 def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRun:
-    """The run, if all these studies have succeeded; else RunFailed with the reason of the
-    failure."""
+    """Returns the run if the studies with the result types `kinds` have succeeded.
+
+    Otherwise raises the reason of the failure.
+    """
     for reason in contract.refusals(run, kinds):
         if reason == NOTHING_MEASURED:
             raise InputError("RUN", str(run.folder), reason)
@@ -261,14 +282,20 @@ def _check_recording(path: Path | None) -> None:
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """The measurements of a run folder or of a table of runs. InputError if `data` is neither."""
+    """The measurements of a run folder or of a table of runs.
+
+    Raises InputError if `data` is neither.
+    """
     if data.is_dir():
         return [r for r in store.results_of(data) if r.method == "measure"]
     return csv_runs.read(data, scenario)
 
 
 def write_page(run: FinishedRun, path: Path | None = None) -> Path:
-    """Write the page of a run to `path`, or to the run's folder; returns the path."""
+    """Writes the page of a run to `path`, or, if it is None, to the run's folder.
+
+    Returns the path of the page.
+    """
     if path is not None:
         new_file("--output", path)
     pages.write(run, path or run.page)

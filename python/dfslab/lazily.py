@@ -1,4 +1,4 @@
-"""Lazy imports: a library is loaded on first use of an attribute."""
+"""Imports a library lazily, when one of its attributes is first used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 class _Waiting(ModuleType):
-    """A proxy module that loads the library on first access to an attribute."""
+    """A module object that stands for a library and imports the library on first access to an
+    attribute."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(importlib.import_module(self.__name__), name)
@@ -17,5 +18,8 @@ class _Waiting(ModuleType):
 
 
 def lazily(name: str) -> ModuleType:
-    """A proxy of the library `name`, which is imported when an attribute is first read."""
+    """A module object that stands for the library `name`.
+
+    The library is imported when an attribute is first read.
+    """
     return _Waiting(name)

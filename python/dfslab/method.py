@@ -1,4 +1,7 @@
-"""The interface of methods: `run(point) -> Result`; a model adds `fit(results)`."""
+"""The interface of methods.
+
+Every method has `run(point) -> Result`; a model also has `fit(results)`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ CONFIDENCE = 0.90
 
 
 class RunFailed(Exception):
-    """The run failed for a reason outside the input: printed as one line, exit code 1."""
+    """The run failed for a reason outside the input.
+
+    The command prints the reason as one line and exits with code 1.
+    """
 
 
 @runtime_checkable
@@ -22,7 +28,10 @@ class Instrument(Protocol):
     name: str
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure one configuration once. RunFailed if the run fails."""
+        """Measures one configuration once.
+
+        `repetition`: number of the repetition. Raises RunFailed if the run fails.
+        """
         ...
 
 
@@ -33,21 +42,22 @@ class Model(Protocol):
     name: str
 
     def fit(self, results: Sequence[Result]) -> Model:
-        """Learn from measured results of whole configurations; returns the fitted model, which is
-        `self`."""
+        """Learns from measured results of whole configurations. Returns `self`, the fitted
+        model."""
         ...
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration, every metric with its 90 % interval."""
+        """Predicts one configuration. Every predicted metric has a 90 % interval."""
         ...
 
 
 @runtime_checkable
 class BatchModel(Model, Protocol):
-    """A model that predicts a batch of configurations faster than one by one."""
+    """A model that can predict many configurations in one call, which is faster than one call
+    for each."""
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """The results of `run` for each configuration, in the given order."""
+        """Predicts the configurations. The results are those of `run`, in the order of `points`."""
         ...
 
 
@@ -55,8 +65,10 @@ Method = Instrument | Model
 
 
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
-    """A model's results in the order of the configurations, computed as a batch if the model
-    can."""
+    """The results of a model, in the order of the configurations.
+
+    They are computed in one call if the model can do that.
+    """
     if isinstance(model, BatchModel):
         return model.run_many(points)
     return [model.run(point) for point in points]

@@ -1,12 +1,12 @@
-"""The callback that shows a user what a long call is doing."""
+"""The type of the callback that shows a user what a long call is doing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Takes one line of text, such as "starting 3 datanodes".
+# A function that receives one line of text, such as "starting 3 datanodes".
 Notify = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Discards a progress message."""
+    """Ignores a progress message. It is the default callback of functions that report progress."""

@@ -1,4 +1,5 @@
-"""Quantiles of the normal, Student's t and the gamma distribution, without a statistics library.
+"""Computes quantiles of the normal, Student's t and the gamma distribution, without a statistics
+library.
 
 Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules. The
 distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
@@ -12,7 +13,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
-# A double has 53 bits; a continued fraction that has not converged after _STEPS terms never will.
+# NEARLY_NORMAL: degrees of freedom from which Student's t is computed from the normal quantile.
+# _STEPS: terms after which a continued fraction that has not converged never will, since a double
+# has 53 bits.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
@@ -37,15 +40,18 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """The target probability minus P(|t| > sqrt(square)), whose root is sought."""
+        """The target probability minus the probability of |t| > sqrt(square).
+
+        The root of this function is the square of the quantile.
+        """
         return upper - _beta(freedom / 2, 0.5, freedom / (freedom + square))
 
     return math.sqrt(_root(excess))
 
 
 def _nearly_normal(z: float, freedom: float) -> float:
-    """Student's quantile by its expansion around the normal quantile `z` (Abramowitz and Stegun
-    26.7.5)."""
+    """Student's quantile for many degrees of freedom, by its expansion around the normal
+    quantile `z` (Abramowitz and Stegun 26.7.5)."""
     parts = (
         z,
         (z**3 + z) / 4,
@@ -58,7 +64,7 @@ def _nearly_normal(z: float, freedom: float) -> float:
 
 @lru_cache(maxsize=4096)
 def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
-    """Quantile of the gamma distribution with this shape and scale."""
+    """Quantile of the gamma distribution with the given shape and scale."""
     found = _halley(probability, shape)
     if found is not None:
         return scale * found
@@ -68,7 +74,8 @@ def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
 
 
 def _halley(probability: float, shape: float) -> float | None:
-    """Gamma quantile by Halley's method from Wilson and Hilferty's start; None if it diverges."""
+    """Quantile of the gamma distribution with scale 1, by Halley's method from the approximation
+    of Wilson and Hilferty. None if the method diverges."""
     third = 1 / (9 * shape)
     x = shape * (1 - third + normal(probability) * math.sqrt(third)) ** 3
     if shape < 1 or x < shape / 20:
@@ -82,14 +89,15 @@ def _halley(probability: float, shape: float) -> float | None:
         if x - step <= 0:
             return None
         x -= step
-        if abs(step) <= 1e-8 * x:  # cubic convergence: the next step is below a double's precision
+        # convergence is cubic, so the next step is below a double's precision
+        if abs(step) <= 1e-8 * x:
             return x
     return None
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Root of a rising function on the positive numbers; 0 if the root is below the least
-    double."""
+    """The root of a function that rises on the positive numbers; 0 if the root is below the
+    least double."""
     low, high = 1.0, 1.0
     while rising(high) < 0:
         high *= 4
@@ -97,7 +105,8 @@ def _root(rising: Callable[[float], float]) -> float:
         low /= 4
         if low < _TINY:
             return 0.0
-    # Regula falsi (Illinois variant), with bisection if that converges slowly.
+    # The root is bracketed by regula falsi (Illinois variant), with bisection steps if that
+    # converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
         if high - low <= 4e-16 * high or f_low == f_high:
@@ -116,7 +125,10 @@ def _root(rising: Callable[[float], float]) -> float:
 
 
 def _gamma(shape: float, x: float) -> tuple[float, float]:
-    """(lower, upper) regularised incomplete gamma function; the smaller has full precision."""
+    """(lower, upper) regularised incomplete gamma functions P and Q of `shape` at x.
+
+    The smaller of the two has full precision.
+    """
     if x == 0:
         return 0.0, 1.0
     front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
@@ -152,8 +164,10 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(term: Callable[[int], tuple[float, float]]) -> float:
-    """The continued fraction a1 / (b1 + a2 / (b2 + ...)) by Lentz's method; `term(n)` is (a_n,
-    b_n)."""
+    """The continued fraction a_1 / (b_1 + a_2 / (b_2 + ...)) by Lentz's method.
+
+    `term(n)` returns (a_n, b_n).
+    """
     found, c, d = _TINY, _TINY, 0.0
     for n in range(1, _STEPS):
         a, b = term(n)

@@ -1,4 +1,7 @@
-"""The result of one method for one configuration: immutable, and sufficient to repeat the run."""
+"""The result of one method for one configuration.
+
+It is immutable, and sufficient to repeat the run.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,10 @@ from dfslab.spec.scenario import Point
 
 
 class Metric(BaseModel):
-    """A value in SI units with its 90 % interval, which a single measurement does not have
-    (None)."""
+    """A value in SI units with its 90 % interval.
+
+    `low` and `high` are None if the interval is unknown, as for a single measurement.
+    """
 
     model_config = ConfigDict(frozen=True)
     value: float
@@ -37,7 +42,10 @@ class Metric(BaseModel):
 
 
 class Step(BaseModel):
-    """Mean time in seconds of one named step of an operation; `samples` is 0 if it is predicted."""
+    """The mean time in seconds of one named step of an operation.
+
+    `count`: number of measured executions, 0 for a prediction.
+    """
 
     model_config = ConfigDict(frozen=True)
     operation: str
@@ -47,7 +55,7 @@ class Step(BaseModel):
 
 
 class Provenance(BaseModel):
-    """Origin of a result: versions, host, date and seed."""
+    """The origin of a result: versions of the software, host, date and seed."""
 
     model_config = ConfigDict(frozen=True)
     software: str
@@ -96,19 +104,23 @@ class Result(BaseModel):
     def value(self, metric: str = "rate_per_s") -> float:
         """The value of one metric in SI units.
 
-        KeyError if the method does not report the metric.
+        Raises KeyError if the method does not report the metric.
         """
         return self.metrics[metric].value
 
     @property
     def labels(self) -> Mapping[str, Any]:
-        """Key -> value of the keys that vary in the scenario, as the scenario writes them."""
+        """Scenario key -> value, for the keys that vary in the scenario.
+
+        The values are as the scenario writes them.
+        """
         return self.point.labels
 
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
-    """Provenance of a result that is made now."""
-    import psutil  # imported here because reading stored results does not need it
+    """The provenance of a result that this process makes now, with the given seed and versions
+    of programs."""
+    import psutil  # imported here, because reading stored results does not need it
 
     return Provenance(
         software=f"dfslab {metadata.version('dfslab')}",
@@ -126,7 +138,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
 
 @lru_cache(maxsize=1)
 def _commit() -> str:
-    """The git commit of the source tree; empty if the tree is no git checkout."""
+    """The git commit of the source tree. Empty if the tree is not a git checkout."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],

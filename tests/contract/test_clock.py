@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "python" / "dfslab"
-# Where the machine's own time is the subject, and why.
+# Modules of the package that may read the machine's clock, each with the reason.
 REAL_TIME = {
     "spec/clock.py": "is the clock",
     "testbeds/hosts/hardware.py": "measures links and disks",
@@ -20,22 +20,24 @@ REAL_TIME = {
     "fleet/worker_calls.py": "reports its host's clocks",
     "fleet/run.py": "agrees on starts with agents",
 }
-# Names that read the time, wait, or give the current date. Conversions such as
-# `datetime.fromisoformat` are excluded.
+# Module or class of the standard library -> its names that read the time, wait, or give the current
+# date. Conversions such as `datetime.fromisoformat` are not listed.
 READINGS = {
-    "time": None,  # all functions of the module
+    "time": None,  # None: every name of the module counts as a reading
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
     "asyncio": {"sleep"},
     "threading": {"Timer"},
 }
-# Only modules that import one of these can read the clock; other modules are not parsed.
+# A module of the package can read the clock only if it imports one of these names. Other modules
+# are not parsed.
 IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\b", re.MULTILINE)
 
 
 @cache
 def of_package() -> dict[str, list[tuple[int, str]]]:
-    """Module path in the package -> its readings of the clock."""
+    """Returns, for each module path in the package, the places at which the module reads the
+    machine's clock, as (line, source text)."""
     sources = {
         module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
         for module in sorted(ROOT.rglob("*.py"))
@@ -44,7 +46,8 @@ def of_package() -> dict[str, list[tuple[int, str]]]:
 
 
 def readings(source: str) -> list[tuple[int, str]]:
-    """(line, source text) of every place that reads the machine's clock or sleeps."""
+    """Returns (line, source text) for every place in a module's source that reads the machine's
+    clock or sleeps."""
     tree = ast.parse(source)
     modules: dict[str, str] = {}
     found = []
@@ -59,7 +62,7 @@ def readings(source: str) -> list[tuple[int, str]]:
                 if node.module != "datetime" and (forbidden is None or one.name in forbidden):
                     found.append((node.lineno, f"from {node.module} import {one.name}"))
     for node in nodes:
-        # The machine's clock as the default of a parameter is allowed, because a test passes
+        # The machine's clock `REAL` is allowed as the default of a parameter, because a test passes
         # another clock.
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute) and _owner(called.value, modules) == "REAL":
@@ -74,7 +77,8 @@ def readings(source: str) -> list[tuple[int, str]]:
 
 
 def _owner(value: ast.expr, modules: dict[str, str]) -> str | None:
-    """The imported module or class to which an attribute belongs; None if it was not imported."""
+    """Returns the imported module or class to which the attribute of `value` belongs, or None if
+    the owner was not imported."""
     if isinstance(value, ast.Name):
         return modules.get(value.id)
     if isinstance(value, ast.Attribute) and _owner(value.value, modules) is not None:

@@ -1,4 +1,5 @@
-"""Every numeric constant of models and studies has a row that states its origin."""
+"""Tests that every numeric constant of models and studies is listed in verification/constants.toml
+with its origin."""
 
 from __future__ import annotations
 
@@ -64,10 +65,10 @@ def test_every_choice_changes_when_it_is_varied(name):
 
 
 def test_a_constant_is_varied_where_it_was_imported_and_not_where_another_has_its_name():
-    """The constant changes in the modules that imported it, and not where another one has the same
-    name.
+    """Varying a constant changes it in every module that imported it, but does not change another
+    module's constant of the same name.
 
-    The test uses a separate process, because the value is not restored.
+    The test runs in a separate process, because the varied value is not restored.
     """
     program = """
 import dfslab.studies.traces.gain as gain, dfslab.studies.traces.cohort as cohort

@@ -1,4 +1,5 @@
-"""Documents that cross rooms: Python types equal the Rust types; stored documents stay readable."""
+"""Tests of the types of documents: the Python types equal the Rust types, and stored documents stay
+readable."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def generator():
-    """The module scripts/document_types.py, which generates types from JSON Schemas."""
+    """Imports scripts/document_types.py, the script that generates Python types from JSON
+    Schemas."""
     spec = importlib.util.spec_from_file_location("t", ROOT / "scripts" / "document_types.py")
     assert spec is not None
     assert spec.loader is not None
@@ -67,7 +69,8 @@ def test_a_real_report_is_read_without_a_field_lost():
 
 
 def test_the_deepest_tree_is_read_and_written():
-    """A call tree of 200 levels, the limit in Rust, survives a round trip in Python."""
+    """A call tree of 200 levels, the most that the Rust core accepts, stays equal when Python reads
+    it and writes it again."""
     leaf = {
         **{name: 0 for name, one in TreeNode.model_fields.items() if one.is_required()},
         **{"name": "n", "kind": "service", "again": False, "times": None},

@@ -1,4 +1,5 @@
-"""Requirements on every discovered exporter: its class, its suffix, a document of bytes."""
+"""Tests that every discovered exporter is of the right class, declares a file suffix, and writes a
+document as bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ OF_TREES = sorted(k for k, one in contract.exporters(TraceExporter).items() if o
 
 
 def deep(levels: int) -> TraceProfile:
-    """A profile of one call tree with this number of levels above its leaf."""
+    """Returns a trace profile of one call tree, whose leaf is below this number of levels."""
     tree = tree_node("leaf", self_ns=7)
     for level in range(levels):
         tree = tree_node(f"level {level}", tree, self_ns=3)
@@ -73,7 +74,8 @@ def test_a_run_without_findings_is_borne(name):
 @pytest.mark.parametrize("name", OF_TREES)
 def test_trees_of_any_depth_become_bytes(name):
     write = contract.exporters(TraceExporter)[name].write
-    # Exporters do not recurse, because Python's call stack is limited to about a thousand calls.
+    # The tree is deeper than Python's limit of nested calls (about a thousand), so an exporter that
+    # recurses would fail.
     document = write(deep(sys.getrecursionlimit() + 1))
     assert len(document) > len(write(deep(1)))
     assert write(deep(1)) == write(deep(1)) != write(deep(0))

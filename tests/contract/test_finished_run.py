@@ -1,4 +1,5 @@
-"""A finished run is only read: its studies' findings are stored, and nothing is fitted again."""
+"""Tests that opening a finished run reads the stored findings of its studies and fits no model
+again."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from dfslab.studies.runs import csv_runs, store, stored
 from support import synthetic
 from typer.testing import CliRunner
 
-# One configuration of each workload is held out; a fit of step functions needs the other four.
+# The grid of configurations that the test's runs measure. One configuration of each workload is
+# held out, because a fit of step functions needs the other four.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
     "compare": ("compare",),
@@ -35,7 +37,7 @@ COMMANDS = {
     "fit": ("fit",),
     "fit --json": ("fit", "--json"),
 }
-# Modules that commands must not load to print stored advice.
+# Modules that a command must not import when it prints stored advice.
 HEAVY = {
     "sympy",
     "scipy",
@@ -65,7 +67,8 @@ def results():
 
 
 def run(folder: Path, *methods: str) -> Path:
-    """Write the folder of a run whose measurements come from a table, and return its path."""
+    """Writes the folder of a run whose measurements come from a table instead of a real system, and
+    returns the folder's path."""
     folder.mkdir(exist_ok=True)
     csv_runs.write(results(), folder / "runs.csv")
     laboratory = Laboratory()
@@ -80,13 +83,13 @@ def weighed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(weighed, tmp_path) -> Path:
-    """A copy of the run folder, which a test may change."""
+    """Returns a copy of the run folder, so that a test may change it."""
     return Path(shutil.copytree(weighed, tmp_path / "run"))
 
 
 def printed(folder: Path, *words: str) -> tuple[str, str]:
-    """(standard output without the path of the run, standard error) of a command on a run
-    folder."""
+    """Runs a command on a run folder and returns its standard output, with the folder's path
+    replaced by RUN, and its standard error."""
     said = CliRunner().invoke(app, [words[0], str(folder), *words[1:]], catch_exceptions=False)
     assert said.exit_code == 0, said.output
     return said.stdout.replace(str(folder), "RUN"), said.stderr
@@ -101,7 +104,7 @@ def everything(folder: Path) -> dict[str, str]:
 
 
 def forbid(monkeypatch):
-    """Make every function that fits a model raise an error."""
+    """Replaces every function that fits a model by one that raises an error."""
 
     def never(*_, **__):
         raise AssertionError("fitted again")
@@ -220,8 +223,8 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
 
 
 def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
-    """A run without models stores no findings; the first command that needs them computes all of
-    them."""
+    """A run without models stores no findings of model-based studies. The first command that needs
+    such a finding computes and stores all of them."""
     folder = run(tmp_path / "measured")
     known = findings.load(folder, stored.inputs_hash(folder))[0]
     assert known is not None
@@ -233,9 +236,10 @@ def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
 
 
 def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
-    """A study that failed is not run again: the stored reason is printed instead.
+    """A study that failed is not run again: the command prints the stored reason.
 
-    One configuration is too few for a step function, and no result is too few for advice.
+    With one configuration, `fit` fails, because a step function needs four. Without any result,
+    `advise` fails.
     """
     folder = run(tmp_path / "measured")
     for path in sorted((folder / "results").glob("*.json"))[1:]:

@@ -1,4 +1,4 @@
-"""Requirements on every discovered importer: it recognises its own files and refuses others."""
+"""Tests that every discovered importer recognises files of its format and refuses other files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.workloads.replay import Parameters
 
 NAMES = list(discover.members(discover.IMPORTERS))
 DARSHAN = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
-# For each format, a file with at least one write of 4096 bytes.
+# Name of a format -> contents of a file in this format, with at least one write of 4096 bytes.
 SAMPLES = {
     "strace": b'7 1700000000.5 openat(AT_FDCWD, "/data/a", O_WRONLY|O_CREAT) = 3 <0.1>\n'
     b'7 1700000000.6 pwrite64(3, "x"..., 4096, 8192) = 4096 <0.1>\n',
@@ -29,8 +29,8 @@ SAMPLES = {
 
 @pytest.fixture
 def sample(tmp_path):
-    """A function that writes the sample file of one importer, or other content, and returns its
-    path."""
+    """Returns a function that writes an importer's sample file, or other content if given, and
+    returns the file's path."""
 
     def written(name: str, content: bytes | None = None) -> Path:
         path = tmp_path / name

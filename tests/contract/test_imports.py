@@ -1,4 +1,5 @@
-"""Imports point one way, in Python and in Rust."""
+"""Tests that imports follow one direction between the folders of the Python package and between the
+Rust crates, without cycles."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ CRATES = {
 }
 MAY_IMPORT_CORE = {
     "testbeds/hosts/delay_line.py",
-    "documents/rows.py",  # the type of a table only
+    "documents/rows.py",  # imports the core only for the type of a table
     "fleet/agent.py",
     "fleet/run.py",
     "fleet/shards.py",
@@ -75,8 +76,8 @@ def test_the_import_check_can_fail():
 
 @pytest.mark.parametrize("module", ["cli.commands", "cli.commands_work", "laboratory"])
 def test_what_few_commands_need_is_loaded_by_those(module):
-    """A module that only few commands need is not imported at start, which it would slow by a
-    factor of four."""
+    """Importing a module of the command line does not import libraries that only few commands need,
+    because they would make every start four times as slow."""
     heavy = {"sympy", "pint", "scipy.stats", "scipy.optimize", "sklearn", "dask", "distributed"}
     program = f"import sys, dfslab.{module}; print(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -84,8 +85,8 @@ def test_what_few_commands_need_is_loaded_by_those(module):
 
 
 def test_no_file_imports_itself_through_others():
-    """No cycle of imports between files, including imports in functions and imports for types
-    only."""
+    """The import graph of the package's files has no cycle, even if imports inside functions and
+    imports for type checking are counted."""
     graph = imports_of_files(ROOT / "python")
     assert cycles(graph) == []
 
@@ -101,7 +102,8 @@ def test_the_search_for_cycles_can_fail(tmp_path):
 
 
 def imports_of_files(folder):
-    """Module of the package in `folder` -> the modules of the package that it imports."""
+    """Returns, for each module of the package in `folder`, the modules of the package that it
+    imports."""
     package = folder / "dfslab"
     files = {
         ".".join(("dfslab", *path.relative_to(package).with_suffix("").parts)): path
@@ -120,7 +122,7 @@ def imports_of_files(folder):
 
 
 def cycles(graph):
-    """Every cycle of the import graph, each as a sorted list of modules."""
+    """Returns every cycle of the import graph, each as a sorted list of modules."""
     reached = {module: reach(graph, module) for module in graph}
     found = {
         tuple(sorted(other for other in beyond if module in reached[other]))
@@ -131,7 +133,7 @@ def cycles(graph):
 
 
 def reach(graph, module):
-    """All modules that a module imports directly or indirectly."""
+    """Returns all modules that `module` imports directly or through other modules."""
     found, left = set(), list(graph[module])
     while left:
         one = left.pop()

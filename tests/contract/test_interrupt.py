@@ -1,4 +1,5 @@
-"""Ctrl-C: finished results are kept and valid, nothing else remains, and the next run resumes."""
+"""Tests of Ctrl-C during a run: finished results stay valid, no other file or process remains, and
+the next run resumes."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ def results(place):
 
 
 def interrupted(tmp_path, number):
-    """Send this signal to a run that has some results; returns the results that the run has
-    kept."""
+    """Starts a run, sends it the signal `number` when it has some results, and returns the results
+    that are stored afterwards."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mine").write_text("mine")

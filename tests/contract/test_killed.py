@@ -1,4 +1,5 @@
-"""Kill -9 in the middle of a sweep, ten times: the finished table is what the scenario asks for."""
+"""Tests that a sweep killed by SIGKILL ten times can be resumed, and then has exactly the runs that
+its scenario requests."""
 
 from __future__ import annotations
 
@@ -39,9 +40,9 @@ SWEPT = ("workload.name", "workload.clients", "workload.file_size")
 REPETITIONS = 2
 KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * REPETITIONS
 
-# One process imports everything once; its children kill themselves at a stated moment of a run:
-# when the load begins, when the result's temporary file is written, when it has its name. The next
-# child goes on with what was left, and at the end this process does.
+# A program that forks a child for each kill. Each child resumes the sweep and kills itself at one
+# of three moments of a run: when operations begin, when the result's temporary file is written, or
+# when that file has been renamed. At the end the program itself completes the sweep.
 KILLER = f"""
 import os, random, signal
 from pathlib import Path
@@ -114,7 +115,8 @@ export_runs(folder, Path("killed.csv"))
 
 
 def table(path: Path) -> list[tuple[str, ...]]:
-    """What was run: the varied keys and the repetition of every row."""
+    """Returns, for each row of a table of runs, the values of the varied keys and the
+    repetition."""
     with path.open(encoding="utf-8") as rows:
         return sorted(
             (*(row[key] for key in SWEPT), row["repetition"]) for row in csv.DictReader(rows)
@@ -122,7 +124,8 @@ def table(path: Path) -> list[tuple[str, ...]]:
 
 
 def planned() -> list[tuple[str, ...]]:
-    """What the scenario asks for, as the table writes it."""
+    """Returns the same rows as `table`, computed from the scenario: every combination of varied
+    keys and repetition, as text."""
     levels = [map(json.dumps, tomllib.loads(SCENARIO)["sweep"][0][key]) for key in SWEPT]
     return sorted(product(*levels, map(str, range(REPETITIONS))))
 

@@ -1,4 +1,4 @@
-"""Requirements on every discovered file system, workload and method."""
+"""Tests of the requirements that every discovered file system, workload and method meets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from dfslab.testbeds.capabilities import Traceable
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 WORKLOADS = list(discover.members(discover.WORKLOADS))
-# An external program has no operation stream.
+# Workloads that are operation streams; a workload that runs an external program has no stream.
 STREAMS = [name for name in WORKLOADS if discover.workload(name).argv is None]
 METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """The smallest legal deployment of a file system, with each role on its own node or all on one
-    node."""
+    """Returns a scenario on the smallest legal deployment of a file system: each role on a node of
+    its own, or all roles on one node if `apart` is false."""
     described = discover.file_system(system)
     if apart:
         nodes = [
@@ -94,8 +94,8 @@ def test_predictions_are_finite_positive_and_within_bounds(name, apart):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_operation_has_named_steps_and_a_formula(name):
     system = discover.file_system(name)
-    # An operation that the file system does not support may be missing: Alluxio cannot append to a
-    # finished file.
+    # Every file system has at least these operations. Other operations may be missing: Alluxio
+    # cannot append to a finished file.
     assert set(system.operations) >= {"read", "write", "create", "stat", "list", "rename", "delete"}
     for operation, tree in system.operations.items():
         assert step_names(tree), operation
@@ -104,7 +104,8 @@ def test_every_operation_has_named_steps_and_a_formula(name):
 
 
 def draws(spec: dict) -> bool:
-    """Whether a client's stream has random parts: operation types, sizes, files or offsets."""
+    """Returns whether a client's stream has random parts: operation types, sizes, files or
+    offsets."""
     parts = [
         part for whole in (spec.get("phases") or [spec]) for part in (whole, *whole.get("mix", ()))
     ]
@@ -123,8 +124,8 @@ def draws(spec: dict) -> bool:
 
 
 def _single(parts: list[dict]) -> bool:
-    """Whether the stream contains offsets in files, which only operations of single transfers
-    have."""
+    """Returns whether the stream has transfers at offsets (pread or pwrite) instead of whole
+    files."""
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)
 
 
@@ -158,8 +159,8 @@ def test_every_method_has_the_one_shape(name, kind):
 
 
 def test_nets_of_their_own_stay_rare():
-    """Few file systems have a separate net: each is a second description and needs a stated
-    reason."""
+    """Only PVFS has a Petri net in addition to its operation trees, because such a net describes
+    the file system a second time."""
     own = [
         name
         for name, path in discover.members(discover.FILE_SYSTEMS).items()
@@ -181,7 +182,8 @@ def test_a_testbed_keeps_its_contract(name, tmp_path):
     assert kind.WARM_UP.limit_s > 0
     assert not inspect.isabstract(kind)
     if issubclass(kind, Traceable):
-        # Tracing is switched on by parameters of the testbed.
+        # `traced` adds the parameters that switch tracing on in a testbed; the testbed must accept
+        # them.
         for folder in (None, tmp_path):
             assert kind.parse(kind.traced(folder))
 

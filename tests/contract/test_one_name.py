@@ -1,4 +1,5 @@
-"""One name has one meaning: no two classes and no two modules share a name without a reason."""
+"""Tests that no two classes and no two modules of the package have the same name, except where a
+reason is listed."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "python" / "dfslab"
-# What discovery looks for in the folder of a file system: fixed names, one meaning each.
+# Modules that discovery looks for in every file system's folder, so their names may repeat.
 FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
-# Class or type alias -> why several files declare it.
+# Class or type alias -> the reason why several files declare it.
 CLASSES = {
     "Testbed": "discovery finds the testbed of a file system by this name",
     "Parameters": "what a member declares: a workload's file by this name, a file system's facts",
 }
-# Module -> why several rooms have it.
+# Module -> the reason why several folders have a module of this name.
 MODULES = {
     "bottlenecks": "the study, and the section of the page that renders it",
     "contract": "the interface that the members of each room keep",
@@ -34,7 +35,8 @@ MODULES = {
 
 
 def declared(text: str) -> set[str]:
-    """Classes of a module, and its type aliases; variables of types (TypeVar) are local."""
+    """Returns the names of a module's classes and type aliases. Type variables (TypeVar) are local
+    and not returned."""
     tree = ast.parse(text)
     found = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     for node in tree.body:
@@ -47,7 +49,8 @@ def declared(text: str) -> set[str]:
 
 
 def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Class or alias -> the files that declare it, where there are several."""
+    """Returns class or type alias -> the files that declare it, for names that several files
+    declare."""
     homes: dict[str, list[str]] = {}
     for path, text in texts.items():
         for name in declared(text):
@@ -56,7 +59,8 @@ def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def meaning(path: str) -> str:
-    """What the name of a module stands for: the same for members that discovery finds by it."""
+    """Returns what a module's name stands for. Members that discovery finds by a fixed name or
+    folder share one meaning."""
     *rooms, name = path.removesuffix(".py").split("/")
     if rooms[:1] == ["filesystems"] and len(rooms) == 2 and name in FIXED:
         return f"a file system's {name}"
@@ -66,7 +70,7 @@ def meaning(path: str) -> str:
 
 
 def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Module -> its meanings, where there are several."""
+    """Returns module name -> its meanings, for names with more than one meaning."""
     found: dict[str, set[str]] = {}
     for path in paths:
         if not path.endswith("__init__.py"):
@@ -75,7 +79,7 @@ def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def sources() -> dict[str, str]:
-    """Path below the package -> text, of every module."""
+    """Returns path below the package -> source text, for every module."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*.py")
     }

@@ -1,7 +1,8 @@
-"""The types of the load plan in Python equal those that the core reads, field by field.
+"""Tests that the Python types of the load plan equal, field by field, the types that the Rust core
+reads.
 
-The core's types are in core/load/plan_schema.json, which a test of core/load compares with the Rust
-structs.
+The core's types are in core/load/plan_schema.json. A test of the Rust crate core/load compares this
+file with the Rust structs.
 """
 
 from __future__ import annotations
@@ -17,22 +18,25 @@ from dfslab.spec.streams.target import OpendalTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import SizeDistribution, Stream
 
 SCHEMA = Path(__file__).parents[2] / "core" / "load" / "plan_schema.json"
-# Rust enums with data: the Python type has one field for each variant, of which exactly one is set.
+# Rust enums whose variants carry data. The Python type has one field for each variant, and exactly
+# one field is set.
 ONE_OF = (SizeDistribution.__name__, PlanLayer.__name__)
-# Fields that the core requires, and that Python writes even if nobody has set them.
+# Fields that the core requires. Python writes them even if the plan does not set them.
 ALWAYS = {"kind", "seed", "clients"}
-# Fields with a narrower type in Python: the core rejects the other values in its validation.
+# Fields whose Python type allows fewer values than the schema. The core's validation rejects the
+# other values.
 NARROWER = {"Share.file_choice"}
 
 
 class Shapes:
-    """JSON Schemas as comparable values: unions as sets, objects as sets of their fields."""
+    """Converts JSON Schemas to values that can be compared: a union becomes a set of its
+    alternatives, an object a set of its fields."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._defs = schema["$defs"]
 
     def of(self, schema: Mapping[str, Any]) -> frozenset:
-        """The alternatives of a schema's value."""
+        """Returns the alternatives that a schema allows for a value."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             found = self._defs[name]
@@ -60,7 +64,8 @@ class Shapes:
         return frozenset({schema["type"]})
 
     def fields(self, schema: Mapping[str, Any]) -> frozenset:
-        """(name, whether it is always written, alternatives) of an object's fields."""
+        """Returns (name, whether it is always written, alternatives) for each field of an object's
+        schema."""
         assert schema["additionalProperties"] is False
         required = set(schema.get("required", ())) | ALWAYS
         title = schema.get("title", "")
@@ -71,7 +76,7 @@ class Shapes:
 
 
 def titled(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with a title for each definition, as in pydantic's schemas."""
+    """Adds a title to each definition of the schema, as pydantic does, and returns the schema."""
     for name, one in schema["$defs"].items():
         one["title"] = name
     return schema
@@ -99,7 +104,8 @@ def name_of(field: tuple) -> str:
 
 
 def defaults(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """(kind or name of the object, field) -> default, for fields with plain values."""
+    """Returns (kind or name of the object, field) -> default, for fields whose default is a plain
+    value."""
     objects = {"plan": schema, **defs}
     for one in list(defs.values()):
         for variant in one.get("oneOf", ()):

@@ -1,4 +1,5 @@
-"""Requirements on every discovered section of the page: its position, its texts, its body."""
+"""Tests of the requirements that every discovered section of the page meets: a position, texts and
+a body."""
 
 from __future__ import annotations
 

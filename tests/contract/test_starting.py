@@ -1,4 +1,5 @@
-"""Commands load only what they need: heavy libraries on first use, extras only if installed."""
+"""Tests that a command imports only what it needs: heavy libraries at first use, and optional
+libraries only if installed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from dfslab.spec import units
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
-# Modules that printing an overview must not load either: the parser and terminal tables.
+# Libraries for parsing and for terminal tables, which a command that only prints an overview must
+# not import.
 PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
 PROGRAM = """
 import json, sys
@@ -63,7 +65,8 @@ methods = ["measure"]
 def dfslab(
     *commands: list[str], absent: Collection[str] = (), where: Path = ROOT
 ) -> tuple[list[int], set[str], str, str]:
-    """(exit codes, modules loaded, standard output, standard error) of commands in one process."""
+    """Runs several commands in one new process, in which the libraries in `absent` cannot be
+    imported. Returns (exit codes, loaded modules, standard output, standard error)."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, json.dumps(sorted(absent)), json.dumps(commands)],
         cwd=where,
@@ -93,7 +96,8 @@ def test_the_overview_and_the_list_load_no_parser():
 
 
 def commands() -> list[list[str]]:
-    """The words of every command, with the name of its group if it has one."""
+    """Returns the words that start each command: its name, after the name of its group if it has
+    one."""
     found = []
     for name, entry in command_table.COMMANDS.items():
         found.append([name])

@@ -1,6 +1,6 @@
-"""A third party adds a file system as one folder, and a workload or a study as one file.
+"""Tests that a third party adds a file system as one folder, or a workload or study as one file.
 
-Discovery, commands and the page then handle the additions without further changes.
+Discovery, commands and the page then use the additions without any change to dfslab.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ hold_out = [{ "workload.file_size" = "1 MiB" }]
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with additions, laid out like the package; one study is in an installed package."""
+    """Creates a folder with additions, laid out like the dfslab package. One study is part of an
+    installed package instead."""
     system = tmp_path / "plugins" / "filesystems" / "shelffs"
     system.mkdir(parents=True)
     (system / "facts.py").write_text(FACTS)
@@ -162,7 +163,8 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "plugins" / "workloads" / "mostly_reads.py").write_text(WORKLOAD)
     (tmp_path / "plugins" / "studies").mkdir()
     (tmp_path / "plugins" / "studies" / "spread.py").write_text(STUDY.replace('"NAME"', '"spread"'))
-    # An installed package: a folder on the module search path, and its metadata in the same folder.
+    # An installed package consists of a folder on the module search path and a folder with its
+    # metadata.
     installed = tmp_path / "installed" / "strange_package-1.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text(
@@ -175,7 +177,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     rooms = {name: list(module.__path__) for name, module in packages().items()}
     yield tmp_path
-    # Undo the imports of this test, which in real use would end with the process.
+    # Remove the modules that this test imported. In real use they would end with the process.
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
             del sys.modules[name]
@@ -184,7 +186,7 @@ def place(tmp_path, monkeypatch):
 
 
 def packages():
-    """Name -> module of the imported packages below dfslab."""
+    """Returns name -> module for every package below dfslab that is imported now."""
     return {
         name: module
         for name, module in sys.modules.items()

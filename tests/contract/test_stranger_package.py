@@ -1,6 +1,8 @@
-"""An installed third-party package adds one member of each kind by entry points.
+"""Tests that an installed third-party package adds one member of each kind (file system, workload,
+study, …) by entry points.
 
-The package is `tests/support/stranger`: a folder on the module search path with its metadata.
+The package is `tests/support/stranger`: a folder on the module search path, together with its
+metadata.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ methods = ["measure"]
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Put the package on the module search path for the duration of a test."""
+    """Puts the third-party package on the module search path for the duration of a test."""
     monkeypatch.syspath_prepend(PACKAGE)
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] == "strange_lab"]:
@@ -116,8 +118,8 @@ def test_each_keeps_the_contract_of_its_kind(installed):
 
 @pytest.mark.heavy
 def test_one_run_has_all_of_them(installed, tmp_path):
-    """One run uses all members of the package, on its testbed, which the run starts and takes
-    down."""
+    """One run uses every member of the third-party package. It runs on the package's own testbed,
+    which the run starts and takes down."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     answer = command.dfslab("run", "scenario.toml", "--json", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
@@ -145,7 +147,8 @@ def test_what_its_importer_reads_is_replayed(installed, tmp_path):
     assert result["load"]["operations"]["pwrite"]["bytes"] == 4096 + 8192
 
 
-# Member of the package -> folder of DFSLAB_PATH that could contain the member's file instead.
+# Member of the package -> the folder below DFSLAB_PATH in which a file could provide the same
+# member.
 FOLDERS = {
     "mostly_listed": discover.WORKLOADS,
     "stopwatch": discover.INSTRUMENTS,

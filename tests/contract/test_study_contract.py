@@ -1,4 +1,5 @@
-"""Requirements on every discovered study: its needs, its result, its tables and section."""
+"""Tests of the requirements that every discovered study meets: declared needs, a typed result,
+tables and a section of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ NAMES = list(discover.studies())
 
 @pytest.fixture(scope="module")
 def run():
-    """A run with measurements and two models, to which every study has been applied in order."""
+    """Returns a run with measurements and two models, to which every study has been applied in the
+    order of their needs."""
     results = synthetic.planted(noise=0.05, sizes=synthetic.SIZES, clients=(1,))
     scenario = synthetic.scenario(clients=(1,), methods=["measure", "sequence", "mean"])
     fitted = [result for result in results if not result.point.held_out]

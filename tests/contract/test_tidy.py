@@ -1,4 +1,5 @@
-"""Style rules: sizes of files and functions, opening sentences, unused files, forbidden words."""
+"""Tests of the style rules: sizes of files and functions, opening sentences, unused files,
+forbidden words."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|asyn
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Files of the repository with one of the suffixes, without ignored files."""
+    """Returns the repository's files with one of the suffixes, including new files but without
+    ignored ones."""
     answer = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -31,7 +33,8 @@ def tracked(*suffixes: str) -> list[Path]:
 
 
 def sizes(path: Path, text: str) -> list[str]:
-    """One line for the file and each function that is too long."""
+    """Returns one message for the file if it has too many lines, one for each line that is too
+    long, and one for each function that is too long."""
     lines = text.splitlines()
     wrong = [] if len(lines) <= MOST_FILE_LINES else [f"{path}: {len(lines)} lines"]
     wrong += [
@@ -45,7 +48,7 @@ def sizes(path: Path, text: str) -> list[str]:
 
 
 def python_functions(text: str) -> list[tuple[str, int]]:
-    """(name, lines) of every function."""
+    """Returns (name, number of lines) of every Python function in the text."""
     return [
         (node.name, (node.end_lineno or 0) - node.lineno + 1)
         for node in ast.walk(ast.parse(text))
@@ -54,8 +57,8 @@ def python_functions(text: str) -> list[tuple[str, int]]:
 
 
 def braced_functions(lines: list[str]) -> list[tuple[str, int]]:
-    """(name, lines) of every formatted Rust function, which ends at a brace with its own
-    indentation."""
+    """Returns (name, number of lines) of every Rust function. A formatted function ends at the
+    brace that has the function's indentation."""
     found = []
     for start, line in enumerate(lines):
         match = FUNCTION.match(line)
@@ -102,8 +105,8 @@ def test_modules_open_with_one_sentence():
 
 
 def test_rooms_are_small_enough_to_read():
-    """A folder has at most 15 files, except folders of discovered members, which grow with the
-    members."""
+    """A folder of the package has at most 15 files. Folders of discovered members are excepted,
+    because they grow with the members."""
     package = ROOT / "python" / "dfslab"
     members = {room.folder for room in discover.ROOMS if room is not discover.STUDIES}
     sizes: dict[str, int] = {}
@@ -131,8 +134,8 @@ def test_no_dead_python_file():
 
 
 def imported(text: str) -> list[tuple[str, str]]:
-    """(module, name) of every import of a test, including imports in programs that the test
-    writes."""
+    """Returns (module, name) of every import in a test, including imports in programs that the test
+    contains as text."""
     trees, found = [ast.parse(text)], []
     while trees:
         for node in ast.walk(trees.pop()):
@@ -154,14 +157,16 @@ def imported(text: str) -> list[tuple[str, str]]:
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is private; `_core`, the compiled module, is not."""
+    """Returns whether a name is private. `_core`, the compiled module, does not count as
+    private."""
     return name.startswith("_") and not name.startswith("__") and name != "_core"
 
 
 def borrowed(text: str, own: str = "") -> list[str]:
-    """Imports of a test from another test module, or of private names of the product.
+    """Returns the imports by which a test uses another test module or a private name of the
+    product.
 
-    A test may import itself in a program that it writes.
+    `own` is the test's name: a test may import itself in a program that it writes.
     """
     return [
         f"{module}.{name}"

@@ -1,4 +1,5 @@
-"""The walk in ARCHITECTURE.md, from a scenario to the page, passes only values of named types."""
+"""Tests that every function on the way from a scenario to the page, as listed in ARCHITECTURE.md,
+has the listed types."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Step:
-    """One function of the walk, as ARCHITECTURE.md states it."""
+    """One function on the way from a scenario to the page, with the types that ARCHITECTURE.md
+    states for it."""
 
     file: str
     name: str
@@ -37,7 +39,7 @@ def steps() -> list[Step]:
 
 
 def signature(step: Step) -> tuple[dict[str, str], str]:
-    """(argument -> type, return type) of the step's function in the source."""
+    """Returns (argument -> type, return type) of the step's function, read from its source."""
     body = ast.parse((ROOT / "python" / "dfslab" / step.file).read_text(encoding="utf-8")).body
     *classes, name = step.name.split(".")
     for outer in classes:

@@ -1,4 +1,5 @@
-"""Words of a house dialect are banned in names, docstrings and comments: the field has nouns."""
+"""Tests that names, docstrings and comments avoid words that only this project would use, where the
+field has its own terms."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Word that is banned in names and in prose -> what to write instead.
+# Banned word -> what to write instead. The word is banned in names and in prose.
 WORDS = {
     "anew": "again, or the action: reselect, discard, restart",
     "afresh": "again",
@@ -28,7 +29,8 @@ WORDS = {
     "whoever": "the process, client or host",
     "woven": "instrumented",
 }
-# Word that is banned in names only, because prose has ordinary uses of it -> what to write.
+# Banned word -> what to write instead. The word is banned in names only, because prose has ordinary
+# uses of it.
 IN_NAMES = {
     "lane": "logical thread, pipeline",
     "lanes": "logical threads, pipelines",
@@ -37,7 +39,7 @@ IN_NAMES = {
     "tells": "reports, shows",
     "dress": "canonical form",
 }
-# Pattern that is banned in prose only -> what to write instead.
+# Banned pattern -> what to write instead. The pattern is banned in prose only.
 PHRASES = {
     r"as sure as": "weighted by inverse variance",
     r"hand-overs?": "context propagation",
@@ -50,15 +52,15 @@ PHRASES = {
     r"usual dress": "canonical form",
     r"what is left": "residual, remainder",
 }
-# (file, name) that is allowed -> reason.
+# (file, name) that is allowed although it has a banned word -> the reason.
 KEPT_NAMES = {
     ("python/dfslab/documents/measured_load.py", "asked_bytes"): "a key of stored results",
     ("python/dfslab/documents/planned_design.py", "bed_s"): "a key of the plan's JSON",
     ("python/dfslab/documents/planned_design.py", "beds"): "a key of the plan's JSON",
     ("python/dfslab/instruments/measuring/cold.py", "asked_bytes"): "the value of that key",
 }
-# (file, word) that is allowed in prose -> reason. Help texts are output, recorded in
-# tests/golden/help.txt.
+# (file, word) that is allowed in prose although it is banned -> the reason. Help texts are output,
+# which tests/golden/help.txt records.
 KEPT_PROSE = {
     ("python/dfslab/cli/commands.py", "beside"): "a help text",
     ("python/dfslab/cli/testbed.py", "of its own"): "a help text",
@@ -68,12 +70,13 @@ PROSE = re.compile(
     "|".join([*(rf"\b{word}\b" for word in WORDS), *(rf"\b{phrase}" for phrase in PHRASES)]),
     re.IGNORECASE,
 )
-# Code and quotations in prose, which are not checked.
+# Code in backquotes and quotations within prose; they are not checked for banned words.
 QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"")
 
 
 def keys(tree: ast.AST) -> set[ast.AST]:
-    """Fields of a module's typed dictionaries, which are keys of JSON."""
+    """Returns the fields of a module's typed dictionaries. They are keys of JSON, which stay as
+    they are."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     typed = {"TypedDict"}
     for _ in classes:
@@ -88,10 +91,10 @@ def keys(tree: ast.AST) -> set[ast.AST]:
 
 
 def names(text: str) -> Iterator[tuple[int, str]]:
-    """(line, name) of everything that a module names: functions, classes, arguments, variables,
-    attributes, aliases of imports.
+    """Returns (line, name) for every function, class, argument, variable, attribute and import
+    alias that a module names.
 
-    Keys of typed dictionaries are left out.
+    Keys of typed dictionaries are not returned.
     """
     tree = ast.parse(text)
     stored = keys(tree)
@@ -115,7 +118,8 @@ def names(text: str) -> Iterator[tuple[int, str]]:
 
 
 def wrong_names(text: str, file: str = "") -> list[str]:
-    """Names with a banned part, and what to write instead."""
+    """Returns one message for each name with a banned part: the line, the name and what to write
+    instead."""
     banned = WORDS | IN_NAMES
     return sorted(
         {
@@ -129,7 +133,7 @@ def wrong_names(text: str, file: str = "") -> list[str]:
 
 
 def python_prose(text: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of each docstring and comment of a module."""
+    """Returns (line, text) of each docstring and each comment of a Python module."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node)
@@ -141,14 +145,15 @@ def python_prose(text: str) -> Iterator[tuple[int, str]]:
 
 
 def rust_prose(text: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of each line of documentation of a Rust file."""
+    """Returns (line, text) of each line of a Rust file that is a documentation comment."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith(("///", "//!")):
             yield number, line.strip()
 
 
 def wrong_prose(file: str, prose: Iterator[tuple[int, str]]) -> list[str]:
-    """Banned words of docstrings and comments; code and quotations in them are left out."""
+    """Returns one message for each banned word in the prose of a file. Code and quotations within
+    the prose are skipped."""
     return [
         f"{file}:{line}: {match[0]!r}"
         for line, text in prose

@@ -1,4 +1,5 @@
-"""Wrong scenarios give one clear line each, exit code 2, and no file."""
+"""Tests that each wrong scenario gives one clear line of error and exit code 2, and creates no
+file."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def local(**changes):
-    """A valid scenario of a local directory, with dotted keys changed (None: removed)."""
+    """Returns a valid scenario table for a local directory. `changes` set dotted keys (with __ for
+    each dot) to other values; None removes a key."""
     table = {
         "schema": 1,
         "name": "wrong",
@@ -37,7 +39,8 @@ def local(**changes):
 
 
 def hdfs(**changes):
-    """A valid scenario of HDFS with three datanodes, with dotted keys changed."""
+    """Returns a valid scenario table for HDFS with three DataNodes, in which `changes` set dotted
+    keys to other values."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     table = local(
         deployment__node=[{"name": "machine", "roles": roles}],
@@ -189,7 +192,8 @@ def test_not_a_scenario(text, word, tmp_path):
 
 
 def test_no_such_file(tmp_path):
-    """A missing scenario file, in a separate process, to check the exit of a real process."""
+    """A missing scenario file gives one line and exit code 2, also in a separate process, whose
+    exit code is the real one."""
     answer = subprocess.run(
         [DFSLAB, "run", "none.toml"],
         cwd=tmp_path,
@@ -203,7 +207,8 @@ def test_no_such_file(tmp_path):
 
 
 def test_directory_that_is_not_writable(tmp_path):
-    """The directory is on a read-only file system, where even root cannot write."""
+    """A directory on a read-only file system, where even root cannot write, is refused in one
+    line."""
     table = local(file_system__access={"directory": "/proc"})
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
     answer = dfslab("run", "scenario.toml", cwd=tmp_path)

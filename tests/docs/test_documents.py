@@ -1,4 +1,5 @@
-"""Documents are executed: their files, every dfslab command in order, and the errors they show."""
+"""Tests that the documents are right: the files and `dfslab` commands in them are executed, and the
+errors they show are the real ones."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
 TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
 COMMAND = ".venv/bin/dfslab"
-# Words of shell blocks that are not executed here, because other tests cover them.
+# First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
@@ -29,7 +30,8 @@ def blocks(text, *languages):
 
 
 def commands(text):
-    """(assignments to the environment, words) of each dfslab command of a document, in order."""
+    """Returns (assignments to the environment, words) of each `dfslab` command in a document, in
+    order."""
     found = []
     for line in "".join(blocks(text, "sh")).splitlines():
         words = shlex.split(line, comments=True)
@@ -48,8 +50,8 @@ EXECUTED = [name for name, text in TEXTS.items() if commands(text)]
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with the scenarios, the README's example scenario, and a finished run of this
-    scenario."""
+    """Creates a folder with the ready scenarios, the files that the README shows, and a finished
+    run of the README's scenario."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     write_files(README, tmp_path)
     copied(tmp_path / "runs" / "mine")
@@ -58,7 +60,8 @@ def place(tmp_path):
 
 
 def write_files(text, folder):
-    """Write each block that begins with a file name to that file."""
+    """Writes every block of a document whose first line is a comment with a file name to the file
+    of that name."""
     for body in blocks(text, "toml", "python"):
         named = re.match(r"# ([\w./-]+\.(?:toml|py))\n", body)
         if named:
@@ -67,7 +70,8 @@ def write_files(text, folder):
             path.write_text(body)
 
 
-# Commands in turn in one process: the words of each on its input, code and outputs on its output.
+# A program that runs several commands one after the other in one process. It reads the words of
+# each command from its input, and writes exit codes and outputs to its output.
 IN_TURN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -78,8 +82,10 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 
 
 def answers_of(asked, folder):
-    """(words, answer) of each command, run in a folder one after the other."""
-    # `testbed down --all` must not take down what others of this machine have up.
+    """Runs the commands of a document in `folder`, one after the other, and yields (words, answer)
+    of each."""
+    # `testbed down --all` must not take down testbeds of other users of this machine, so the
+    # commands get a separate state folder.
     state = {"DFSLAB_STATE": str(folder / "state")}
     (own,) = {tuple(own.items()) for own, _ in asked}
     environment = {**state, **dict(own)}
@@ -88,7 +94,8 @@ def answers_of(asked, folder):
         for words in lines:
             yield words, dfslab(*words, cwd=folder, env=environment)
         return
-    # What is found there stays imported, so the commands get a process of their own.
+    # Additions found by DFSLAB_PATH stay imported, so commands that set it run in a separate
+    # process.
     done = subprocess.run(
         [sys.executable, "-c", IN_TURN, str(Path(__file__).parents[1])],
         input=json.dumps(lines),
@@ -133,7 +140,8 @@ def test_every_command_does_its_job(name, place):
 
 
 def judge(document):
-    """Every method has scores on the two held-out configurations of the README's scenario."""
+    """Asserts that every method has scores on the two held-out configurations of the README's
+    scenario."""
     for method in ("sequence", "petri", "regression", "mean"):
         score = document["held_out"][method]
         assert set(score) >= {"n", "median_abs_error", "p90_abs_error", "coverage_90"}
@@ -141,7 +149,8 @@ def judge(document):
 
 
 def errors():
-    """(words, line) of each command that a document shows together with its error."""
+    """Returns (words, line) of each command that a document shows together with its error
+    message."""
     found = []
     for name, text in TEXTS.items():
         for body in blocks(text, "console"):
@@ -178,14 +187,14 @@ def test_the_make_targets_that_documents_name_are_there():
 
 
 def documents():
-    """The documents in the repository's root folder."""
+    """Returns name -> text of the documents in the repository's root folder."""
     return {path.name: path.read_text() for path in ROOT.glob("*.md")}
 
 
 def test_every_file_that_the_documents_name_is_there():
     for document, text in {**TEXTS, **documents()}.items():
         if document == "CHANGELOG.md" or "decisions" in document:
-            continue  # dated records keep the words of their time
+            continue  # dated records are not changed when a name changes later
         for name in re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text):
             candidates = [ROOT / name, ROOT / "python" / "dfslab" / name, ROOT / "core" / name]
             known = any(path.exists() for path in candidates)
@@ -216,7 +225,8 @@ def test_the_change_log_goes_by_version():
 
 
 def test_the_citation_has_what_its_format_requires():
-    """Required keys of the Citation File Format 1.2.0, and one reference for each paper."""
+    """CITATION.cff has the keys that the Citation File Format 1.2.0 requires, and one reference for
+    each paper."""
     text = (ROOT / "CITATION.cff").read_text()
     top = dict(re.findall(r"^([a-z-]+):(.*)$", text, flags=re.MULTILINE))
     assert top["cff-version"].strip() == "1.2.0"

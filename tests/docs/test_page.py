@@ -1,4 +1,5 @@
-"""The page: every section, no network request, all text escaped, drawn by a real browser."""
+"""Tests of the page: it has every section, makes no network request, escapes all text, and is drawn
+by a real browser."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ TRACE = tree_profile(
 
 @pytest.fixture(scope="module")
 def study():
-    """A finished run of planted results with every kind of content."""
+    """Returns a finished run of planted results that gives content to almost every section of the
+    page."""
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
     fitted = [result for result in results if not result.point.held_out]
@@ -106,8 +108,8 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # These sections stay empty: the planted run has no processes, IO500, faults, generator report,
-    # traced program, lone metadata server or designed sweep.
+    # These sections have no content, because the planted run has no processes, IO500 workload,
+    # faults, generator report, traced program, separate metadata server or designed sweep.
     empty = [
         "processes",
         "io500",
@@ -139,7 +141,8 @@ def test_a_single_configuration_without_models_is_shown():
 
 
 def test_results_without_a_rate_are_borne(study):
-    """A baseline without a bound and a failed run are shown by a dash and do not crash the page."""
+    """The page shows a dash for a baseline without an upper bound and for a failed run, and does
+    not crash."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)
@@ -222,8 +225,8 @@ def test_call_trees_are_searched_measured_and_looked_into(tmp_path):
         width = {bar.text_content(): bar.bounding_box()["width"] for bar in bars.all()}
         assert width["wait for room"] == pytest.approx(1.5 * width["read"], rel=0.02)
         flame.locator("[name=by]").select_option("self")
-        # The inverted view lists each step once, most self time first; its callers are below it, as
-        # wide as their share.
+        # The inverted view of a call tree lists each step once, in descending order of self time.
+        # The callers of a step are below it, each as wide as its share of the step's time.
         order = sorted(
             (bar.bounding_box()["y"], bar.bounding_box()["x"], bar.text_content())
             for bar in bars.all()

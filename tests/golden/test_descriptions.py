@@ -1,8 +1,8 @@
-"""Numbers, formulas and nets of every description on a parameter grid equal the recorded ones.
+"""Tests that the numbers, formulas and nets of every file system's description, on a grid of
+parameters, equal the recorded ones.
 
-A description may be rewritten if its meaning stays the same: latency, demand by station, formula
-and the structure of the net stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records them
-again.
+A description may be rewritten if latency, demand at each station, formula and structure of the net
+stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records new values.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ COUNTS = {
     "goal": (1, 2, 3),
     "stripe_count": (1, 2, 4),
 }
-# Parameters that were added after the recording keep their defaults, since drawing them would
-# change all later draws.
+# Parameters that were added after the recording. They keep their defaults here, because drawing
+# values for them would change all values drawn later.
 ADDED = ("read_streams",)
-# Number of servers of a data role, enough for copies and stripes; file systems of one server have
-# one.
+# Number of servers of a data role: enough for copies and stripes. A file system that allows only
+# one server gets one.
 SERVERS = 6
 
 
 def instances(system):
-    """Role -> number of nodes with this role."""
+    """Returns role -> number of nodes with this role."""
     defaults = {one.key: one.default for one in system.parameters if one.origin == "filesystem"}
     counts = {role.name: SERVERS if role.kind == "data" else 1 for role in system.roles}
     wrong = system.check(defaults, counts)
@@ -58,7 +58,8 @@ def instances(system):
 
 
 def situation(name):
-    """The situation of one client and several data servers, each on its own node."""
+    """Returns the situation (deployment, file system and workload) of one client and several data
+    servers, each on its own node."""
     system = discover.file_system(name)
     nodes = [
         {"name": role, "count": count, "roles": {role: 1}}
@@ -74,8 +75,8 @@ def situation(name):
 
 
 def cases(given):
-    """Environments of one file system: legal parameters, drawn by a seed that depends on the
-    name."""
+    """Returns sets of legal parameter values for one file system. They are drawn by a random
+    generator whose seed is the file system's name."""
     seeded = random.Random(given.system.name)
     counts = instances(given.system)
     calibrated = given.system.parameters.of_origin("calibrated")
@@ -99,21 +100,24 @@ def cases(given):
 
 
 def of_case(given, tree, values):
-    """[latency, foreground demand, deferred demand] of an operation in seconds."""
+    """Returns [latency, foreground demand, deferred demand] in seconds of one operation under the
+    given parameter values."""
     cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]
 
 
 class Numbers(PythonCodePrinter):
-    """Prints an expression as Python over the module `math` and the mapping `values`."""
+    """Prints a SymPy expression as Python code, which uses the module `math` and looks up each
+    symbol in the mapping `values`."""
 
     def _print_Symbol(self, expr):  # noqa: N802
         return f"values[{expr.name!r}]"
 
 
 def of_formula(given, operation, tree, grid):
-    """The formula's latency in seconds for every case, evaluated step by step."""
+    """Returns the latency in seconds that the symbolic formula gives for every set of parameter
+    values in `grid`."""
     found = formula(operation, tree, given.client)
     left = {"total": found.total, **{str(name): expression for name, expression in found.steps}}
     known = [dict(values) for values in grid]
@@ -123,7 +127,8 @@ def of_formula(given, operation, tree, grid):
         for one in sorted(map(str, expression.free_symbols)):
             if one in left:
                 work_out(one)
-        # `sympy.lambdify` renames symbols first, which evaluates every maximum again.
+        # Code is compiled here instead of by `sympy.lambdify`, which renames symbols first and
+        # thereby evaluates every maximum again.
         code = compile(Numbers().doprint(expression), f"<{name}>", "eval")
         for values in known:
             values[name] = eval(code, {"math": math, "values": values})
@@ -133,8 +138,8 @@ def of_formula(given, operation, tree, grid):
 
 
 def of_net(given, operation, tree, values):
-    """A digest of the net's structure that does not depend on the names of places and
-    transitions."""
+    """Returns a digest of the structure of the operation's net. Names of places and transitions do
+    not change it."""
     job = NetJob({operation: tree}, given.placement, values, given.client, written_back=0.5)
     size = int(values["file_size"])
     net, watched = job.net("golden", 1, [planned(0, 0, operation, 0, size, 131072)])
@@ -154,7 +159,8 @@ def of_net(given, operation, tree, values):
 
 
 def described(name):
-    """Operation of a file system -> its numbers in every case, and digests of some nets."""
+    """Returns, for each operation of a file system, its numbers for every set of parameter values,
+    and digests of some of its nets."""
     given = situation(name)
     grid = cases(given)
     found = {}

@@ -1,7 +1,8 @@
-"""Every net that dfslab builds, and its firings by a seed, compared with recorded digests.
+"""Tests that every net that dfslab builds, and its firings under a fixed seed, equal recorded
+digests.
 
 Redundant brackets, the order of keys, and unused names do not change a digest. `DFSLAB_RECORD=1
-pytest tests/golden/test_nets.py` records the digests again.
+pytest tests/golden/test_nets.py` records new digests.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from support.nets import canonical, fired
 FILE = Path(__file__).parent / "nets.json"
 HOME = Path(__file__).resolve().parents[2]
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# Workload -> its parameters: whole files, files of several sizes, metadata.
+# Workload -> its parameters. The workloads cover whole files, files of several sizes, and metadata
+# operations.
 WORKLOADS = {
     "sequential_write": {"file_size": "3 MiB", "transfer_size": "128 KiB"},
     "sequential_read": {"file_size": "3 MiB", "cache": "cold"},
@@ -40,25 +42,27 @@ WORKLOADS = {
     "replay": {"form": "recorded"},
 }
 CLIENTS, OPERATIONS, CALLS = 2, 8, 12
-# Operation types of the replayed trace; some file systems have no separate step for fsync.
+# Operation types of the replayed trace. For fsync, some file systems have no step of their own.
 KINDS = ("pread", "pwrite", "open", "close", "fsync")
 
 
 def digest(value) -> str:
-    """The first digits of a hash of plain data."""
+    """Returns the first twelve hexadecimal digits of a hash of plain JSON data."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def packed(index: int, one: Done) -> bytes:
-    """An operation in the binary form of a recorded trace."""
+    """Returns an operation in the binary form of a recorded trace; `index` is its position in the
+    trace."""
     kind, size, at = OPERATIONS_KNOWN.index(one.kind), one.size_bytes, one.offset_bytes
     numbers = (index % CALLS, one.file, size, 65536, at, one.owner, 0, 0)
     return RECORDED.pack(one.client, kind, *numbers)
 
 
 def situation(system: str, workload: str, folder: Path) -> Situation:
-    """The situation with every role on its own node, and two clients on one node."""
+    """Returns the situation (deployment, file system and workload) with every role on its own node,
+    except that the two clients share a node."""
     own = dict(WORKLOADS[workload])
     if workload == "replay":
         own["trace"] = str(folder / "trace")
@@ -79,7 +83,8 @@ def situation(system: str, workload: str, folder: Path) -> Situation:
 
 
 def compiled(system: str, workload: str, folder: Path) -> list[str]:
-    """Digests of a compiled net and of its firings, for two distributions of service times."""
+    """Returns digests of a compiled net and of its firings, for two distributions of service
+    times."""
     given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
@@ -98,7 +103,7 @@ def test_compiled_nets_are_those_recorded(system, tmp_path):
 
 
 def trace(clients: int, kinds: tuple[str, ...] = KINDS) -> list[Done]:
-    """Operations of the given types, drawn by a seed."""
+    """Returns operations of the given types for each client, drawn with a fixed seed."""
     chance, found = random.Random(3), []
     for client in range(clients):
         for index in range(CALLS):
@@ -149,7 +154,8 @@ def test_nets_of_files_are_those_recorded(path):
 
 
 def compare(name: str, found: dict[str, list[str]]) -> None:
-    """Compare digests with the recorded file, or write them to it when recording."""
+    """Asserts that digests equal those in the recorded file. If DFSLAB_RECORD is set, the digests
+    are written to the file instead."""
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     if os.environ.get("DFSLAB_RECORD"):
         recorded[name] = found

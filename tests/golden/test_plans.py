@@ -1,4 +1,5 @@
-"""Plans as the core reads them: recorded JSON text of targets, layers and a whole plan."""
+"""Tests that targets, layers and a whole plan have the recorded JSON text, which the Rust core
+reads."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ PLAN = (
 
 
 def scenario(name: str, workload: dict, run: dict | None = None, **how: str) -> Scenario:
-    """A scenario that reads whole files, with as many nodes of each role as the file system
-    needs."""
+    """Returns a scenario in which clients read whole files, with as many nodes of each role as the
+    file system needs."""
     nodes = [
         {"name": one.name, "count": 6 if one.kind == "data" else 1, "roles": {one.name: 1}}
         for one in SYSTEMS[name].roles

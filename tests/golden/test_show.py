@@ -1,6 +1,6 @@
-"""Output of `dfslab show` and of the help, compared with recorded files.
+"""Tests that the output of `dfslab show` and of the help equals recorded files.
 
-`DFSLAB_RECORD=1 pytest tests/golden` records the files again; read the difference before committing
+`DFSLAB_RECORD=1 pytest tests/golden` writes the files again. Read the difference before committing
 it.
 """
 

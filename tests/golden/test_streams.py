@@ -1,7 +1,8 @@
-"""The stream of every workload as the core reads it: hashes of its JSON text equal recorded ones.
+"""Tests that the operation stream of every workload equals a recorded one, by hashes of the JSON
+text that the Rust core reads.
 
-Every key of a workload is varied alone. A description may be rewritten if the text stays the same,
-byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records the hashes again.
+Each key of a workload is varied alone. A workload may be rewritten if the text stays the same, byte
+for byte. `DFSLAB_RECORD=1 pytest tests/golden` records new hashes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ ARRIVALS = (
 
 
 def variants(parameters: type[FileParameters]) -> list[dict[str, object]]:
-    """The defaults, and variants in which one key has one of a few other values."""
+    """Returns the default parameters (an empty table), and tables in which a single key has another
+    value."""
     found: list[dict[str, object]] = [{}]
     for key, field in parameters.model_fields.items():
         default, kind = field.get_default(call_default_factory=True), field.annotation
@@ -63,7 +65,8 @@ def variants(parameters: type[FileParameters]) -> list[dict[str, object]]:
 
 
 def text(name: str, **keys: object) -> str:
-    """The JSON text of a workload's stream for three clients, or the text of the error."""
+    """Returns the JSON text of a workload's stream for three clients. If the parameters `keys` are
+    refused, the error's text is returned."""
     table = {
         "name": "stream",
         "deployment": {"node": [{"name": "one", "roles": {"client": 1, "storage": 1}}]},
@@ -74,7 +77,7 @@ def text(name: str, **keys: object) -> str:
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """Workload and varied keys -> JSON text of the stream."""
+    """Returns workload and varied keys -> JSON text of the stream."""
     found = {}
     trace = folder / "trace"
     trace.write_text(TRACE * 3)

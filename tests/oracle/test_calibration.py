@@ -1,4 +1,4 @@
-"""Calibration finds planted constants within the reported standard errors."""
+"""Tests that calibration recovers planted constants within the standard errors that it reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ PLANTED = {
 
 
 def results(noise: float, seed: int, repetitions: int = 3):
-    """Results, with steps, of a simulated machine with the planted constants."""
+    """Returns results, with step times, of a simulated machine that has the planted constants and
+    lognormal noise of width `noise`."""
     random = np.random.default_rng(seed)
     found = []
     for point in synthetic.scenario().points():
@@ -42,7 +43,7 @@ def results(noise: float, seed: int, repetitions: int = 3):
 def test_exact_data_give_back_the_planted_constants():
     calibration = calibrate(results(0.0, 1))
     for constant in calibration.constants:
-        # The priors, with a width of a factor e, still bias constants that are a small part of the
+        # A prior with a width of a factor e still biases a constant that is a small part of the
         # total time.
         if constant.key in PLANTED:
             off = abs(np.log(constant.value / PLANTED[constant.key]))
@@ -59,7 +60,8 @@ def test_what_the_data_cannot_tell_keeps_its_prior_and_says_so():
 
 
 def test_standard_errors_hold():
-    """Planted constants are within 2 standard errors in at least the expected share of draws."""
+    """Over many noisy data sets, at least the expected share of planted constants is within two
+    reported standard errors of the fitted value."""
     inside = total = 0
     for seed in range(8):
         for constant in calibrate(results(0.1, seed)).constants:

@@ -1,4 +1,4 @@
-"""Published models as files of CPN Tools, compared with their published properties."""
+"""Tests that published models, read from files of CPN Tools, have their published properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.support.cpn_constructs import Step, color, file_of, ml, var
 
 
 def database(managers: int) -> str:
-    """Jensen's distributed database: a manager updates, sends messages, waits for all answers."""
+    """Returns the CPN Tools file of Jensen's distributed database: a manager updates its copy,
+    sends messages to all others, and waits for all answers."""
     return file_of(
         [
             ml(f"val n = {managers};"),
@@ -63,8 +64,9 @@ def database(managers: int) -> str:
 
 @pytest.mark.parametrize("managers", [2, 3, 4])
 def test_the_distributed_database(managers: int):
-    """Jensen 1996: 1 + n 3^(n-1) markings, 2n (1 + (n-1) 3^(n-2)) arcs, one home marking, no dead
-    one."""
+    """The state space of Jensen's database for n managers has the published size (Jensen 1996): 1 +
+    n 3^(n-1) markings and 2n (1 + (n-1) 3^(n-2)) arcs. One marking is a home marking and none is
+    dead."""
     report = engine.state_space(cpn.read(database(managers)))
     n = managers
     assert report.markings == 1 + n * 3 ** (n - 1)
@@ -75,7 +77,8 @@ def test_the_distributed_database(managers: int):
 
 
 def philosophers(count: int) -> str:
-    """Jensen's philosophers, who take both chopsticks at once."""
+    """Returns the CPN Tools file of Jensen's dining philosophers, who take both chopsticks at
+    once."""
     return file_of(
         [
             ml(f"val n = {count};"),
@@ -94,11 +97,12 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize(("count", "markings", "arcs"), [(5, 11, 30), (6, 18, 60), (7, 29, 112)])
 def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: int):
-    """The numbers of markings and arcs are known in closed form.
+    """The numbers of markings and arcs of the state space are known in closed form.
 
-    Markings are the sets of eating philosophers without two neighbours, so their number is a Lucas
-    number. In each marking every eater may stop and every other possible eater may begin, so arcs
-    are twice the eaters of all sets.
+    A marking is a set of eating philosophers without two neighbours, so the number of markings is a
+    Lucas number. In each marking every eater may stop, and every philosopher without an eating
+    neighbour may begin. Therefore the number of arcs is twice the sum of the eaters over all
+    markings.
     """
     report = engine.state_space(cpn.read(philosophers(count)))
     assert (report.markings, report.arcs) == (markings, arcs)
@@ -106,7 +110,8 @@ def test_the_philosophers_with_both_chopsticks(count: int, markings: int, arcs: 
 
 
 def queue() -> str:
-    """The queue system of CPN Tools' examples: tokens with arrival times, and a list of jobs."""
+    """Returns the CPN Tools file of the queue system from that tool's examples: tokens carry
+    arrival times, and jobs wait in a list."""
     job = (
         "<record><recordfield><id>jobType</id><id>JobType</id></recordfield>"
         "<recordfield><id>AT</id><id>INT</id></recordfield></record>"
@@ -164,7 +169,8 @@ def queue() -> str:
 
 
 def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
-    """M/M/1 at a utilisation of 0.5: the mean wait equals the mean service time of 50 s."""
+    """The queue system is M/M/1 with utilisation 0.5, so its mean wait equals the mean service time
+    of 50 s."""
     log = LogMonitor(transition="Note", fields=["t1.value"], limit=1_000_000)
     reports = engine.run(
         cpn.read(queue()), end_time_s=1_000_000.0, replications=8, seed=3, monitors={"waits": log}
@@ -173,5 +179,6 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     assert all(9_000 < len(one) < 11_000 for one in waits)
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4
-    # Four standard errors; rounding of times to integers moves the mean by less.
+    # The half-width is scaled to four standard errors. Rounding of times to integers moves the mean
+    # by less.
     assert abs(found.mean - 50) < 2 * found.half_width

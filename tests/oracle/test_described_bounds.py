@@ -1,4 +1,5 @@
-"""Striping, chains and intent logs of five described file systems against closed forms."""
+"""Tests the descriptions of five file systems against closed forms for striping, replication chains
+and intent logs."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
 FRAMING = WIRE_BYTES / PAYLOAD_BYTES
-# (file system, key of its stripe count, role of its data servers, keys that make writes durable).
+# (file system, key of its stripe count, role of its data servers, workload keys that make its
+# writes durable)
 STRIPED = [
     ("pvfs", "stripe_count", "server", {}),
     ("lustre", "stripe_count", "oss", {"fsync": True}),
@@ -24,7 +26,8 @@ STRIPED = [
 def situation(
     system, client_rate, server_rate, disk_rate, servers=4, parameters=None, latency="0 s", **keys
 ):
-    """The situation with each role on its own node, the given rates in B/s, and no other cost."""
+    """Returns the situation with each role on its own node. Client adapters, server adapters and
+    disks have the given rates in B/s, and everything else costs nothing."""
     described = discover.file_system(system)
     nodes = []
     for role in described.roles:
@@ -68,7 +71,8 @@ def situation(
 
 
 def rates_bytes_per_s(given):
-    """Throughput by formula and by net in B/s, with every calibrated constant close to zero."""
+    """Returns the throughput in B/s as (by the formula, by the net), with every calibrated constant
+    close to zero."""
     constants = dict.fromkeys(given.constants, 1e-15)
     size_bytes = given.environment["file_size"]
     net = simulate(given, constants, service="deterministic")
@@ -86,7 +90,8 @@ def rates_bytes_per_s(given):
 def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
     system, key, role, durable, stripes, client_rate, server_rate, disk_rate
 ):
-    """Rate = min(client adapter, n server adapters, n disks), except for filling the pipeline."""
+    """A large write runs at the minimum of three rates: the client's adapter, n server adapters,
+    and n disks, where n is the stripe count. Only filling the pipeline takes extra time."""
     given = situation(
         system, client_rate, server_rate, disk_rate, parameters={key: stripes}, **durable
     )
@@ -97,8 +102,8 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
 
 @pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
 def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
-    """Servers of 1e8 B/s each and a client of 2.5e8 B/s: the client limits four servers, but not
-    two."""
+    """A cold read runs at the lowest of the rates, too. With servers of 1e8 B/s each and a client
+    of 2.5e8 B/s, two servers are the bottleneck, but with four the client is."""
     for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
         given = situation(
             system,
@@ -114,7 +119,8 @@ def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
 
 
 def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
-    """Each call waits for its answer: 64 KiB over the slower adapter, plus the latencies."""
+    """With one stripe, PVFS sends a block as calls of 64 KiB, each of which waits for its answer. A
+    call takes its bytes over the slower adapter, plus latencies."""
     given = situation(
         "pvfs",
         1e9,
@@ -125,14 +131,16 @@ def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
         transfer_size="64 KiB",
         file_size="4 MiB",
     )
-    # Request, data and reply each travel once; open and close are two calls to the manager.
+    # Request, data and reply of a call each cross the network once. Opening and closing the file
+    # are two calls to the manager.
     messages_s = 64 * (3e-3 + 65536 / 1e8 + 2 * 256 / 1e8) + 2 * (2e-3 + 2 * 256 / 1e9)
     for rate in rates_bytes_per_s(given):
         assert rate == pytest.approx(4 * MIB / messages_s, rel=2e-3)
 
 
 def test_the_small_write_of_lustre_stays_in_the_clients_cache():
-    """16 MiB are below max_dirty, so only fsync waits for the disk of the single stripe."""
+    """A write of 16 MiB, less than Lustre's `max_dirty`, stays in the client's cache. Only fsync
+    waits for the disk of the single stripe."""
     cached, forced = (
         situation("lustre", 1e9, 1e9, 1e8, file_size="16 MiB", fsync=fsync)
         for fsync in (False, True)
@@ -144,7 +152,8 @@ def test_the_small_write_of_lustre_stays_in_the_clients_cache():
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
-    """Ghemawat 2003, section 3.2: 1 MB at 100 Mbit/s to three replicas takes about 80 ms."""
+    """A push of B bytes through R replicas at rate T takes B/T + R L, where L is the latency
+    between two servers. 1 MB at 100 Mbit/s takes about 80 ms (Ghemawat 2003, section 3.2)."""
     size_bytes, rate, latency_s, unit_bytes = 1e6, 1.25e7, 1e-4, 16384
     given = situation(
         "gfs",
@@ -156,8 +165,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
         file_size="1 MB",
         transfer_size="1 MB",
     )
-    # In addition to the push: create and allocateChunk are two calls in each direction, the
-    # mutation one call, and the secondaries one more; each message has 256 B.
+    # The push is not the whole write: create and allocateChunk are two calls in each direction, the
+    # mutation is one call, and the secondaries take one more. Each message has 256 B.
     control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
     units = -(-size_bytes // unit_bytes)
     ideal_s = size_bytes / rate + replicas * latency_s
@@ -169,7 +178,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 
 def pool(parameters, disks, **keys):
-    """A storage pool on one machine: disks of 1e8 B/s without latency."""
+    """Returns the situation of a storage pool on one machine, with disks of 1e8 B/s without
+    latency."""
     scenario = build(
         Scenario,
         {
@@ -215,14 +225,15 @@ def pool(parameters, disks, **keys):
     ids=["one disk", "mirror", "three mirrors", "raidz2", "raidz2 on half the disks"],
 )
 def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
-    """Copies and parity reduce the rate: rate = disks x data / (data and redundancy)."""
+    """Copies and parity reduce a pool's write rate: it is the disks' total rate times the share of
+    written bytes that are data."""
     for rate in rates_bytes_per_s(pool(parameters, disks)):
         assert rate == pytest.approx(useful * 1e8, rel=0.02)
 
 
 def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
-    """4 KiB are written as one sector to each of three of six disks at once, as fast as to one
-    disk."""
+    """A record of 4 KiB is written to three of six disks at once (one data sector and two parity
+    sectors), so it takes as long as on one disk."""
     layout = {"data_disks": 4, "parity_disks": 2}
     given = pool(layout, 6, file_size="4 KiB")
     for rate in rates_bytes_per_s(given):
@@ -233,8 +244,8 @@ def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
 
 
 def test_a_separate_log_serves_its_clients_one_at_a_time():
-    """A log device of 1e7 B/s and 1 ms: 10 KB take 2 ms, so four clients get 500 commits/s in
-    total."""
+    """A separate log device of 1e7 B/s and 1 ms latency takes 2 ms for 10 KB and serves one commit
+    at a time, so four clients get 500 commits/s in total."""
     given = pool(
         {"separate_log": 1, "log_rate": "10 MB/s", "log_latency": "1 ms"},
         64,

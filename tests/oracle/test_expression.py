@@ -1,4 +1,5 @@
-"""Values of descriptions' expressions in plain Python, compared with SymPy's values."""
+"""Tests that plain Python evaluates the expressions of the descriptions to the values that SymPy
+gives."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 
 
 def expressions(system: str) -> Iterator[Expr]:
-    """Every expression with a symbol in the operation trees of a file system."""
+    """Yields every expression with a symbol in the operation trees of a file system."""
     for tree in discover.file_system(system).operations.values():
         for node in op.walk(tree):
             for value in vars(node).values():
@@ -29,7 +30,8 @@ def expressions(system: str) -> Iterator[Expr]:
 
 
 def by_sympy(value: Expr, at: dict[str, float]) -> float:
-    """The value by SymPy's evaluation, exact until the last step; conditions are 1 or 0."""
+    """Returns the value of an expression by SymPy, exact until the last step. A condition has the
+    value 1 or 0."""
     found = sympify(value)
     result = found.subs({s: sympy.Rational(at[s.name]) for s in found.free_symbols})
     return float(bool(result)) if result in (sympy.true, sympy.false) else float(result)
@@ -37,7 +39,8 @@ def by_sympy(value: Expr, at: dict[str, float]) -> float:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_expression_of_a_description_has_sympys_value(system):
-    """At random integer parameters, for which ceilings and floors are exact in both evaluations."""
+    """Plain Python and SymPy give the same value at random integer parameters, for which ceilings
+    and floors are exact in both."""
     random_source = random.Random(system)
     found = list(dict.fromkeys(expressions(system)))
     assert found, system
@@ -45,7 +48,8 @@ def test_every_expression_of_a_description_has_sympys_value(system):
         names, numbers = function(value)
         at = {name: float(random_source.randint(1, 64)) for name in names}
         ours = float(numbers(*(at[name] for name in names)))
-        # Extreme parameters give differences of large numbers, which lose precision in Python.
+        # Extreme parameters give differences of large numbers, which lose precision in Python's
+        # floating point.
         assert ours == pytest.approx(by_sympy(value, at), rel=1e-9), (value, at)
         _, arrays = function(value, arrays=True)
         many = np.asarray(arrays(*(np.array([at[name]] * 3) for name in names)), dtype=float)
@@ -57,7 +61,8 @@ LEAVES = st.sampled_from([A, B]) | st.integers(0, 9)
 
 
 def combined(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Sums, differences, products, maxima and ceilings of given expressions, for Hypothesis."""
+    """Returns a Hypothesis strategy for sums, differences, products, maxima and ceilings of the
+    expressions in `children`."""
     pairs = st.tuples(children, children)
     return (
         pairs.map(lambda two: two[0] + two[1])
@@ -78,7 +83,8 @@ def test_any_expression_has_sympys_value(value, a, b):
 
 
 def test_sympys_own_expressions_mix_with_them():
-    """Mixed with an expression of SymPy, ours becomes an expression of SymPy."""
+    """An expression of a description, combined with an expression of SymPy, becomes an expression
+    of SymPy with the right value."""
     mixed = sympy.Max(A, 3) + sympy.ceiling(sympy.Symbol("b", nonnegative=True) / 2) * B
     at = {"a": 7.0, "b": 5.0}
     assert float(mixed.subs({s: at[s.name] for s in mixed.free_symbols})) == 7 + 3 * 5

@@ -1,4 +1,5 @@
-"""The claims of Kumar 2018 against planted slopes and ranks, and the size of the recorded study."""
+"""Tests the claims of Kumar 2018 on planted slopes and ranks, and the size of the recorded
+study."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
 
 
 def test_the_recorded_study_is_as_large_as_was_asked_for():
-    """Requirements on the study's size; the bars of its errors are in verification/bars.toml."""
+    """The recorded study has at least 150 runs and varies at least 8 factors. The limits of its
+    errors are in verification/bars.toml."""
     for subject in recordings.of_scenario(kumar.STUDY):
         results = recordings.runs(kumar.STUDY, subject)
         assert len(results) >= 150

@@ -1,4 +1,5 @@
-"""Kumar 2018's published numbers, corrected: its table against physics, layouts and arithmetic."""
+"""Tests of the published numbers of Kumar 2018, with their errata corrected: Table 5 against
+physical limits, legal layouts and arithmetic."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ import numpy as np
 import pytest
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
 
-# Table 5 without the disks (effects near 0) and the workload size (erratum K7: its unit is
-# unknown).
+# Columns of Kumar's Table 5. Two are omitted: the disks, whose effects are near 0, and the workload
+# size, whose unit is unknown (erratum K7).
 NAMES = ("network", "base file system", "servers", "clients", "striping", "replication")
 CONSTANT = {"write": -120.485, "read": -142.931, "random read": -39.676, "random write": -114.066}
 TABLE = {
     "write": (271.936, 4.419, 30.729, -34.359, 10.380, -59.182),
     "read": (237.502, -4.406, 15.890, -21.094, 3.508, -21.058),
-    # Erratum K6: -0.961; the paper prints -961.
+    # The paper prints -961 in place of -0.961 (erratum K6).
     "random read": (162.003, -17.888, 14.204, -16.546, -0.961, -22.799),
     "random write": (230.091, -2.190, 34.241, -39.060, 13.538, -60.986),
 }
@@ -60,8 +61,8 @@ def test_the_tables_coefficients_are_found_on_the_legal_layouts(metric):
 
 
 def test_r_squared_of_rows_left_out_may_be_negative():
-    """Errata K1 and K2: SSE is the sum of squared errors, and R² is in [0, 1] on training rows
-    only."""
+    """R² is in [0, 1] only for the rows of the fit, and may be negative for other rows (erratum
+    K2). SSE is the sum of squared errors (erratum K1)."""
     y = np.array([1.0, 2.0, 3.0])
     assert r_squared(y, np.array([3.0, 2.0, 1.0])) == pytest.approx(-3.0)
     assert r_squared(y, y) == 1.0
@@ -69,8 +70,8 @@ def test_r_squared_of_rows_left_out_may_be_negative():
 
 
 def test_only_the_code_one_and_two_gives_speeds_that_a_network_has():
-    """Erratum K5: Gigabit coded 1 and InfiniBand 2 give 103 and 375 MB/s; code 0 gives a negative
-    rate."""
+    """The network's code in Kumar's Table 5 must be 1 for Gigabit and 2 for InfiniBand, which give
+    103 and 375 MB/s. Code 0 would give a negative rate (erratum K5)."""
     ones = [1] * 6
     shown = [float(planted("write", [[code, *ones[1:]]])[0]) for code in (1, 2, 0)]
     assert shown == pytest.approx([103.0, 375.0, -168.0], abs=0.6)
@@ -79,8 +80,8 @@ def test_only_the_code_one_and_two_gives_speeds_that_a_network_has():
 
 
 def test_the_linear_model_predicts_negative_speeds():
-    """Erratum K8: negative rates in a quarter of the paper's grid and a tenth of the legal
-    layouts."""
+    """The linear model of the paper predicts negative rates for a quarter of its grid of
+    configurations, and for a tenth of the legal layouts (erratum K8)."""
     model, _ = fitted("write")
     assert len(BOX) == 2500
     assert len({(row[2], row[4], row[5]) for row in LEGAL}) == 16
@@ -91,7 +92,8 @@ def test_the_linear_model_predicts_negative_speeds():
 
 
 def test_factors_rank_by_effect_over_range():
-    """Erratum K10: the network's lead over replication is small."""
+    """Ranked by effect (coefficient times range), the network is only slightly ahead of replication
+    (erratum K10)."""
     model, _ = fitted("write")
     effects = dict(zip(NAMES, model.effects, strict=True))
     assert effects == pytest.approx(
@@ -108,7 +110,8 @@ def test_factors_rank_by_effect_over_range():
 
 
 def test_disks_that_move_together_have_no_coefficients_of_their_own():
-    """Erratum K11: read and write rates of two disks form a single column."""
+    """The read and the write rate of two disks change together, so they form a single column
+    without separate coefficients (erratum K11)."""
     random = np.random.default_rng(2)
     disk = random.integers(2, size=40)
     read, write = np.array([117.0, 81.0])[disk], np.array([148.0, 100.0])[disk]
@@ -119,13 +122,16 @@ def test_disks_that_move_together_have_no_coefficients_of_their_own():
 
 
 def test_the_workload_coefficient_cannot_be_in_megabytes():
-    """Erratum K7: in MB, 20 GB would cost writes 3,277 MB/s and reads 82 MB/s."""
+    """The paper's coefficient of the workload size cannot be per MB: 20 GB would then cost 3,277
+    MB/s for writes and 82 MB/s for reads (erratum K7)."""
     assert pytest.approx(3277, abs=1) == 0.16 * 20 * 1024
     assert pytest.approx(82, abs=0.1) == 0.004 * 20 * 1024
 
 
 def test_the_papers_bill():
-    """Errata K13 and K20, and the paper's total of 24 days."""
+    """In the paper's list of run times, 20 GB at 1.5 MB/s take 13,653 s instead of the printed
+    30,000 s (erratum K13), and 51,200 counts records, not files (erratum K20). The sum of 24 days
+    is right."""
     assert pytest.approx(13653, abs=1) == 20 * 1024 / 1.5
     assert pytest.approx(0.68, abs=0.005) == 20 * 1024 / 30000
     assert pytest.approx(3.95, abs=0.01) == 500 * 1024 / 1.5 / 86400
@@ -134,14 +140,17 @@ def test_the_papers_bill():
 
 
 def test_one_random_hold_out_flatters_all_four():
-    """Erratum K14: the cross-validated R² exceeds the adjusted R² in all four columns."""
+    """The paper's cross-validated R² exceeds its adjusted R² in all four columns, so a single
+    random hold-out was too favourable (erratum K14)."""
     fitted_r2, held_out = np.array([73.5, 80.1, 74.4, 74.5]), np.array([75.4, 82.5, 75.2, 76.9])
     gaps = held_out - fitted_r2
     assert (gaps.min(), gaps.max()) == pytest.approx((0.8, 2.4))
 
 
 def test_table_eight_does_not_show_a_network_bottleneck():
-    """Errata K17 and K18, and Amdahl's law through the outer two InfiniBand rows."""
+    """Table 8 of the paper does not show that the network is the bottleneck: only 4.5 MB/s were
+    moved, and the faster network gains 6.79, more than the ratio of bandwidths (errata K17 and
+    K18)."""
     assert pytest.approx(4.5, abs=0.06) == 500 * 1024 / (1916 * 60)
     assert pytest.approx(6.79, abs=0.01) == 1916 / 282
     assert 1916 / 282 > 5.8 / 0.993

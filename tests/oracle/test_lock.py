@@ -1,4 +1,5 @@
-"""A shared/exclusive lock: capacity, waiting and the net compared with an event simulation."""
+"""Tests of the model of a shared/exclusive lock: its capacity, its waiting times and its net agree
+with an event simulation."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ HOLD_S, THINK_S = 1.0, 4.0
 
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
-    """Rate by a simple event simulation: a closed loop of clients and one first-come-first-served
-    lock."""
+    """Returns the rate by a simple event simulation: `clients` think for `think_s` on average, then
+    hold a first-come-first-served lock, exclusively with probability `writers_share`."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)
@@ -60,12 +61,14 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
     demand_s = 1 / capacity_per_s(share, HOLD_S, HOLD_S)
     found = mean_value_analysis([demand_s], clients, THINK_S, latency_s=HOLD_S)
     expected = simulated_rate(clients, share)
-    # Exact if all clients write; up to 8 % too fast if batches of readers are short.
+    # The formula is exact if all clients write. If batches of readers are short, it is up to 8 %
+    # too high.
     assert found.rate_per_s == pytest.approx(expected, rel=0.02 if share == 1.0 else 0.1)
 
 
 def net_rates(clients, share, fair=1):
-    """Rates of the net's replications for the same closed loop."""
+    """Returns the rate of each replication of a net, in which `clients` think and then hold the
+    lock, as in the event simulation."""
     nodes = [{"name": role, "cores": 64, "roles": {role: 1}} for role in ("client", "namenode")]
     held = {
         mode: op.hold_lock("namenode", mode, op.cpu("namenode", HOLD_S), fair=fair)

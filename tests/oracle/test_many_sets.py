@@ -1,4 +1,5 @@
-"""Several sets of constants evaluated at once give the same answers as one after the other."""
+"""Tests that evaluating a model for several sets of constants at once gives the same results as
+evaluating it for each set."""
 
 from __future__ import annotations
 

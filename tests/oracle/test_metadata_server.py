@@ -1,4 +1,5 @@
-"""Limits of the metadata server: published numbers, closed forms, simulation, and errata."""
+"""Tests of the limits of a metadata server against published numbers, closed forms, a simulation,
+and the errata of Wu 2013."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
-# Wu 2013, Tables 5 and 6: (score, 1 / k), with k in ms.
+# NameNode -> benchmark score (Wu 2013, Table 5), and NameNode -> 1 / k with k in ms (Wu 2013, Table
+# 6).
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -50,8 +52,8 @@ def test_table_6_and_its_ratios():
 
 @pytest.mark.parametrize(("name", "off"), [("nn1", 0.0), ("nn2", -0.0007), ("nn3", -0.067)])
 def test_the_score_predicts_with_the_constant_of_nn1(name, off):
-    """Erratum W1: the constant is s / 7.7; with the printed s / 17 every server would be 55 % too
-    slow."""
+    """The constant of Wu's formula is the server's score divided by 7.7, the score of nn1. With the
+    printed divisor of 17, every server would be 55 % too slow (erratum W1)."""
     for x in (10, 99):
         true = PER_MS[name] / math.log(x) * 1000
         found = laws.capacity_from_score(SCORES[name], x, 7.7, 0.90490)
@@ -61,8 +63,8 @@ def test_the_score_predicts_with_the_constant_of_nn1(name, off):
 
 
 def test_the_law_says_that_throughput_falls():
-    """By Little's law: nn1 serves 393/s at 10 clients and 197/s at 99 (erratum W6: k in
-    milliseconds)."""
+    """Wu's law and Little's law together say that throughput falls with the number of clients: nn1
+    serves 393/s for 10 clients and 197/s for 99. The constant k is in milliseconds (erratum W6)."""
     expected = {"nn1": (393, 197), "nn2": (1379, 691), "nn3": (2626, 1316)}
     for name, (at_10, at_99) in expected.items():
         rates = [laws.capacity_from_score(1, x, 1, PER_MS[name]) for x in (10, 99)]
@@ -77,8 +79,8 @@ def test_files_that_fit():
     assert by_source["Shvachko 2010"].files / 1e6 == pytest.approx(28.6, abs=0.05)
     small = {one.source.split(":")[0]: one for one in limits(scenario(memory="1.7 GB")).files}
     assert small["Shvachko 2010"].files / 1e6 == pytest.approx(2.83, abs=0.01)
-    # 200 B is the size of an object, not of a file, so the printed number of files is three times
-    # too high.
+    # Wu uses 200 B per file, but this is the size of an object, and a file has three. The printed
+    # number of files is therefore three times too high.
     assert wu.files == pytest.approx(3 * by_source["Shvachko 2010"].files)
 
 
@@ -94,13 +96,15 @@ def test_every_system_has_a_figure_with_a_source(system, millions_in_16_gib):
 
 
 def test_a_worked_example_of_12():
-    """q = 10,000/s, T = 60 s, B = 1 s, C = 1 ms: 2 q (B - C) / T + q = 10,333/s."""
+    """Formula (12) of Wu 2013 gives the printed peak of 10,333/s: 2 q (B - C) / T + q with capacity
+    q = 10,000/s, duration T = 60 s, bound B = 1 s on the mean response, and service time C = 1
+    ms."""
     q, T, B, C = 10_000.0, 60.0, 1.0, 0.001
     printed = 2 * q * (B - C) / T + q
     assert burst.largest_peak_per_s(q, B, C, T) == pytest.approx(printed)
     assert printed == pytest.approx(10_333.0)
-    # At this rate the mean response time is the bound, and the last request waits almost twice as
-    # long.
+    # At this peak rate the mean response time equals the bound of 1 s, and the last request waits
+    # almost twice as long.
     assert burst.fluid_wait_s(printed, q, T) + C == pytest.approx(B)
     assert burst.fluid_wait_s(printed, q, T, 1.0) == pytest.approx(2 * (B - C))
     assert burst.largest_peak_per_s(q, B, C, T, 1.0) - q == pytest.approx((printed - q) / 2)
@@ -126,19 +130,23 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
     ],
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
-    """q = 1000/s, T = 5 s. Below q the printed T (p - q) / 2q is negative; ours is 0."""
+    """The mean wait in a peak of p requests/s, for T = 5 s at capacity q = 1000/s, by the fluid
+    formula and by simulation. For p < q the printed formula T (p - q) / 2q is negative; the
+    corrected one gives 0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0
     found = burst.simulated(peak, 1000, 5)
-    # The 64 ms recorded at p = q are a single noisy value; the closed form is tested below.
+    # The 64 ms expected at p = q are the mean of one noisy simulation, hence the wide tolerance.
+    # The closed form for p = q has a test of its own.
     assert found.mean_s * 1000 == pytest.approx(true_ms, rel=0.2 if peak == 1000 else 0.12)
     if peak == 1500:
         assert found.quantile_s == pytest.approx(2.387, rel=0.02)
 
 
 def test_at_capacity_the_simulation_is_reflected_diffusion():
-    """Without drift E W(t) = sqrt(4 t / (pi q)); its mean over T is two thirds of its value at
+    """For arrivals at the capacity q, the mean wait after time t is sqrt(4 t / (pi q)), by
+    reflected diffusion without drift. The average over a duration T is two thirds of the value at
     T."""
     expected = 2 / 3 * math.sqrt(4 * 5 / (math.pi * 1000))
     assert burst.simulated(1000, 1000, 5, seed=9).mean_s == pytest.approx(expected, rel=0.1)
@@ -147,7 +155,8 @@ def test_at_capacity_the_simulation_is_reflected_diffusion():
 def test_the_regime_follows_the_load():
     regimes = [burst.waits(p, 1000, 5).regime for p in (500, 900, 950, 1050, 1100, 3000)]
     assert regimes == ["M/G/1", "M/G/1", "simulation", "simulation", "fluid", "fluid"]
-    # Erratum W21: q > p does not mean "no queuing"; at 0.9 q a response takes ten service times.
+    # Capacity above the arrival rate does not mean that no request queues: at 0.9 of the capacity,
+    # a response takes ten service times (erratum W21).
     waited = burst.waits(900, 1000, 5).mean_s
     assert (waited + 0.001) / 0.001 == pytest.approx(10)
 
@@ -155,7 +164,8 @@ def test_the_regime_follows_the_load():
 def test_m_g_1_is_the_textbook_one():
     assert burst.steady_wait_s(0.5, 1.0) == pytest.approx(1.0)
     assert burst.steady_wait_s(0.5, 1.0, variation=0.0) == pytest.approx(0.5)
-    # P(W > t) = rho exp(-(1 - rho) t) in M/M/1.
+    # In M/M/1 with utilisation rho and service time 1, the wait W exceeds t with probability rho
+    # exp(-(1 - rho) t).
     at = burst.steady_quantile_s(0.8, 1.0, 0.95)
     assert 0.8 * math.exp(-0.2 * at) == pytest.approx(0.05)
     assert burst.steady_quantile_s(0.01, 1.0, 0.95) == 0.0
@@ -174,7 +184,8 @@ def test_drain_time():
 
 
 def test_garbage_collection():
-    """Published by Uber: reducing pauses from 13 % to 1.7 % of the time gave 13 % more capacity."""
+    """Reducing garbage-collection pauses from 13 % to 1.7 % of the time gave Uber 13 % more
+    capacity, as the formula says."""
     before, after = (burst.paused(1.0, 0.0, share, 1.0)[0] for share in (0.13, 0.017))
     assert after / before - 1 == pytest.approx(0.13, abs=0.001)
     assert burst.paused(1000, 0, 0.1, 2.0)[1] == pytest.approx(0.1)
@@ -183,8 +194,8 @@ def test_garbage_collection():
 
 
 def test_pauses_against_an_event_simulation():
-    """Poisson arrivals at 0.4 of the capacity of a fluid server that pauses for 1 s of every 10
-    s."""
+    """The formula for pauses agrees with an event simulation: Poisson arrivals at 0.4 of the
+    capacity of a server that pauses for 1 s in every 10 s."""
     random = np.random.default_rng(3)
     arrivals = np.cumsum(random.exponential(1 / 400, 400_000))
     free, waited = 0.0, 0.0
@@ -199,7 +210,8 @@ def test_pauses_against_an_event_simulation():
 
 
 def test_r2_does_not_identify_x_ln_x():
-    """Erratum W3: for exact x ln x from 10 to 99 clients, a power law and a line fit as well."""
+    """R² does not identify the law of Wu 2013 (response proportional to x ln x for x clients): on
+    exact x ln x from 10 to 99 clients, other laws fit as well (erratum W3)."""
     x = np.round(np.linspace(10, 99, 12))
     fits = {one.law: one for one in laws.fit(x, 0.00110509 * x * np.log(x))}
     assert fits["power"].r2 > 0.998
@@ -242,7 +254,8 @@ def test_capacity_names_what_is_full():
     found = {one.operation: one for one in limits(scenario()).capacity}
     assert found["stat"].binding == "namenode.cpu"
     assert found["create"].binding == "namenode.lock"
-    # Two calls that change the namespace, which the server executes one at a time.
+    # A create makes two calls that change the namespace. The server executes such calls one at a
+    # time, 0.2 ms each.
     assert found["create"].rate_per_s == pytest.approx(1 / (2 * 2e-4))
     assert found["stat"].low_per_s < found["stat"].rate_per_s < found["stat"].high_per_s
 

@@ -1,4 +1,4 @@
-"""A deterministic net of PVFS, whose makespan is known to the nanosecond."""
+"""Tests of a deterministic net of PVFS, whose makespan is known to the nanosecond."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def station(name: str, queue: str, idle: str, to: str, delay) -> dict:
 
 
 def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
-    """Clients read in requests of 16 chunks, round robin over servers with one network and one disk
-    each."""
+    """Returns a net of clients that read in requests of 16 chunks, distributed round robin over
+    servers. Each server has one network station and one disk station."""
     issue = [
         {"place": "net_queue", "token": ["r.client", chunk % SERVERS]} for chunk in range(CHUNKS)
     ]
@@ -85,7 +85,8 @@ def run(net: dict, **options) -> dict:
 
 
 def test_makespan_to_the_nanosecond():
-    """K chunks per server and busy disks: the makespan is Tn + K Td = 18.842235 s."""
+    """If the disks are the bottleneck, the makespan is Tn + K Td = 18.842235 s, for K chunks per
+    server, a network time Tn and a disk time Td per chunk."""
     monitors = [{"kind": "count", "transition": "disk"}, {"kind": "marking", "place": "disk_idle"}]
     answer = run(pvfs_net(512), monitors=monitors)
     chunks = 512 * CLIENTS * CHUNKS // SERVERS
@@ -94,12 +95,13 @@ def test_makespan_to_the_nanosecond():
     assert answer["firings"] == 512 * CLIENTS * (1 + 3 * CHUNKS)
     count, idle = answer["monitors"]
     assert count["count"] == chunks * SERVERS
-    # Utilisation law: every disk is busy except during the first network time.
+    # Utilisation law: every disk is busy from the arrival of its first chunk until the end.
     assert 4 - idle["mean"] == pytest.approx(4 * chunks * 0.00115 / 18.842235, rel=1e-12)
 
 
 def test_network_bound():
-    """With both times exchanged the network is always busy: the makespan is K Tn + Td."""
+    """If the network is the bottleneck, the makespan is K Tn + Td, for K chunks per server, a
+    network time Tn and a disk time Td per chunk."""
     answer = run(pvfs_net(64, net_s="0.00115", disk_s="0.000635"))
     chunks = 64 * CLIENTS * CHUNKS // SERVERS
     assert answer["end_time_ns"] == chunks * 1_150_000 + 635_000

@@ -1,4 +1,5 @@
-"""The Petri net engine agrees with closed forms of queueing theory within three standard errors.
+"""Tests that the Petri net engine agrees with closed forms of queueing theory within three standard
+errors.
 
 Tolerances come from theory or from independent replications, never from the observed result.
 """
@@ -16,13 +17,14 @@ SEED = 20120530
 
 
 def run(net: dict, **options) -> list[dict]:
-    """The replications of a net, as JSON data."""
+    """Runs a net with a fixed seed and returns its replications as JSON data."""
     answer = core.net_run(json.dumps(net), json.dumps({"seed": SEED, "threads": 2, **options}))
     return json.loads(answer)["replications"]
 
 
 def station_net(arrival: str, service: str, servers: int = 1, capacity: int | None = None) -> dict:
-    """A net of one station with `servers` servers; customers beyond `capacity` are rejected."""
+    """Returns a net of one station with `servers` servers and the given distributions of arrival
+    and service times. Customers beyond `capacity` are rejected."""
     enter = {
         "name": "enter",
         "priority": 1,
@@ -78,20 +80,22 @@ MONITORS = [
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """Mean of independent replications and its standard error."""
+    """Returns the mean of independent replications and the standard error of this mean."""
     mean = math.fsum(values) / len(values)
     variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
     return mean, math.sqrt(variance / len(values))
 
 
 def near(found: float, wanted: float, error: float) -> None:
-    """Assert agreement within three standard errors, and that the error itself is small."""
+    """Asserts that `found` is within three standard errors of `wanted`, and that the standard error
+    is below 5 % of `wanted`."""
     assert error < 0.05 * abs(wanted), f"standard error {error} of {wanted} says nothing"
     assert abs(found - wanted) <= 3 * error, f"{found}, theory {wanted}, standard error {error}"
 
 
 def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> list[dict]:
-    """Name -> value for each replication, after a warm-up of 1000 mean service times."""
+    """Returns, for each replication, name -> value of the monitors, without a warm-up of 1000 mean
+    service times."""
     answers = run(
         net, replications=replications, end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS
     )
@@ -112,7 +116,8 @@ def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> li
 
 
 def littles_law_and_utilisation(rows: list[dict], servers: int, service_s: float) -> None:
-    """Assert L = X W and busy = X S, except for the customers present at the ends of the window."""
+    """Asserts Little's law L = X W (customers = rate x response time) and the utilisation law (busy
+    servers = rate x service time), except for the customers present at the ends of the window."""
     for row in rows:
         customers = row["rate"] * row["window_s"]
         slack = 6 * math.sqrt(customers) * max(row["W"], 1) / row["window_s"]
@@ -130,14 +135,16 @@ def test_mm1_with_the_asymptotic_variance():
         warm_up_s=1e3,
         monitors=MONITORS,
     )
-    # The time average of N has asymptotic variance 2 rho (1 + rho) / (1 - rho)^4 = 1800.
+    # The time average of the number of customers has the asymptotic variance 2 rho (1 + rho) / (1 -
+    # rho)^4 = 1800 in M/M/1 at utilisation rho = 0.8.
     error = math.sqrt(2 * load * (1 + load) / (1 - load) ** 4 / (end_time_s - 1e3))
     near(answer["monitors"][0]["mean"], 4.0, error)
-    # W = L / lambda, and its error has the same factor (Little's law for the estimators).
+    # By Little's law the mean response is the mean number of customers divided by the arrival rate,
+    # so both estimates have the same relative error.
     near(answer["monitors"][1]["mean_s"], 5.0, error / load)
     near(answer["monitors"][2]["mean_s"], 4.0, error / load)
-    # T is exponential with mean 5, so the 0.9 quantile is 5 ln 10; its relative error is that of
-    # the mean.
+    # The response time is exponential with mean 5, so its 0.9 quantile is 5 ln 10. The quantile has
+    # the relative error of the mean.
     assert answer["monitors"][1]["p90_s"] == pytest.approx(5 * math.log(10), rel=0.06)
 
 
@@ -178,7 +185,8 @@ def test_finite_room():
 
 
 def test_tandem_is_two_independent_stations():
-    """By Jackson and Burke's theorem, the output of M/M/1 is Poisson, so the waits add up."""
+    """In a tandem of two stations, the mean response times add up as if the stations were
+    independent, because the output of M/M/1 is Poisson (Burke, Jackson)."""
     net = station_net("exponential(2)", "exponential(1)")
     net["places"] += [
         {"name": "queue2", "colour": "customer"},
@@ -200,14 +208,16 @@ def test_tandem_is_two_independent_stations():
         {"kind": "sojourn", "from": "leave", "to": "leave2", "key": "c.id"},
     ]
     answers = run(net, replications=12, end_time_s=4e4, warm_up_s=1e3, monitors=monitors)
-    # W1 = 1 / (1 - 0.5) = 2 and W2 = 1 / (2/3 - 1/2) = 6.
+    # Mean response times of M/M/1 = 1 / (service rate - arrival rate): 1 / (1 - 0.5) = 2 at the
+    # first station, and 1 / (2/3 - 1/2) = 6 at the second.
     for index, wanted in enumerate([8.0, 6.0]):
         values = [answer["monitors"][index]["mean_s"] for answer in answers]
         near(*_swap(mean_and_error(values), wanted))
 
 
 def test_machine_repair():
-    """Eight machines work for Z = 5 and break; two repair stations in series mend them."""
+    """The net of machine repair has the rate and response time of mean value analysis: eight
+    machines work for Z = 5 s on average, then break and pass two repair stations in series."""
     demands, think_s, machines = [0.635, 1.15], 5.0, 8
     rate, response = mean_value_analysis(demands, machines, think_s)
     assert (rate, response) == pytest.approx((0.789098, 5.138158), rel=1e-6)
@@ -223,15 +233,16 @@ def test_machine_repair():
     near(*_swap(mean_and_error(responses), response))
     for answer in answers:
         count, stay = answer["monitors"]
-        # The response time law R = N / X - Z, except for the ends of the window and the randomness
-        # of Z.
+        # The response time law is R = N / X - Z for N machines, rate X and think time Z. It holds
+        # except for the ends of the window and the randomness of Z.
         law = machines / count["rate_per_s"] - think_s
         spread = 6 * think_s / math.sqrt(count["count"]) + machines * 20 / count["window_s"]
         assert stay["mean_s"] == pytest.approx(law, abs=spread)
 
 
 def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[float, float]:
-    """Exact MVA (Reiser and Lavenberg 1980): rate and response time of a closed network."""
+    """Returns (rate, response time) of a closed network of single servers by exact mean value
+    analysis (Reiser and Lavenberg 1980). `demands` are the service demands in seconds."""
     queues = [0.0] * len(demands)
     rate = response = 0.0
     for n in range(1, customers + 1):
@@ -243,7 +254,9 @@ def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[
 
 
 def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
-    """A closed net: jobs think, then visit one random copy of each group of stations in turn."""
+    """Returns a closed net: each job thinks for `think_s`, then visits one randomly chosen station
+    of each group in sequence. `copies` are the numbers of stations in the groups, `service_s` their
+    service times."""
     places = [{"name": "thinking", "colour": "job", "initial": [[id] for id in range(jobs)]}]
     transitions = []
     first = {"place": "q0", "token": ["j.id", f"floor(uniform(0, {copies[0]}))"]}
@@ -307,7 +320,8 @@ def test_closed_network_of_net_and_disk(jobs, rate_per_ms, response_ms):
     if response_ms is not None:
         assert response == pytest.approx(response_ms / 1e3, rel=1e-5)
     for answer in answers:
-        # Forced flow and utilisation laws: four disks, each with a quarter of the visits.
+        # By the forced flow law and the utilisation law, the number of busy disks is rate x 1.15
+        # ms: four disks, each with a quarter of the visits.
         busy = 4 - answer["monitors"][2]["mean"]
         count = answer["monitors"][0]["count"]
         wanted = answer["monitors"][0]["rate_per_s"] * 1.15e-3

@@ -1,4 +1,5 @@
-"""Ratios of alternately run contenders: slowdowns are found, equal contenders stay undecided."""
+"""Tests of ratios between contenders that are measured in alternation: a slowdown is found, and
+equal contenders stay undecided."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ ALONE = [[team] for team in TEAMS]
 
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
-    """Measurement rounds on a simulated machine whose speed drifts by far more than the
-    slowdown."""
+    """Returns rounds of measured costs by contender. The simulated machine's speed drifts by far
+    more than the planted slowdown of the traced contenders."""
     rounds, speed = [], 1.0
     for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)

@@ -1,4 +1,5 @@
-"""One description, two solvers: the net and the formula agree where theory requires it."""
+"""Tests that the two solvers of one description, the net and the formula, agree wherever theory
+requires it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from support.synthetic import without_times
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 METADATA = ("create", "stat", "list", "rename", "delete")
-# Every described (file system, operation), with each role on its own node or all on one.
+# Every (file system, operation, whether each role is on its own node)
 DESCRIBED = [
     (system, operation)
     for system in SYSTEMS
@@ -39,7 +40,8 @@ CODES = ("read", "write", "append", "create", "stat", "list", "rename", "delete"
 
 
 def situation(system, operation="read", clients=1, apart=True, **keys):
-    """The situation of one operation, with each role on its own node or all on one."""
+    """Returns the situation (deployment, file system and workload) of one operation, with each role
+    on its own node or all on one."""
     described = discover.file_system(system)
     nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}} for r in described.roles]
     if not apart:
@@ -69,7 +71,8 @@ def situation(system, operation="read", clients=1, apart=True, **keys):
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize(("system", "operation"), DESCRIBED)
 def test_without_contention_both_give_the_same_latency(system, operation, apart):
-    """One client and fixed service times: equal rates, except for units gathered in pipelines."""
+    """For one client and fixed service times, net and formula give equal rates, except that the net
+    simulates the units of a pipeline in groups."""
     given = situation(system, operation, apart=apart)
     formula = given.predict(given.constants)
     net = simulate(given, given.constants, service="deterministic")
@@ -78,8 +81,8 @@ def test_without_contention_both_give_the_same_latency(system, operation, apart)
         # Deferred work delays the next operation, and continues after the last one.
         assert 0.75 * formula.rate_per_s <= net.rate_per_s <= 1.001 * formula.rate_per_s
         return
-    # At most 64 units per pipeline are simulated. Filling a pipeline takes one unit for each stage,
-    # 1/64 of the time.
+    # The net simulates at most 64 units of a pipeline. Filling the pipeline takes the time of one
+    # unit at each stage, so grouped units cost up to 1/64 more for each stage.
     assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=0.05)
     if operation in METADATA:
         assert net.rate_per_s == pytest.approx(formula.rate_per_s, rel=1e-3)
@@ -94,7 +97,7 @@ def test_without_contention_random_times_agree_within_three_standard_errors(syst
     net = simulate(given, given.constants, service="exponential", replications=30)
     assert net.errors["rate"] > 0
     off = net.rate_per_s / formula.rate_per_s - 1
-    # The rate is a ratio, so its mean has a bias of about its relative variance.
+    # The mean of a ratio is biased by about its relative variance, and the rate is a ratio.
     bias = 30 * net.errors["rate"] ** 2
     assert abs(off) <= 3 * net.errors["rate"] + bias
 
@@ -115,8 +118,8 @@ def test_with_contention_the_net_lies_within_the_bounds(system, operation, apart
 
 @pytest.mark.parametrize("clients", [1, 8, 32])
 def test_a_closed_network_has_its_product_form_answer(clients):
-    """Four network and four disk stations, each with a quarter of the visits, exponential
-    service."""
+    """A closed network with exponential service has its exact product-form rate. The network has
+    four network stations and four disk stations, each with a quarter of the visits."""
     roles = ["client", *(f"n{i}" for i in range(4)), *(f"d{i}" for i in range(4))]
     nodes = [{"name": role, "cores": 1, "roles": {role: 1}} for role in roles]
     deployment = build(Deployment, {"node": nodes})
@@ -134,7 +137,8 @@ def test_a_closed_network_has_its_product_form_answer(clients):
     net, watched = job.net("closed", clients, stream)
     reports = fire(net, seed=11, replications=8)
     exact = mean_value_analysis([0.635 / 4] * 4 + [1.15 / 4] * 4, clients).rate_per_s
-    # Count while all clients are active, because their streams end at different times.
+    # Only the time in which all clients are active counts, because the clients' streams end at
+    # different times.
     rates = steady_rates_per_s(reports, watched)
     mean = sum(rates) / len(rates)
     error = (sum((r - mean) ** 2 for r in rates) / 7 / 8) ** 0.5
@@ -172,7 +176,8 @@ def test_the_real_target_did_the_same_bytes(tmp_path):
 
 
 def test_a_replica_costs_the_clients_adapter_twice():
-    """256 MiB at 1 Gbit/s: at most 117.7 MB/s for one copy, half of this for two copies."""
+    """If the client sends every copy, two copies halve the rate: 256 MiB at 1 Gbit/s reach at most
+    117.7 MB/s with one copy."""
     rates = {}
     for copies in (1, 2):
         nodes = [

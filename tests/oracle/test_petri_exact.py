@@ -1,4 +1,5 @@
-"""With fixed service times and no contention, net and formula give equal latency up to rounding."""
+"""Tests that net and formula give equal latency, up to rounding, if service times are fixed and
+nothing contends."""
 
 from __future__ import annotations
 
@@ -19,22 +20,24 @@ from dfslab.spec.steps import operation as op
 from support.operations import planned
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
-# Every (file system, operation) that moves the bytes of a file.
+# Every (file system, operation) that transfers file data
 MOVING = [
     (system, operation)
     for system in discover.members(discover.FILE_SYSTEMS)
     for operation in ("read", "write", "append")
     if operation in discover.file_system(system).operations
 ]
-# Many cores, so that the stages of one pipeline on one machine do not compete for cores.
+# Nodes with many cores, so that pipeline stages on one machine do not compete for them.
 ROOMY = {"cores": 32, "adapter": {"bandwidth": "1 Gbit/s"}}
 BARE = {"loopback_latency": 1e-5, "network_latency": 1e-4, "file_size": 1.0}
-# Times are rounded to nanoseconds: an error of half a nanosecond at each of at most 1000 steps.
+# The net rounds times to nanoseconds, which is an error of half a nanosecond at each of at most
+# 1000 steps.
 ROUNDING_S = 1000 * 0.5e-9
 
 
 def situation(system, apart, size="1 MiB", **parameters):
-    """The situation of one client, with each role on its own node or all on one."""
+    """Returns the situation (deployment, file system and workload) of one client, with each role on
+    its own node or all on one."""
     roles = discover.file_system(system).roles
     nodes = [{"name": r.name, "count": r.instances, "roles": {r.name: 1}, **ROOMY} for r in roles]
     if not apart:
@@ -53,11 +56,13 @@ def situation(system, apart, size="1 MiB", **parameters):
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
-    """(latency in the net, cost by the formula, job) of three operations of one client."""
+    """Returns (latency in the net, cost by the formula, net job) for one client's operation,
+    measured over three operations."""
     calibrated = given.system.parameters.of_origin("calibrated")
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]
-    # Deferred work is left out, because it would compete with the next operation.
+    # Deferred work is left out of the net (`written_back` = 0), because it would compete with the
+    # next operation.
     job = NetJob(
         {operation: tree},
         given.placement,
@@ -90,7 +95,8 @@ def both(given, operation, units=MOST_UNITS, sized=False):
 def test_latency_and_steps_are_the_formulas(system, operation, apart):
     latency, steps, cost = both(situation(system, apart), operation)
     assert latency == pytest.approx(cost.latency_s, abs=ROUNDING_S)
-    # The net times the outermost steps only; the formula also has their inner steps.
+    # The net times only the outermost steps of an operation. The formula also times the steps
+    # within them.
     assert set(steps) == {name for name in cost.steps if "/" not in name}
     for step, found in steps.items():
         assert found == pytest.approx(cost.steps[step].latency_s, abs=ROUNDING_S)
@@ -98,21 +104,22 @@ def test_latency_and_steps_are_the_formulas(system, operation, apart):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
-    """The formula lets copies overlap completely; in the net their messages queue at a shared
-    adapter."""
+    """The formula lets the copies of a write overlap completely. In the net their messages queue at
+    a shared adapter, which is the only difference."""
     for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
         given = situation("glusterfs", True, **layout)
-        # Page-cache hits of the client would send no messages.
+        # Without this, page-cache hits of the client would send no messages.
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
-        # The copies of a pipeline may be one message apart at the shared adapter.
+        # At the shared adapter, the copies of a pipeline may be one message apart.
         assert cost.latency_s * 0.999 - ROUNDING_S <= latency <= cost.latency_s + shared
 
 
 @pytest.mark.parametrize("most", [16, 32, 64])
 def test_gathering_units_costs_what_the_docstring_says(most):
-    """The cost is (gathered - 1) (L - c): L is the service of a unit alone, c the slowest stage."""
+    """Simulating the units of a pipeline in groups of g adds (g - 1) (L - c) to the latency, where
+    L is the time of one unit through all stages and c that of the slowest stage."""
     nodes = [{"name": name, "roles": {name: 1}, **ROOMY} for name in ("client", "first", "second")]
     placement = Placement(build(Deployment, {"node": nodes}))
     values = {**BARE}
@@ -145,9 +152,10 @@ def test_gathering_units_costs_what_the_docstring_says(most):
 @pytest.mark.grid
 @pytest.mark.parametrize(("system", "operation"), MOVING)
 def test_a_size_on_the_token_means_what_a_constant_size_means(system, operation):
-    """A file size on the token gives the same latency as a constant size.
+    """A file size that the token carries gives the same latency as a file size that is a constant
+    of the net.
 
-    Nets for streams of many sizes carry the size on the token.
+    Nets for streams of files of different sizes carry the size on the token.
     """
     for size in ("0 B", "100 kB", "1 MiB", "300 MiB"):
         if size == "0 B" and operation != "append":
@@ -174,7 +182,8 @@ def test_a_quorum_goes_on_without_the_slowest():
 
 
 def test_a_held_thread_lets_in_as_many_as_there_are():
-    """Four clients and two threads, each held for one second: the clients finish in two rounds."""
+    """Four clients that each hold one of two threads for one second finish in two rounds, after one
+    and two seconds."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.hold_thread("client", 2, op.delay("client", 1.0))
@@ -202,13 +211,14 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
         net, watched = job.net("later", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
-        # The first deferred write starts after one second, and each occupies the disk for 3 s times
-        # the share.
+        # The first deferred write starts after one second. Each of the four deferred writes
+        # occupies the disk for 3 s times the share.
         assert report.end_time_ns / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 
 
 def test_the_busiest_station_bounds_a_pipeline():
-    """A pipeline whose stages share one core is limited by the core, not by a stage."""
+    """A pipeline whose stages share one core takes the sum of their demands, because the core is
+    the bottleneck and not a stage."""
     nodes = [{"name": "one", "cores": 1, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(50, op.cpu("client", 0.2), op.cpu("client", 0.3))
@@ -222,7 +232,8 @@ def test_the_busiest_station_bounds_a_pipeline():
 
 
 def test_a_stage_of_one_client_is_no_help_to_another():
-    """An idle second client must not serve units of the first client with its threads."""
+    """A pipeline of one client is served by that client's threads only: an idle second client does
+    not make it faster."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))

@@ -1,7 +1,8 @@
-"""Described file systems with prior constants, compared with real ones on rate-limited hosts.
+"""Tests of described file systems, with their constants at prior values, against measurements of
+the real ones on rate-limited hosts.
 
-Links of 1 Gbit/s (114 MiB/s with headers) and disks of 60 MiB/s; one client writes and forces 256
-MiB, in 2 to 3 runs each. Each expected time is also calculated by hand.
+Links have 1 Gbit/s (114 MiB/s with headers) and disks 60 MiB/s. One client writes 256 MiB and calls
+fsync, in 2 to 3 runs for each case. Each expected time is also calculated by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ SIZE, LINK, DISK = 256.0, 1e9 / 8 / MIB, 60.0  # MiB, MiB/s, MiB/s
 
 
 def situation(system, servers, latency="50 us", **keys):
-    """The situation with each role on its own node, and `servers` nodes of the data role."""
+    """Returns the situation with each role on its own node and `servers` nodes of the data role.
+    `latency` is one way."""
     parameters = keys.pop("parameters", {})
     nodes = [
         {
@@ -53,14 +55,15 @@ def situation(system, servers, latency="50 us", **keys):
 
 
 def rates_mib_per_s(given):
-    """(throughput by the formula, by the net) in MiB/s, with the priors of all constants."""
+    """Returns the throughput in MiB/s as (by the formula, by the net), with all constants at their
+    prior values."""
     size = given.environment["file_size"] / MIB
     net = simulate(given, given.constants, service="deterministic")
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size
 
 
 # Case -> (bricks, parameters, measured MiB/s, seconds calculated by hand). The client sends every
-# copy; fsync then forces the contents of the bricks' page caches.
+# copy, and then fsync makes the bricks write their page caches to disk.
 GLUSTER = {
     "distribute": (4, {}, [37.4], SIZE / LINK + SIZE / DISK),
     "replica 2": (4, {"copies": 2}, [28.4, 28.3, 29.0], 2 * SIZE / LINK + SIZE / DISK),
@@ -84,13 +87,13 @@ def test_a_forced_write_to_glusterfs(layout):
 
 
 def test_shards_are_forced_on_all_bricks_at_once():
-    """512 MiB in 32 shards on 4 bricks: measured 70.5, 59.2 and 63.8 MiB/s; one brick gives 38
-    MiB/s."""
+    """fsync writes the shards of a file to the disks of all bricks at once: 512 MiB in 32 shards on
+    4 bricks gave 70.5, 59.2 and 63.8 MiB/s, while one brick gives 38 MiB/s."""
     sharded = {"shard": 1, "shard_block_size": "16 MiB"}
     given = situation("glusterfs", 4, parameters=sharded, file_size="512 MiB")
     by_hand_s = 512 / LINK + 1.3 * 512 / 4 / DISK
     for rate in rates_mib_per_s(given):
-        # Frames and calls, which the hand calculation ignores, take 3 %.
+        # The calculation by hand ignores frame headers and calls, which take 3 %.
         assert rate == pytest.approx(512 / by_hand_s, rel=0.04)
         assert rate == pytest.approx((70.5 + 59.2 + 63.8) / 3, rel=0.15)
     one_shard = situation("glusterfs", 4, parameters=sharded, file_size="16 MiB")
@@ -100,9 +103,9 @@ def test_shards_are_forced_on_all_bricks_at_once():
 
 
 # Case -> (file system, parameters, measured MiB/s). MooseFS forwards copies from page cache to page
-# cache, so its goal costs almost nothing. An earlier, busy machine, which moved every copy with two
-# cores, gave 66 to 111 MiB/s at goals 2 and 3, which does not apply to hosts with separate
-# processors.
+# cache, so its goal (number of copies) costs almost nothing.
+# An earlier measurement on a busy machine with two cores gave 66 to 111 MiB/s at goals 2 and 3. It
+# does not apply to hosts with separate processors.
 OTHERS = {
     "moosefs goal 1": ("moosefs", {"goal": 1}, [113, 113, 113.4]),
     "moosefs goal 2": ("moosefs", {"goal": 2}, [113.7]),
@@ -123,8 +126,8 @@ def test_a_forced_write_where_servers_hand_copies_on(layout):
         assert rate == pytest.approx(sum(seen) / len(seen), rel=0.15)
 
 
-# Operations per second measured with 0.5 ms and 2 ms one way, and the round trips that explain
-# them.
+# (file system, operation, round trips that explain the rates, operations per second measured at 0.5
+# ms and at 2 ms one way)
 TRIPS = [
     ("glusterfs", "create", 3, (224, 72)),
     ("glusterfs", "delete", 2, (475, 107)),
@@ -153,7 +156,8 @@ def test_a_name_costs_round_trips(system, operation, trips, seen):
 
 
 def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
-    """2 ms one way: one round trip for a lookup with content, else lookup, open, read and flush."""
+    """A small file is read in one round trip if the lookup returns its content. Otherwise lookup,
+    open, read and flush take a round trip each. The latency is 2 ms one way."""
     cases = [
         ({}, "64 KiB", 1),
         ({}, "65 KiB", 4),
@@ -179,8 +183,8 @@ def test_a_small_file_comes_with_its_lookup_only_if_nothing_forbids():
 
 
 def test_a_window_is_written_once_a_round_trip():
-    """10 ms round trip and a window of 1 MiB: 100 MiB/s on a link of 119 MiB/s; without a window,
-    one request per round trip."""
+    """Write-behind sends one window per round trip: 1 MiB at a round trip of 10 ms gives 100 MiB/s
+    on a link of 119 MiB/s. Without a window, one request is sent per round trip."""
     rates = {}
     for key, parameters in (
         ("ahead", {}),
@@ -197,8 +201,9 @@ def test_a_window_is_written_once_a_round_trip():
 
 
 def test_a_listing_asks_all_bricks_in_turn_or_at_once():
-    """Three bricks at 2 ms one way, each read until it has no more entries: seven round trips in
-    sequence, or three in parallel."""
+    """Listing a directory on three bricks takes seven round trips in sequence, or three in
+    parallel, because each brick is read until it has no more entries. The latency is 2 ms one
+    way."""
     for parallel, trips in ((0, 7), (1, 3)):
         given = situation(
             "glusterfs",

@@ -1,4 +1,5 @@
-"""The paper's PVFS nets: closed forms without queueing, the paper's findings with queueing."""
+"""Tests of the nets of the PVFS paper: closed forms where nothing queues, and the paper's findings
+where requests queue."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 16 * MIB, 100 * MIB)
 
 
 def rate(operation: str, clients: int = 1, **keys) -> float:
-    """Aggregate rate of the clients; units are stripes by default, which is cheaper than
-    packets."""
+    """Returns the aggregate rate of all clients in B/s. The net's units are stripes by default,
+    which takes less time to simulate than packets."""
     return simulate(Setup(operation, clients, **{"grain": "chunk", **keys})).throughput_bytes_per_s
 
 
 def frame_s(size: int, hardware: PaperHardware) -> float:
-    """Time on the wire in seconds, with the overhead of every packet."""
+    """Returns the time in seconds that `size` bytes take on the wire, including the overhead of
+    every packet."""
     packets = ceil(size / pvfs.MSS_BYTES)
     return (size + packets * pvfs.FRAME_OVERHEAD_BYTES) / hardware.network_rate_bytes_per_s
 
@@ -54,7 +56,8 @@ def test_one_written_stripe_is_synced_when_the_file_is_closed():
 @pytest.mark.parametrize("size", [1, 100_000, 3 * MIB + 17])
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
-    """Integer formulas cut blocks into stripes; all clients end, so no byte is lost."""
+    """The net transfers all bytes for any file and block size, although integer formulas cut blocks
+    into stripes: every client ends, and not earlier than the wire allows."""
     setup = Setup(operation, 3, file_size=size, block_size=block)
     point = simulate(setup)
     assert point.time_s >= frame_s(size, setup.hardware)
@@ -62,7 +65,8 @@ def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
-    """With many stripes in flight the size of a unit hardly matters; with one stripe it does."""
+    """Simulating packets or whole stripes gives almost the same rate if many stripes are in flight,
+    but not if only one is."""
     for clients, apart in ((1, 0.05), (4, 0.15)):
         many = [
             rate(operation, clients, file_size=64 * MIB, block_size=16 * MIB, grain=grain)
@@ -78,8 +82,8 @@ def test_packets_and_stripes_agree_where_the_pipe_is_full(operation):
 
 
 def test_small_files_pay_the_sync_at_close():
-    """Section 4.3: writes are slow below the file size at which all servers and the cache take
-    part."""
+    """Writes are slow below the file size at which all servers and the cache take part (section 4.3
+    of the PVFS paper), because closing a file syncs it."""
     sizes = [64 * KIB, 256 * KIB, 2 * MIB, 64 * MIB]
     rates = [rate("write", file_size=size, block_size=min(size, MIB)) for size in sizes]
     assert rates == sorted(rates)
@@ -87,7 +91,8 @@ def test_small_files_pay_the_sync_at_close():
     quick = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
     small = rate("write", file_size=256 * KIB, block_size=256 * KIB, hardware=quick)
     assert small > 2 * rates[1]
-    # Reads of cached files have no such knee; packets of the network limit them.
+    # Reads of cached files have no such slow range: packets of the network limit them at every
+    # size.
     reads = [rate("read", file_size=size, block_size=256 * KIB) for size in (2 * MIB, 64 * MIB)]
     assert reads[0] == pytest.approx(reads[1], rel=0.05)
 
@@ -102,23 +107,25 @@ def test_the_rate_collapses_when_files_outgrow_memory(operation):
 
 
 def test_interleaved_streams_of_many_clients_cost_seeks():
-    """Section 6.2.3: with eight clients, servers alternate between many streams, which costs
-    seeks."""
+    """With eight clients, each server alternates between many streams, which costs seeks on
+    uncached reads (section 6.2.3 of the PVFS paper)."""
     keys = {"file_size": 64 * MIB, "cached": False, "block_size": 4 * MIB}
     each = [rate("read", clients, **keys) / clients for clients in (1, 4, 8)]
     assert each[0] > each[1] > each[2]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
     assert rate("read", 8, hardware=still, **keys) > 1.3 * rate("read", 8, **keys)
-    # Flash with channels has no seeks, so the number of streams does not matter.
+    # Flash storage with channels has no seeks, so the number of streams does not matter.
     flash = replace(still, disk_channels=4)
     assert rate("read", 8, hardware=flash, **keys) >= rate("read", 8, hardware=still, **keys)
 
 
 def test_last_packets_take_their_turn_so_that_no_convoy_forms():
-    """Sections 5.2 and 6.2 give no reason for eight clients to be slower than four.
+    """Eight clients are not slower than four; sections 5.2 and 6.2 of the PVFS paper give no reason
+    why they should be.
 
-    Servers send packets first come, first served. If whole packets preceded last ones, the clients
-    of a server would end together, move to the next server together, and share one adapter's rate.
+    Servers send packets first come, first served. If full packets had priority over last packets,
+    the clients of a server would end together, move to the next server together, and share the rate
+    of one adapter.
     """
     keys = {"file_size": 32 * MIB, "block_size": 64 * KIB, "grain": "packet"}
     rates = [rate("read", clients, **keys) for clients in (1, 2, 4, 6, 8)]
@@ -129,7 +136,8 @@ def test_last_packets_take_their_turn_so_that_no_convoy_forms():
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_larger_blocks_use_more_servers_at_once(operation):
-    """Figures 10 and 11: one client's rate rises with the block size up to the adapter's rate."""
+    """One client's rate rises with the block size up to the rate of its adapter, because larger
+    blocks use more servers at once (Figures 10 and 11 of the PVFS paper)."""
     rates = [rate(operation, file_size=100 * MIB, block_size=block) for block in BLOCKS]
     assert all(after > 0.97 * before for before, after in zip(rates, rates[1:], strict=False))
     assert rates[2] > 1.3 * rates[0]
@@ -137,7 +145,8 @@ def test_larger_blocks_use_more_servers_at_once(operation):
 
 
 def test_dirty_pages_throttle_the_writer():
-    """Above the limit of dirty pages the disk determines the rate, below the limit memory does."""
+    """A writer is throttled to the disk's rate above the limit of dirty pages, and runs at memory
+    speed below the limit."""
     low = replace(PaperHardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.004)
     high = replace(PaperHardware(), dirty_background_ratio=0.002, dirty_limit_ratio=0.4)
     slow = (
@@ -145,8 +154,8 @@ def test_dirty_pages_throttle_the_writer():
         replace(high, disk_write_rate_bytes_per_s=5e6),
     )
     throttled, free = (rate("write", file_size=256 * MIB, hardware=one) for one in slow)
-    # Closing syncs everything, so both end at the disks' rate, and the throttled run does not end
-    # earlier.
+    # Closing syncs all data, so both runs end at the disks' rate, and the throttled run does not
+    # end earlier.
     assert throttled <= free * 1.001
     assert free < 4 * 5e6
 

@@ -1,4 +1,4 @@
-"""Mean value analysis compared with published numbers, birth-death chains and bounds."""
+"""Tests of mean value analysis against published numbers, birth-death chains and bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dfslab.models.queue.queueing import asymptotic_bounds, mean_value_analysis
 from hypothesis import given
 from hypothesis import strategies as st
 
-# Four network stations of 0.635 ms and four disks of 1.15 ms, each with a quarter of the visits.
+# Service demands in ms of the published PVFS network: four network stations of 0.635 ms and four
+# disks of 1.15 ms, each with a quarter of the visits.
 PVFS = [0.635 / 4] * 4 + [1.15 / 4] * 4
 
 
@@ -26,7 +27,8 @@ def test_closed_network_has_its_published_answer(clients, rate, response, disk_q
 
 
 def machine_repair_rate(machines, servers, service, think):
-    """Rate of a finite-source queue from its birth-death chain."""
+    """Returns the rate of a closed system with `machines` customers and `servers` servers from its
+    birth-death chain; `service` and `think` are mean times."""
     weight = [1.0]
     for k in range(1, machines + 1):
         birth = (machines - k + 1) / think
@@ -65,7 +67,7 @@ def test_laws_and_bounds_hold(demands, clients, think):
     closed = mean_value_analysis(demands, clients, think)
     low, high = asymptotic_bounds(demands, clients, think, sum(demands))
     assert low * (1 - 1e-9) <= closed.rate_per_s <= high * (1 + 1e-9)
-    # Little's law: every client is either thinking or at a station.
+    # By Little's law, every client is either thinking or at a station.
     inside = closed.queue.sum()
     assert inside + closed.rate_per_s * think == pytest.approx(clients, rel=1e-6)
     assert (closed.utilisation <= 1 + 1e-9).all()

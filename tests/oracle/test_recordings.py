@@ -1,4 +1,5 @@
-"""The recordings of real runs contain exactly the configurations that their scenarios request."""
+"""Tests that the recordings of real runs contain exactly the configurations that their scenarios
+request."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from dfslab.studies.server_law import server_law
 from verification import kumar, liu, recordings, wu
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-# In the first plan only eight clients had small files.
+# Number of configurations of a recording -> number of those that are held out. In the first plan,
+# only eight clients had small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
 CALLS = {
     "wu-write": {"create/create", "write/addBlock", "close/complete"},
@@ -27,7 +29,7 @@ NETS = {"net-reality": 16, "net-reality-local": 20}
 
 @lru_cache(maxsize=1)
 def studied() -> tuple[Scenario, list[Result], TrainingRows]:
-    """(scenario, results, rows) of the recorded designed study."""
+    """Returns (scenario, results, training rows) of the recorded designed study of Kumar 2018."""
     results = recordings.runs(kumar.STUDY, kumar.STUDY)
     return recordings.scenario(kumar.STUDY), results, rows_of(results)
 
@@ -45,7 +47,8 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """Fifteen recordings of reads and writes, in four plans of 2, 2, 5 and 6 recordings."""
+    """All fifteen recordings of Wu's reads and writes are there, in four plans of 2, 2, 5 and 6
+    recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)
@@ -65,7 +68,8 @@ def test_the_law_of_the_metadata_server_has_its_shares_and_clients():
     assert [curve.share for curve in curves] == [0.15, 0.3]
     for curve in curves:
         assert curve.clients == [4, 8, 16, 32, 64, 128]
-        # Only four points are not held out, too few for the AICc of a law with two parameters.
+        # Only four configurations are not held out, too few to choose a law with two parameters by
+        # the corrected Akaike criterion (AICc).
         assert [fit.law for fit in curve.fits] == ["x ln x"]
 
 

@@ -1,4 +1,5 @@
-"""Kumar 2018's statistics, corrected (R², adjusted R², first-order indices), against naive code."""
+"""Tests of Kumar 2018's statistics, with errata corrected (R², adjusted R², first-order indices),
+against simple independent code."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from support import synthetic
 
 
 def naive_least_squares(matrix, target):
-    """Least squares by the normal equations of a textbook."""
+    """Returns the least-squares fit by the normal equations of a textbook."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     coefficients = inverse @ matrix.T @ target
     errors = target - matrix @ coefficients
@@ -39,7 +40,8 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
     assert found[:, 1] == pytest.approx(errors, rel=1e-6)
     total = ((target - target.mean()) ** 2).sum()
     assert fitted.r_squared == pytest.approx(1 - left @ left / total)
-    # The 90 % prediction interval of a new configuration: its noise and the coefficients' errors.
+    # The 90 % prediction interval of a new configuration includes the configuration's noise and the
+    # errors of the coefficients.
     freedom = len(target) - matrix.shape[1]
     row = matrix[7]
     own = left @ left / freedom
@@ -51,10 +53,12 @@ def test_coefficients_and_standard_errors_equal_the_normal_equations(scale):
 
 
 def test_r_squared_of_held_out_rows_may_be_negative():
-    """Erratum K2: R² is in [0, 1] on the rows that were fitted only."""
+    """R² is in [0, 1] only on the rows of the fit, and may be negative on held-out rows (erratum
+    K2)."""
     results = synthetic.planted(0.1)
     reads = [r for r in results if synthetic.operation(r.point) == "read"]
-    # Writes of one size, at a third of the rate of reads and with little variance.
+    # The held-out writes have one size, a third of the rate of reads, and little variance, so that
+    # R² becomes negative.
     size = results[0].labels["workload.file_size"]
     writes = [
         r
@@ -74,12 +78,13 @@ effects = st.floats(-5, 5).filter(lambda value: abs(value) > 0.1)
 
 @given(a=effects, b=effects, c=st.floats(-5, 5))
 def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
-    """Erratum K3: indices of y = a x + b z + c x z over x in 1..5, z in -1, 0, 1, calculated by
-    hand."""
+    """First-order indices of y = a x + b z + c x z, over x in 1..5 and z in -1, 0, 1, equal the
+    closed form (erratum K3)."""
     grid = list(itertools.product(range(1, 6), (-1, 0, 1)))
     x, z = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
     found = first_order_indices({"x": x.tolist(), "z": z.tolist()}, a * x + b * z + c * x * z)
-    # V(x) = 2, V(z) = 2/3, E(x) = 3, E(z) = 0: the interaction appears in z through the mean of x.
+    # Variances V and means E of x and z: V(x) = 2, V(z) = 2/3, E(x) = 3, E(z) = 0. Since E(x) is
+    # not 0, the interaction adds to the index of z.
     own_x, own_z, interaction = 2 * a**2, (b + 3 * c) ** 2 * 2 / 3, c**2 * 2 * 2 / 3
     total = own_x + own_z + interaction
     assert found["x"] == pytest.approx(own_x / total)
@@ -89,11 +94,12 @@ def test_first_order_indices_are_those_of_the_closed_form(a, b, c):
 
 
 def test_a_result_gives_index_and_share():
-    """VI_i = S_i / sum S_j hides interactions, so a result has both VI and the index."""
+    """A result reports both the first-order index S_i and the paper's share VI_i = S_i / sum of all
+    S_j, because the share hides interactions."""
     results = synthetic.planted(hold_out=())
     importance = Regression().fit(results).run(results[0].point).regression.importance
-    # For each quantity: the variance of its part of the planted law over the full grid, without
-    # interactions.
+    # For each quantity, the variance of its part of the planted law over the full grid; the law has
+    # no interactions.
     parts = {
         "file_size": np.var(0.7 * np.log2([1 / 16, 1 / 4, 1, 4, 16])),
         "clients": np.var(0.5 * np.log2([1, 2, 4])),

@@ -1,4 +1,5 @@
-"""A scenario changed by parts equals the scenario that is dumped, edited and read again."""
+"""Tests that changing keys of a scenario directly equals writing it as a table, editing the table
+and reading it again."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from dfslab.spec.scenario import Point, Scenario, read
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 BY_NAME = {path.stem: path for path in SCENARIOS}
-# Number of configurations of a large sweep that are compared, spread over the sweep.
+# Number of configurations of a large sweep that are compared; they are spread over the sweep.
 MOST = 40
 
 
 def edited(table, values):
-    """A copy of the table with dotted keys set; an element of a list is found by its name."""
+    """Returns a copy of the table in which dotted keys have the given values. A key names an
+    element of a list by the element's `name`."""
     for key, value in values.items():
         place = table
         *path, last = key.split(".")
@@ -31,12 +33,13 @@ def edited(table, values):
 
 
 def naive_values(scenario, values):
-    """One configuration of the scenario, by editing the whole table."""
+    """Returns one configuration of the scenario by editing the scenario's whole table; `values` are
+    its dotted keys."""
     return build(Scenario, edited(scenario.model_dump(mode="json", exclude={"sweep"}), values))
 
 
 def naive_overrides(scenario, values):
-    """The scenario with some keys set, by editing the whole table."""
+    """Returns the scenario with some keys set, by editing its whole table."""
     swept = {key for grid in scenario.sweep for key in grid}
     free = {key: value for key, value in values.items() if key not in swept}
     table = edited(scenario.model_dump(mode="json"), free)
@@ -54,22 +57,26 @@ def naive_overrides(scenario, values):
 
 
 def naive_id(scenario):
-    """The scenario's id: a digest of one table of all that determines the outcome."""
+    """Returns the scenario's id by hashing a table of everything that determines the outcome:
+    deployment, file system and workload."""
     table = scenario.model_dump(mode="json", include={"deployment", "file_system", "workload"})
-    # Run folders of earlier versions are resumed, so the digest uses the key's first name.
+    # The digest uses the key's first name `bed`, so that run folders of earlier versions can be
+    # resumed.
     table["file_system"]["access"]["bed"] = table["file_system"]["access"].pop("testbed")
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def same(one, other):
-    """Assert that two scenarios are equal field by field, in order and with types."""
+    """Asserts that two scenarios are equal field by field, also in the order of keys and in
+    types."""
     assert one == other
     assert one.model_dump_json() == other.model_dump_json()
     assert hash(one) == hash(other)
 
 
 def outcome(work, *given):
-    """The result of `work`, or its error, since a factor that a constraint names cannot be set."""
+    """Returns (result of `work`, ""), or (None, text of the error). Setting a factor that a
+    design's constraint names is an error."""
     try:
         return work(*given), ""
     except InputError as error:
@@ -77,7 +84,8 @@ def outcome(work, *given):
 
 
 def configurations(scenario):
-    """Labels of the grids' configurations, or the first and last levels of a design."""
+    """Returns the labels of the grid's configurations. For a design, it returns the first and the
+    last level of every factor."""
     if scenario.design.factor:
         ends = [{}, {}]
         for factor in scenario.design.factor:
@@ -96,7 +104,7 @@ def test_configurations_of_shipped_scenarios(path):
         same(mine, naive)
         point = Point(scenario=mine, labels=labels)
         assert point.id == naive_id(naive)
-        # Cached digests and texts are not part of a dumped scenario.
+        # A dumped scenario does not contain cached digests and texts.
         again = Point.model_validate_json(point.model_dump_json())
         assert again == Point(scenario=naive, labels=labels)
         assert again.id == point.id

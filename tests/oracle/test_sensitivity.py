@@ -1,4 +1,5 @@
-"""Sensitivity indices against closed forms: Ishigami, Sobol's G, tied and collinear factors."""
+"""Tests of sensitivity indices against closed forms: Ishigami's function, Sobol's G function, tied
+and collinear factors."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LEVELS = 16
 
 
 def legal(count, levels=LEVELS, constraints=()):
-    """A legal set with factors x0, x1, …, whose levels 0, 1, … are equally likely."""
+    """Returns a set of legal configurations with factors x0, x1, …, whose levels 0, 1, … are
+    equally likely. `constraints` exclude combinations."""
     factors = [
         {"name": f"x{i}", "keys": [f"workload.x{i}"], "levels": list(range(levels))}
         for i in range(count)
@@ -25,7 +27,7 @@ def legal(count, levels=LEVELS, constraints=()):
 
 
 def middles(rows, levels=LEVELS):
-    """Levels as the midpoints of equal parts of [0, 1]."""
+    """Returns the levels as midpoints of equal parts of [0, 1]."""
     return (np.array(rows) + 0.5) / levels
 
 
@@ -35,7 +37,8 @@ def ishigami(rows):
 
 
 def ishigami_indices():
-    """First-order and total indices in closed form for a = 7, b = 0.1."""
+    """Returns the first-order and total indices of Ishigami's function in closed form, for its
+    parameters a = 7 and b = 0.1."""
     first = 0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2
     second, shared = 7**2 / 8, 0.1**2 * np.pi**8 * (1 / 18 - 1 / 50)
     total = first + second + shared
@@ -100,7 +103,8 @@ def test_salib_itself_is_read_right():
 
 
 def test_tied_factors_against_the_double_sum():
-    """Indices by enumeration for the triangle x1 <= x0 of a 6 x 6 box and a free factor."""
+    """For factors tied by the constraint x1 <= x0, the indices equal those of a full enumeration. A
+    third factor is free."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]
@@ -171,7 +175,8 @@ def test_shap_values_add_up_by_factor():
 
 
 def test_what_moves_together_is_not_identifiable():
-    """Erratum K11: the read and write rates of two disks are varied together."""
+    """Factors that always change together, such as the read and write rates of two disks, are
+    reported as not identifiable (erratum K11)."""
     random = np.random.default_rng(1)
     disk = random.integers(2, size=60).astype(float)
     matrix = np.column_stack([disk, disk, random.integers(2, size=60)])
@@ -186,8 +191,9 @@ def test_what_moves_together_is_not_identifiable():
 
 
 def test_the_next_run_is_the_one_that_tells_most_for_its_cost():
-    """Two queried points; the candidates are the first point itself, one that informs on both, and
-    one on neither."""
+    """The next run to measure is the one that reduces the uncertainty of two queried configurations
+    most. The candidates: the first configuration itself, one correlated with both, and one with
+    neither."""
     loads = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.8, 0.8], [0.0, 0.0]])
     covariance = loads @ loads.T + np.diag([0.0, 0.0, 0.0, 0.0, 1.0])
     best, before, after = shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 1)[0]
@@ -195,7 +201,8 @@ def test_the_next_run_is_the_one_that_tells_most_for_its_cost():
     naive = covariance - np.outer(covariance[:, 3], covariance[:, 3]) / (covariance[3, 3] + 0.1)
     assert before == pytest.approx(1.0)
     assert after == pytest.approx(np.sqrt(np.diag(naive)[:2].mean()))
-    # At ten times the cost of the second candidate, repeating the first point is better per hour.
+    # If the second candidate costs ten times as much, repeating the first configuration reduces
+    # more uncertainty for its cost.
     assert shrink(covariance, 0.1, 2, [1.0, 10.0, 1.0], 1)[0][0] == 0
     three = [one for one, _, _ in shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 3)]
     assert 2 not in three[:2]

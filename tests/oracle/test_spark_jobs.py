@@ -1,4 +1,5 @@
-"""The jobs of scenarios/liu-spark.toml give the results of plain Python on a small input."""
+"""Tests that the Spark jobs of scenarios/liu-spark.toml give, on a small input, the results of
+plain Python."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ EACH = jobs.SIZES[SIZE] // jobs.PARTS
 
 
 def made(make: Any) -> list[str]:
-    """All lines of an input that `make` generates."""
+    """Returns all lines of the input that the generator `make` creates."""
     return [line for part in range(jobs.PARTS) for line in make(part, EACH)]
 
 
@@ -48,7 +49,8 @@ def pagerank() -> dict[str, float]:
         got: dict[str, float] = defaultdict(float)
         for page, pages in linked.items():
             for to in pages:
-                # A page without incoming links contributes no rank, as after Spark's join.
+                # As after Spark's join, a page without incoming links has no rank and contributes
+                # none.
                 if page in ranks:
                     got[to] += ranks[page] / len(pages)
         ranks = {page: 0.15 + 0.85 * share for page, share in got.items()}
@@ -82,7 +84,7 @@ def bayes() -> dict[tuple[int, str], float]:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict[str, list[str]]:
-    """Job -> its lines of output; all jobs run in one Spark on a local folder."""
+    """Returns job -> its lines of output. All jobs run in one local Spark on one folder."""
     if not PYTHON.exists():
         pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")

@@ -1,4 +1,5 @@
-"""State spaces with known numbers of markings and arcs, and the properties derived from them."""
+"""Tests of state spaces: known numbers of markings and arcs, and properties derived from them, such
+as deadlocks and bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from dfslab.spec.model import InputError
 
 
 def philosophers(count: int) -> Net:
-    """A net of philosophers who take the left stick, then the right one, eat and put both back."""
+    """Returns a net of philosophers who take the left stick, then the right one, eat, and put both
+    back."""
     net = Net("philosophers")
     person = net.colour("person", id=int)
     net.constant("n", count)
@@ -38,8 +40,8 @@ def philosophers(count: int) -> Net:
 
 
 def test_five_philosophers():
-    """82 markings and 265 arcs, as two other tools find; the marking in which all starve is
-    dead."""
+    """The state space of five philosophers has 82 markings and 265 arcs, as two other tools find.
+    In its one dead marking all philosophers hold one stick."""
     report = state_space(philosophers(5))
     assert (report.markings, report.arcs) == (82, 265)
     assert report.complete
@@ -54,7 +56,8 @@ def test_five_philosophers():
 
 
 def test_without_the_deadlock_everything_is_live_and_home():
-    """If one philosopher takes the right stick first, no deadlock is possible."""
+    """If one philosopher takes the right stick first, no marking is dead, every transition is live,
+    and every marking is a home marking."""
     net = philosophers(3)
     left, right, done = net.transitions
     think, sticks = left.takes[0].place, left.takes[1].place
@@ -66,7 +69,8 @@ def test_without_the_deadlock_everything_is_live_and_home():
     )
     net.transitions[:] = [both, done]
     report = state_space(net)
-    # At most one of three eats: the markings are that all think, or that one of three eats.
+    # Of three philosophers at most one eats. So the markings are: all think, or one of the three
+    # eats.
     assert (report.markings, report.arcs) == (4, 6)
     assert report.home_markings == 4
     assert report.live_transitions == ["both", "done"]
@@ -81,7 +85,7 @@ def test_a_ring_has_as_many_markings_as_ways_to_share(tokens, places):
         net.transition(f"t{at}", [ring[at]], [Put(ring[(at + 1) % places], delay=1.5)])
     report = state_space(net)
     assert report.markings == math.comb(tokens + places - 1, places - 1)
-    # A transition is enabled if its input place is not empty.
+    # Each marking has an arc for every transition whose input place is not empty.
     assert report.arcs == places * math.comb(tokens + places - 2, places - 1)
     assert report.bounds == {f"p{at}": (0, tokens) for at in range(places)}
 
@@ -116,8 +120,8 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
     game.step()
     game.step()
     game.step()
-    # All tokens are in transit and arrive at the same time; the transition of higher priority fires
-    # first and removes all.
+    # All tokens arrive at the same time after their delay. The transition of higher priority then
+    # fires first and removes all of them.
     assert game.state.time_s == 2.0
     assert names() == ["clear"]
     assert game.step().marking == {"c": [[]]}
@@ -127,9 +131,10 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
 
 
 def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
-    """The shortest path to the dead marking: all five take their left stick.
+    """Reported paths are shortest paths: all five philosophers take their left stick on the path to
+    the dead marking.
 
-    Two eat after four steps.
+    Two philosophers eat, the most possible, after four steps.
     """
     report = state_space(philosophers(5))
     assert report.dead_paths_shown == [["left"] * 5]

@@ -1,4 +1,5 @@
-"""Every figure of a page of traces equals the answer of SQL on the same trace's tables."""
+"""Tests that every figure on a page of traces equals the answer of an SQL query on the tables of
+the same trace."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ OWN = """own as (
 
 
 class Page(HTMLParser):
-    """The tables of a page by the heading before them: rows of cells, with full paths."""
+    """Parses a page into tables by the heading before each: rows of cells, with full names of
+    calling contexts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -69,13 +71,14 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """Recorded profiles of the processes and clients of a real HDFS, with exemplar traces of one
-    process."""
+    """Returns the recorded profiles of the processes and clients of a real HDFS; one process also
+    has exemplar traces."""
     return [RECORDING]
 
 
 def spans(folder: Path) -> list[Path]:
-    """A file of spans: reads from the disks of several hosts, one of which is slow."""
+    """Writes a file of spans, in which reads come from the disks of several hosts, one of them
+    slow, and returns its path."""
     path = folder / "spans.json"
     path.write_text(json.dumps(spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8)))
     return [path]
@@ -83,7 +86,7 @@ def spans(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module", params=[recorded, spans])
 def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
-    """(page, function that queries its tables, kind of trace) of a trace."""
+    """Returns (page, function that queries its tables, kind of trace) of one trace."""
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"

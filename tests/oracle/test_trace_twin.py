@@ -1,4 +1,5 @@
-"""The profile by Rust against a slow twin in plain Python, which follows the paper's two merges."""
+"""Tests the trace profile of the Rust core against a slow implementation in plain Python, which
+merges call trees by the two steps of the paper."""
 
 import json
 import random
@@ -11,7 +12,7 @@ ROOT = None
 
 
 class Tree:
-    """A call, or several merged calls of the same structure, with its children."""
+    """A call, or several calls of the same structure merged into one, with its children."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]
@@ -42,7 +43,8 @@ class Tree:
 
 
 def merge_same(trees):
-    """Merge the trees of each structure into the first tree of this structure."""
+    """Merges all call trees of one structure into the first of them, and returns the merged
+    trees."""
     kept = {}
     for tree in trees:
         structure = tree.structure()
@@ -54,7 +56,8 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Span -> key of its parent or None, by the rules that `Losses` counts."""
+    """Returns span -> key of its parent, or None, and counts every repaired or missing parent in
+    `losses`."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])
@@ -80,7 +83,8 @@ def recover_parents(spans, losses):
 
 
 def twin_profile(arrived):
-    """(compressed trees, number of trees, losses) of spans in their order of arrival."""
+    """Returns (compressed trees, number of trees, losses) of spans, which are given in their order
+    of arrival."""
     losses = Counter()
     spans = {}
     for span in arrived:
@@ -113,8 +117,8 @@ def twin_profile(arrived):
 
 
 def random_spans(source):
-    """Random spans with damages: duplicates, cycles, orphans, backward and overhanging spans,
-    shuffled."""
+    """Returns random spans, shuffled, with damages: duplicates, cycles, missing parents, spans that
+    end before they start, and spans that outlast their parents."""
     spans = []
     for trace in range(1, source.randint(2, 12)):
         starts = []
@@ -141,7 +145,7 @@ def random_spans(source):
 
 
 def as_otlp_json(spans):
-    """One OTLP document of the spans, written without the code under test."""
+    """Returns one OTLP JSON document of the spans, written without the code under test."""
     written = [
         {
             "traceId": f"{span['trace']:032x}",
@@ -165,7 +169,8 @@ def plain(node):
 
 
 def sums_by_path(nodes, above=()):
-    """Path of names -> (count, bytes, total time, self time) in compressed trees."""
+    """Returns path of names -> (count, bytes, total time, self time), summed over compressed call
+    trees."""
     sums = defaultdict(lambda: [0, 0, 0, 0])
     for node in nodes:
         path = (*above, node.name)
@@ -200,7 +205,7 @@ def test_rust_and_twin_agree(seed, tmp_path):
 
 
 def test_the_twin_can_disagree(tmp_path):
-    """The comparison fails if one span is one nanosecond longer."""
+    """The comparison with the Python implementation fails if one span is one nanosecond longer."""
     spans = [span for span in random_spans(random.Random(7)) if span["end"] > span["start"]]
     path = tmp_path / "trace"
     path.write_text(as_otlp_json(spans), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Two solvers on random deployments, and a full factorial of the sequence model's legal inputs."""
+"""Tests that net and formula agree on random deployments, and that the sequence model has sane
+results on a full factorial of legal inputs."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from support.steady import steady_rates_per_s
 
 
 def small_deployment(seed):
-    """A random deployment: a client node, a metadata node, one to four data nodes, and random
-    parameters."""
+    """Returns a random deployment: a client node, a metadata node and one to four data nodes, with
+    random parameters."""
     draw = random.Random(seed)
     cores = {"client": 64, "metadata": draw.randint(1, 4), "data": draw.randint(1, 2)}
     nodes = [
@@ -108,7 +109,8 @@ WORKLOADS = [
 
 
 def factorial(system):
-    """Every combination of the levels; the caller has to skip illegal layouts."""
+    """Yields every combination of the levels of parameters, workloads, clients, link rates and
+    placements. Some layouts are illegal, and the caller has to skip them."""
     described = discover.file_system(system)
     levels = LEVELS[system]
     factors = (itertools.product(*levels.values()), WORKLOADS, [1, 64], RATES, [False, True])
@@ -162,8 +164,8 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
         assert all(math.isfinite(n) and n >= 0 for n in others), scenario.workload
         assert max(found.utilisation.values()) <= 1 + 1e-9
         if not together and scenario.workload.name != "metadata":
-            # With one client node, the rate is at most that of its adapter, except for page-cache
-            # hits.
+            # With one client node, the rate is at most the rate of its adapter; page-cache hits do
+            # not use the adapter.
             carried = 1.0 - given.environment["kept"]
             assert found.rate_per_s * found.mean_size_bytes * carried <= rate * (1 + 1e-9)
     assert legal > 200
@@ -201,7 +203,8 @@ def test_no_bandwidth_is_one_clear_line(rate):
 
 
 def test_an_open_load_is_answered_with_what_binds():
-    # The first configuration that the NameNode limits; in others its call queue stays empty.
+    # The first configuration whose bottleneck is the NameNode. In other configurations the
+    # NameNode's call queue stays empty.
     every = (Situation(scenario) for _, _, scenario in factorial("hdfs"))
     limits = ((one, one.predict_open(one.constants, 1.0).binding) for one in every)
     given = next(one for one, limit in limits if limit.startswith("namenode"))
@@ -211,8 +214,8 @@ def test_an_open_load_is_answered_with_what_binds():
         sum(cost.latency_s for cost in given.costs(given.constants).values()), rel=0.05
     )
     assert calm.quantiles_s["p50"] < calm.quantiles_s["p99"]
-    # The NameNode's call queue is finite, so the response time exists: clients wait for the whole
-    # queue.
+    # The NameNode's call queue is finite, so the response time is finite in overload, too: an
+    # admitted client waits for the whole queue.
     waited_s = full.places / full.largest_rate_per_s
     assert full.latency_s == pytest.approx(waited_s + calm.latency_s, rel=0.05)
     assert full.refused > 0.99

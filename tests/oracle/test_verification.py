@@ -1,4 +1,5 @@
-"""The table of verification has every recording, is current, and fails if a figure is lost."""
+"""Tests of the table of verification figures: it has every recording, is current, and a lost figure
+is an error."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from verification.page import PAGE, page
 from verification.sampling import sampled
 
 pytest_plugins = ["pytester"]
-# Half of the parts of a recording refit a model several times, so each part is a separate case.
+# Each part of a recording is a separate test case, because half of the parts refit a model several
+# times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
 def again(experiment: str, recording: str) -> None:
-    """Assert that the figures of a recording, computed again, equal those of the committed
+    """Asserts that the figures of a recording, computed again from it, equal those of the committed
     table."""
     asked = (experiment, recording)
     before = [one for one in committed() if (one.experiment, one.recording) == asked]
@@ -27,7 +29,8 @@ def again(experiment: str, recording: str) -> None:
 
 
 def same(found: list[Figure], before: list[Figure]) -> None:
-    """Assert that both lists have the same figures, with equal values and numbers of points."""
+    """Asserts that two lists have the same figures, with equal values and equal numbers of data
+    points."""
     assert found
     assert {one.key for one in found} == {one.key for one in before}
     wrong = [*lost(found, before), *differences(found, before)]
@@ -78,7 +81,8 @@ def test_nets(recording):
     again("nets", recording)
 
 
-# The other experiments take a minute for each constant; `make verify` varies these.
+# Experiments whose figures are recomputed for each varied constant. The other experiments take a
+# minute for each constant; `make verify` covers them.
 QUICK = {"liu", "namenode", "program", "expectations"}
 
 
@@ -95,7 +99,8 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_of_a_varied_experiment_was_varied():
-    """Every choice that reaches an experiment in the table of variations has a row there.
+    """The table of variations has a row for every constant that is a choice and affects a figure of
+    an experiment in the table.
 
     An experiment without any row has not been varied yet.
     """

@@ -1,4 +1,5 @@
-"""Wu 2013: Table 1 and formulas (1) to (11), as corrected, derived from the description."""
+"""Tests that Table 1 and formulas (1) to (11) of Wu 2013, with errata corrected, follow from the
+description of HDFS."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ LACKING = {
 COMMON = {"Dap1", "Dap2"}
 NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
 
-# The paper assumes that files consist of whole blocks, and blocks of whole packets.
+# Symbols of the paper: B blocks of P packets of p bytes each, n locations per request, L replicas.
+# The paper assumes whole blocks and whole packets.
 B, n, P, p, L = sympy.symbols("B n P p L", positive=True, integer=True)
 S = P * p
 WHOLE = {
@@ -46,13 +48,13 @@ WHOLE = {
     symbol("replication"): L,
     # Blocks are read one after the other.
     symbol("read_streams"): 1,
-    # Java's client leaves the disk to write-back.
+    # Hadoop's Java client does not wait for the disk, but leaves data to write-back.
     symbol("block_sync"): 0,
     # Files are processed from front to back, and nothing is forced to disk.
     symbol("scattered"): 0,
     symbol("fsync"): 0,
     symbol("forced"): 0,
-    # Connections exist and have their full window.
+    # Connections exist and have their full congestion window.
     symbol("setup_trips"): 0,
     symbol("initial_window"): sympy.oo,
 }
@@ -63,7 +65,8 @@ def T(name):
 
 
 def of_whole_blocks(expression):
-    """An expression of the description for files of B blocks, each of P packets of p bytes."""
+    """Returns an expression of the description for files of B whole blocks, each of P packets of p
+    bytes."""
     return sympy.simplify(expression.subs(WHOLE, simultaneous=True).doit())
 
 
@@ -81,8 +84,8 @@ def test_table_1_is_found_by_walking():
         identity, _, meaning, _, default, origin, source, where = row.cells()
         assert meaning
         assert where
-        # A queue's length is an outcome, so it has no default; parameters of the file system have a
-        # source.
+        # Every parameter has a default except queue lengths, which are outcomes. Every parameter of
+        # the file system names its source.
         assert default or identity in ("Dp4", "Dp5", "Dp6")
         assert source or origin != "filesystem"
 
@@ -94,7 +97,9 @@ def test_a_parameter_that_acts_nowhere_is_not_in_the_table():
 
 
 def test_read_is_the_corrected_1():
-    """T_open + N T_getBlockLocations + M T_readBlock, N = ceil(B / n), M = B (errata W11, W12)."""
+    """The description's read time equals Wu's formula (1) as corrected: T_open + N
+    T_getBlockLocations + M T_readBlock, with N = ceil(B / n) requests and M = B blocks (errata W11,
+    W12)."""
     derived = of_whole_blocks(total(invocations(HDFS, "read")))
     N, M = sympy.ceiling(B / n), B
     paper = T("open_self") + N * T("getBlockLocations") + M * T("readBlock")
@@ -104,11 +109,13 @@ def test_read_is_the_corrected_1():
 
 
 def test_write_is_the_corrected_6():
-    """Self times, create XOR append, B addBlocks, B writeRequests, and a complete (errata W9,
+    """The description's write time equals Wu's formula (6) as corrected: self times, create or
+    append, and for each of B blocks an addBlock and a writeRequest, and one complete (errata W9,
     W13)."""
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
-    # The wait for the last acknowledgement of each block belongs to the block's writeRequest.
+    # The description counts the wait for a block's last acknowledgement in write and close. In Wu's
+    # formula it belongs to the block's writeRequest.
     acknowledged = of_whole_blocks(own["T_write_self"] + own["T_close_self"]).coeff(
         symbol("finalize_cpu")
     )
@@ -123,7 +130,9 @@ def test_write_is_the_corrected_6():
 
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
-    """L t_hop(p) + (S - p) / min(client NIC, DN NIC), for bytes that cost adapters only."""
+    """A block of S bytes takes L t_hop(p) + (S - p) / r: L replicas, the time t_hop of one packet
+    of p bytes for one hop, and r the slower adapter of client and DataNode. Processors cost nothing
+    here."""
     free = {
         symbol(key): 0
         for key in ("client_write_byte_cpu", "server_write_byte_cpu", "write_setup_cpu")
@@ -135,24 +144,26 @@ def test_a_block_is_written_as_the_corrected_6_has_it():
     slowest = sympy.Min(mine, theirs)
     hop = symbol("network_latency") + p / slowest
     assert sympy.simplify(derived - (L * hop + (S - p) / slowest)) == 0
-    # With one replica of one packet, only the hop remains.
+    # With one replica and one packet, the time is that of one hop.
     assert sympy.simplify(derived.subs({L: 1, P: 1}) - hop) == 0
 
 
 def of_count(response_s: sympy.Expr) -> sympy.Expr:
-    """The time of `count` operations by (5) and (11)."""
+    """Returns the time in seconds of `count` operations by Wu's formulas (5) and (11): `count`
+    times the response time of one operation."""
     return symbol("count") * response_s
 
 
 def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
-    """(5) and (11) equal the closed network's makespan if one server does all the work."""
+    """Wu's formulas (5) and (11), `count` times the unloaded time, equal the makespan of a closed
+    network only if one server does all the work."""
     unloaded = sympy.Float(0.02)
     for count in (1, 7, 64):
         work = float(of_count(unloaded).subs(symbol("count"), count))
         makespan = count / mean_value_analysis([0.02], count).rate_per_s
         assert work == pytest.approx(makespan)
-    # Erratum W10: a loaded T already includes the queue; with two servers even the unloaded T is
-    # too large.
+    # Erratum W10: a response time under load already includes the queue, so multiplying it counts
+    # the queue twice. With two servers, even the unloaded time gives too much.
     loaded = mean_value_analysis([0.02], 8).response_s
     assert float(of_count(sympy.Float(loaded)).subs(symbol("count"), 8)) > 7 * (8 * 0.02)
     two = 8 / mean_value_analysis([0.02], 8, servers=[2]).rate_per_s
@@ -172,21 +183,22 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """Set (2) is that of open's self time, set (7) that of create with its inner call, as in the
-    paper."""
+    """The parameters on which an invocation depends equal the paper's sets: set (2) holds for the
+    self time of open, set (7) for create with its inner call."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 
 
 def test_10_is_of_write_request_and_not_of_create():
-    """Erratum W8: (10) is printed as T_create, but the set (7) of create lacks the DataNode's
-    adapter."""
+    """Formula (10), printed as T_create, is the time of writeRequest: it needs the DataNode's
+    adapter, which create's set (7) of parameters lacks (erratum W8)."""
     create = by_name("write")["T_create_self"]
     assert "Dp7" not in dependences(HDFS, "write", create, whole=True)
 
 
 def test_every_symbol_of_an_invocation_is_in_its_dependence_set():
-    """The paper's sets contain exactly those of its parameters that occur in the formulas."""
+    """The dependence sets of the paper contain exactly those of its parameters that occur in the
+    formulas."""
     for operation in ("read", "write", "append"):
         for one in invocations(HDFS, operation):
             ids = dependences(HDFS, operation, one, whole=True)

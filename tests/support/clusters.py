@@ -1,4 +1,5 @@
-"""Workload runs in several processes of this machine, and checks of what remains after them."""
+"""Helpers for tests of workload runs in several processes of this machine: a plan, and checks of
+what remains afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ TWO = (ClientHost("left"), ClientHost("right"))
 def plan(
     root: Path, clients: int = 5, operations: int = 60, think_time_s: float = 0.0, **top: Any
 ) -> LoadPlan:
-    """A plan of reads, writes and renames in the run directory `dfslab-fleet`."""
+    """Returns a plan of reads, writes, renames and mkdirs in the run directory `dfslab-fleet` below
+    `root`. `top` sets other fields of the plan."""
     kinds: tuple[OperationName, ...] = ("read", "write", "rename", "mkdir")
     stream = Stream(
         seed=7,
@@ -37,13 +39,14 @@ def plan(
 
 
 def agents_of(parent: int) -> list[int]:
-    """PIDs of the agents that a process started, in the order of their starts."""
+    """Returns the PIDs of the load-generator processes that the process `parent` started, in the
+    order of their starts."""
     children = sorted(psutil.Process(parent).children(), key=lambda child: child.create_time())
     return [child.pid for child in children if "dfslab.fleet.agent" in child.cmdline()]
 
 
 def runs(pid: int) -> bool:
-    """Whether the process exists and has not ended."""
+    """Returns whether the process exists and has not ended; a zombie has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -51,9 +54,10 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
-    """Seconds from the end of the first shard's last operation to the start of the last shard.
+    """Returns the seconds from the end of the first shard's last operation to the start of the last
+    shard. `parts` lists the clients of each shard.
 
-    Negative if all shards worked at the same time.
+    The result is negative if all shards worked at the same time.
     """
     begun = [min(span[1] for span in spans if span[5] in part) for part in parts]
     ended = [max(span[2] for span in spans if span[5] in part) for part in parts]

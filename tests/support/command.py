@@ -1,4 +1,5 @@
-"""Runs `dfslab` in this process, with the exit code and outputs of a separate process."""
+"""Runs the command `dfslab` in the test's process, with the exit code and outputs that a separate
+process would have."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from typing import IO, Any
 import pytest
 from dfslab.cli import main
 
-# For tests of the process itself: signals, start-up, a terminal, a separate environment.
+# The installed command, for tests of the process itself: signals, start-up, a terminal, a separate
+# environment.
 DFSLAB = Path(sys.executable).with_name("dfslab")
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -28,9 +30,11 @@ def dfslab(
     input: str = "",
     text: bool = True,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run `dfslab WORDS` to its end without starting a process.
+    """Runs `dfslab WORDS` to its end without starting a process, and returns its exit code and
+    outputs.
 
-    `env` is added to the environment. Output of child processes is captured as well.
+    `env` is added to the environment, and `input` is the standard input. Output of child processes
+    is captured as well.
     """
     arguments = ["dfslab", *map(str, words)]
     with ExitStack() as files:
@@ -51,7 +55,7 @@ def dfslab(
 
 
 def _exit_code() -> int:
-    """The exit code with which the interpreter would end."""
+    """Runs the command and returns the exit code with which the interpreter would end."""
     try:
         main()
     except SystemExit as ended:
@@ -67,7 +71,8 @@ def _exit_code() -> int:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """A context in which the command sets signal handlers; the earlier handlers are restored."""
+    """Lets the command set signal handlers, and restores the earlier handlers at the end of the
+    context."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
@@ -78,8 +83,8 @@ def _signals_kept() -> Iterator[None]:
 
 @contextmanager
 def _redirected(number: int, file: IO[bytes]) -> Iterator[None]:
-    """A context in which a standard stream goes to a file, also for child processes and native
-    code."""
+    """Redirects the standard stream `number` to or from a file within the context, also for child
+    processes and native code."""
     name = ("stdin", "stdout", "stderr")[number]
     before, kept = getattr(sys, name), os.dup(number)
     os.dup2(file.fileno(), number)

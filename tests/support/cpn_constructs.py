@@ -1,6 +1,7 @@
-"""Constructs of CPN ML, each with the behaviour of a net that uses it, or why it is refused.
+"""Examples of constructs of CPN ML. Each states how a net with the construct behaves, or why it is
+refused.
 
-The table of docs/cpn.md consists of these rows, and a test runs every row.
+The table in docs/cpn.md is made of these examples, and a test runs each of them.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A construct: an example of it, the net around the example, and the net's behaviour.
+    """One construct of CPN ML: an example, the net around the example, and how this net behaves.
 
-    `served`: tokens in the place behind the transition when no transition is enabled any more.
-    `refused`: part of the error message, if the file is refused.
+    `served` lists the tokens in the output place when no transition is enabled any more. `refused`
+    is part of the error message if the file is refused.
     """
 
     construct: str
@@ -77,7 +78,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """A transition of a file: its arcs by the names of places, and its other inscriptions."""
+    """A transition of a CPN file: inscriptions of its input arcs (`takes`) and output arcs (`puts`)
+    by name of place, and its other inscriptions."""
 
     name: str
     takes: dict[str, str]
@@ -88,7 +90,8 @@ class Step:
 
 
 def file_of(declarations: list[str], places: dict[str, tuple[str, str]], steps: list[Step]) -> str:
-    """The text of a file of one page; `places`: name -> (colour set, initial marking)."""
+    """Returns the text of a CPN file with one page. `places` maps the name of a place to (colour
+    set, initial marking)."""
     nodes, keys = [], {}
     for at, (name, (colour, first)) in enumerate(places.items()):
         keys[name] = f"p{at}"
@@ -118,22 +121,22 @@ def file_of(declarations: list[str], places: dict[str, tuple[str, str]], steps: 
 
 
 def ml(text: str) -> str:
-    """The text of a declaration of values or functions."""
+    """Returns the XML text that declares values or functions of CPN ML."""
     return f"<ml id='m'>{escape(text)}</ml>"
 
 
 def color(name: str, kind: str) -> str:
-    """The text of the declaration of a colour set."""
+    """Returns the XML text that declares a colour set."""
     return f"<color id='c{name}'><id>{name}</id>{kind}</color>"
 
 
 def var(name: str, colour: str) -> str:
-    """The text of the declaration of a variable."""
+    """Returns the XML text that declares a variable."""
     return f"<var id='v{name}'><type><id>{colour}</id></type><id>{name}</id></var>"
 
 
 def document(row: Row) -> str:
-    """The text of a row's file: one transition between two places."""
+    """Returns the text of the CPN file of one construct: a transition between two places."""
     colours = COLOURS | row.extra
     parts = [ml("val nodes = 3;")]
     parts += [color(name, kind) for name, kind in colours.items()]
@@ -146,7 +149,7 @@ def document(row: Row) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Returns the constructs as a Markdown table."""
 
     def cell(text: str) -> str:
         return text.replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Rows of the constructs of CPN ML that are supported, and of those that are refused by name."""
+"""Constructs of CPN ML that are supported, and constructs that are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of functions of CPN ML, and of inscriptions of transitions and arcs."""
+"""Constructs of CPN ML in functions, and in inscriptions of transitions and arcs."""
 
 from __future__ import annotations
 

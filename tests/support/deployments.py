@@ -1,4 +1,4 @@
-"""Nodes and deployments in the short form in which tests write them."""
+"""Shortens the way in which tests write nodes and deployments."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ FREQUENCY_HZ = 2.5e9
 
 
 def node(name: str = "machine", *roles: str, **keys: Any) -> dict[str, Any]:
-    """A node with one instance of each role; by default the roles of a plain directory."""
+    """Returns the table of a node with one instance of each role; without roles, it has those of a
+    plain directory (client and storage)."""
     return {"name": name, "roles": dict.fromkeys(roles or ("client", "storage"), 1), **keys}
 
 
 def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
-    """One node for each role, with the name of the role."""
+    """Returns the tables of nodes, one for each role, with the name of the role."""
     return [node(role, role, **keys) for role in roles]
 
 
 def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
-    """The deployment of these nodes; the keys may be `network` and `tolerance`."""
+    """Returns the deployment of these nodes. The keys may be `network` and `tolerance`."""
     return build(Deployment, {"node": list(nodes), **keys})
 
 
 def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
-    """The placement of the roles on these nodes, as models need it."""
+    """Returns the placement of roles on these nodes, which models need."""
     return Placement(deployment(*nodes, **keys))
 
 
 def free_network(*roles: str, **values: float) -> dict[str, float]:
-    """Constants that make everything free of cost except what a test declares."""
+    """Returns constants under which network and processors of the given roles cost nothing;
+    `values` set the costs that a test needs."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
         found |= {

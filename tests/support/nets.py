@@ -1,4 +1,5 @@
-"""Nets in a form that does not depend on their spelling, and their firings by a seed."""
+"""Brings Petri nets to a form that does not depend on spelling, and fires them with a fixed
+seed."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ INSCRIBED = ("guard", "delay", "token", "count", "value", "body")
 
 
 def plain(net):
-    """A net as JSON data."""
+    """Returns a net, in any of its forms, as JSON data."""
     if isinstance(net, dict):
         return net
     definition = net.document() if isinstance(net, Net) else net
@@ -23,8 +24,10 @@ def plain(net):
 
 
 def tree(text: str) -> str:
-    """The syntax tree of an inscription, in which redundant brackets do not occur."""
-    # Replace the operators of inscriptions by Python's; `~` has the precedence of `!`.
+    """Returns the syntax tree of an inscription as text, in which redundant brackets do not
+    occur."""
+    # Inscriptions become Python expressions: their operators are replaced by Python's. `~` stands
+    # for `!`, because it has the same precedence.
     words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))
     words = re.sub(r"\bif\(", "if_(", words)
     try:
@@ -35,7 +38,7 @@ def tree(text: str) -> str:
 
 
 class _Greater(ast.NodeTransformer):
-    """Rewrites `a < b` as `b > a`."""
+    """Rewrites the comparison `a < b` as `b > a`, so that both spellings become equal."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
@@ -46,7 +49,8 @@ class _Greater(ast.NodeTransformer):
 
 
 def canonical(net):
-    """A net whose inscriptions are syntax trees, without empty parts and unused colours."""
+    """Returns a net as JSON data in canonical form: inscriptions are syntax trees, and empty parts
+    and unused colours are omitted."""
     return _without(_canonical(plain(net)))
 
 
@@ -68,7 +72,8 @@ def _without(net):
 
 
 def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
-    """The engine's report of two replications, as JSON data."""
+    """Returns the engine's reports of two replications with this seed, as JSON data. Each
+    replication ends after `firings` firings."""
     options = {
         "seed": seed,
         "replications": 2,
@@ -82,5 +87,5 @@ def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
 
 
 def definition(document) -> NetDefinition:
-    """A net definition from JSON data."""
+    """Returns the net definition of JSON data."""
     return NetDefinition.model_validate(document)

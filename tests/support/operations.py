@@ -1,4 +1,4 @@
-"""Operations of a stream as tests of nets write them down."""
+"""Shortens the way in which tests of nets write operations of a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dfslab.documents.rows import PlannedOperation
 def planned(
     client: int, number: int, operation: str, file: int, size_bytes: int, transfer_size_bytes: int
 ) -> PlannedOperation:
-    """An operation at the start of a file that its client owns, in the first phase."""
+    """Returns an operation of the first phase, which starts at offset 0 of a file that its client
+    owns."""
     return PlannedOperation(
         client, number, operation, file, size_bytes, transfer_size_bytes, 0, client, 0
     )

@@ -1,4 +1,5 @@
-"""A naive reader of OTLP traces: every field by its number or name, no buffers, no recovery."""
+"""A simple reader of OTLP traces, with which tests compare the Rust core. It knows each field by
+number or name, and neither buffers nor recovers from damage."""
 
 from __future__ import annotations
 
@@ -8,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ERROR = 2
-# Attributes that hold the bytes of a call, the one that counts first.
+# Attributes that may hold the number of bytes of a call. The first one that is present counts.
 SIZES = ("dfslab.size_bytes", "size_bytes", "bytes")
 WAITS = ("queue", "lock", "blocked")
-# A class below has a column that is named like the type.
+# An alias of `bytes`, because the class below has a field named `bytes`.
 TraceId = bytes
 TRACE_ID, SPAN_ID, PARENT_ID, NAME, START, END, ATTRIBUTES, STATUS = 1, 2, 4, 5, 7, 8, 9, 15
 
 
 @dataclass(frozen=True)
 class SpanOfTwin:
-    """A span with the columns of the core's table; None where the trace has no value."""
+    """A span with the columns of the Rust core's table of spans. None stands for a value that the
+    trace does not have."""
 
     trace_id: TraceId
     span_id: int
@@ -35,14 +37,14 @@ class SpanOfTwin:
 
 
 def spans(path: Path) -> list[SpanOfTwin]:
-    """The spans of a file in JSON or protobuf, by trace and span."""
+    """Returns the spans of a JSON or protobuf file, ordered by trace id and span id."""
     content = path.read_bytes()
     found = of_json(content) if content.startswith(b"{") else of_protobuf(content)
     return sorted(found, key=lambda span: (span.trace_id, span.span_id))
 
 
 def of_json(content: bytes) -> Iterator[SpanOfTwin]:
-    """The spans of OTLP JSON: one document, or one a line."""
+    """Yields the spans of OTLP JSON, which is one document or one document in each line."""
     for line in content.splitlines():
         for resource in json.loads(line)["resourceSpans"]:
             whole = _attributes(resource.get("resource", {}))
@@ -63,7 +65,7 @@ def of_json(content: bytes) -> Iterator[SpanOfTwin]:
 
 
 def of_protobuf(content: bytes) -> Iterator[SpanOfTwin]:
-    """The spans of OTLP protobuf messages, back to back."""
+    """Yields the spans of OTLP protobuf messages that follow each other in one file."""
     for resource in _each(content, 1):
         whole = {}
         for described in _each(resource, 1):
@@ -117,7 +119,8 @@ def _one(message: bytes, number: int, missing):
 
 
 def _each(message: bytes, wanted: int) -> Iterator:
-    """The values of one field of a protobuf message: bytes or integers."""
+    """Yields the values of the field `wanted` (a field number) in a protobuf message, as bytes or
+    integers."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

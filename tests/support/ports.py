@@ -1,4 +1,4 @@
-"""Addresses of this machine that no other process takes between a choice and its use."""
+"""Addresses and ports of this machine that no other process can take between choice and use."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Below the range of outgoing connections, which may have any loopback address as their source.
+# A port below the range for outgoing connections, because these may have any loopback address as
+# their source.
 PORT = 9_099
 
 
 @contextmanager
 def silent_port() -> Iterator[int]:
-    """A port of 127.0.0.1 that refuses connections: it is bound, and nobody can listen on it."""
+    """Yields a port of 127.0.0.1 that refuses connections. The port stays bound, so no process can
+    listen on it."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         yield int(holder.getsockname()[1])
 
 
 def own_address() -> str:
-    """A loopback address that no other process of this machine has: its number is in it.
+    """Returns a loopback address that no other process of this machine gets, because it contains
+    the PID.
 
-    Numbers of processes have 22 bits at most, so that 127.64.0.0/10 has an address for each.
+    A PID has at most 22 bits, and 127.64.0.0/10 has an address for each 22-bit number.
     """
     number = os.getpid()
     return f"127.{64 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"

@@ -1,4 +1,4 @@
-"""Call profiles of planted operations, in the form in which processes write them."""
+"""Call profiles of planted operations, in the form in which traced processes write them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ Processes = Iterable[tuple[str, list[dict[str, Any]]]]
 def step(
     above: int, name: str, total: int, below: int = 0, kind: str = "service"
 ) -> dict[str, Any]:
-    """A row of ten equal calls, with sums in milliseconds."""
+    """Returns the profile entry of ten equal calls of the step `name`. `total` is their time and
+    `below` the time of the calls within them, in milliseconds; `above` is the index of the calling
+    entry."""
     each = total * MS // 10
     return {
         "above": above,
@@ -34,7 +36,7 @@ def step(
 
 
 def files(processes: Processes) -> list[tuple[str, File]]:
-    """(file name, profile) of each process, as written at its end."""
+    """Returns (file name, profile) for each process, as a process writes it at its end."""
     common = {
         "format": "dfslab-profile/1",
         "pid": 1,
@@ -81,12 +83,12 @@ SMALL_FILES = (
 
 
 def call_profile(paths: Sequence[Path]) -> dict[str, Any]:
-    """The merged profile of processes' files, as JSON data."""
+    """Returns the call profile merged from the files of several processes, as JSON data."""
     return plain(call_document.profile(paths))
 
 
 def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
-    """A node of a call tree, whose sums are zero unless given."""
+    """Returns a node of a call tree. Its sums are zero unless `sums` gives them."""
     zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
     times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
     told = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
@@ -97,7 +99,8 @@ def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
 
 
 def tree_profile(*roots: TreeNode, **parts: Any) -> TraceProfile:
-    """A profile with these call trees, and with other parts if given."""
+    """Returns a trace profile with these call trees. `parts` replaces other fields, which are empty
+    otherwise."""
     shares = {"spans_removed": 0.0, "trees_removed": 0.0}
     counts = ("spans_before", "spans_after", "trees_before", "trees_after")
     lists = ("ranking", "ranking_by_name", "waits", "clocks", "timelines")

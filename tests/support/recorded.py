@@ -1,4 +1,4 @@
-"""Recorded outputs of real systems and a recorded run, kept in tests/recorded."""
+"""Recorded outputs of real systems and a recorded run, which are stored in tests/recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-# File system -> recorded text of its servers' own counters.
+# File system -> file with the recorded output of its servers' counters
 COUNTERS = {
     "glusterfs": RECORDED / "glusterfs-profile.xml",
     "cephfs": RECORDED / "ceph-osd.0-perf.json",
@@ -19,16 +19,18 @@ RUN = RECORDED / "run"
 
 @pytest.fixture
 def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the recorded run: eight configurations of writes, measured, traced, predicted."""
+    """Returns a copy of the recorded run: eight configurations of writes, which were measured,
+    traced and predicted."""
     return copied(tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the recorded run for all tests of a module, which change no result in it."""
+    """Returns one copy of the recorded run for all tests of a module; these tests must not change
+    its results."""
     return copied(tmp_path_factory.mktemp("kept"))
 
 
 def copied(folder: Path) -> Path:
-    """Copy the recorded run to another folder and return its path."""
+    """Copies the recorded run to another folder and returns the copy's path."""
     return Path(shutil.copytree(RUN, folder / "run"))

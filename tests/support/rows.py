@@ -1,4 +1,4 @@
-"""Tables of the core made from rows, and read as rows."""
+"""Converts between rows (tuples) and the column tables of the Rust core."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from dfslab import _core
 
-# name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes
+# (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
 SpanRow = tuple[str, int, int, int, int, int, int]
 
 
 def span_table(rows: Iterable[SpanRow]) -> _core.SpanTable:
-    """Spans of a load run from their rows."""
+    """Returns a table of spans of a workload run, made from rows."""
     columns: list[list[object]] = [[] for _ in range(7)]
     for row in rows:
         for column, value in zip(columns, row, strict=True):
@@ -20,7 +20,7 @@ def span_table(rows: Iterable[SpanRow]) -> _core.SpanTable:
 
 
 def span_rows(table: _core.SpanTable) -> list[SpanRow]:
-    """The spans of a load run, row by row."""
+    """Returns the spans of a table as rows."""
     columns = (
         table.name,
         table.start_unix_ns,

@@ -1,4 +1,4 @@
-"""Configurations of small scenarios of a plain directory."""
+"""Configurations of small scenarios that use a plain directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from support.synthetic import scenario
 
 
 def asked(run: Mapping[str, Any] | tuple[()] = (), **workload: Any) -> Point:
-    """A configuration of four clients, with keys of `run` and `workload` changed."""
+    """Returns a configuration of four clients, in which keys of the scenario's `run` and `workload`
+    tables are changed."""
     keys = {f"workload.{key}": value for key, value in {"clients": 4, **workload}.items()}
     keys |= {f"run.{key}": value for key, value in dict(run).items()}
     plain = scenario(sizes=["4 KiB"], clients=(4,), hold_out=())

@@ -1,4 +1,4 @@
-"""A separate state folder for one test or module, in which no other testbed is visible."""
+"""Gives a test or module a separate state folder, in which it sees no testbed of others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VARIABLE = "DFSLAB_STATE"
 
 @contextmanager
 def state_at(folder: Path) -> Iterator[Path]:
-    """A context in which this process and its children use this state folder."""
+    """Makes this process and its children use the state folder `folder` within the context."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(folder))
         yield folder
@@ -21,21 +21,21 @@ def state_at(folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder for one test, outside the test's `tmp_path`."""
+    """Provides a state folder for one test, outside the test's `tmp_path`."""
     with state_at(tmp_path_factory.mktemp("state")) as folder:
         yield folder
 
 
 @pytest.fixture(scope="module")
 def module_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder for one module, for clusters and testbeds that its tests share."""
+    """Provides a state folder for one module, whose tests share clusters and testbeds."""
     with state_at(tmp_path_factory.mktemp("state")) as folder:
         yield folder
 
 
 @pytest.fixture
 def no_testbed_left(state_folder: Path) -> Iterator[Path]:
-    """A state folder whose testbeds are taken down after the test."""
+    """Provides a state folder for one test, and takes down its testbeds after the test."""
     from dfslab.testbeds import registry
 
     yield state_folder

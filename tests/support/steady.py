@@ -1,4 +1,5 @@
-"""Rates of a net's replications while all clients are active, from the logs of completions."""
+"""Computes the rates of a net's replications while all clients are active, from the logs of
+completed operations."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from dfslab.models.compiled.net_job import Watched
 
 
 def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[float]:
-    """Operations per second of each replication, between the latest first completion and the
-    earliest last completion of any client."""
+    """Returns the operations per second of each replication while all clients are active: after
+    every client has completed its first operation and before any client completes its last one."""
     return [
         _rate_per_s(
             sorted(
@@ -24,7 +25,8 @@ def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[f
 
 
 def _rate_per_s(ends: Sequence[tuple[int, int]]) -> float:
-    """The rate of (time, client) pairs in the order of time."""
+    """Returns the rate while all clients are active, from (time in ns, client) of each completed
+    operation in the order of time."""
     lasts = {client: time_ns for time_ns, client in ends}
     firsts = {client: time_ns for time_ns, client in reversed(ends)}
     start_ns, end_ns = max(firsts.values()), min(lasts.values())

@@ -1,4 +1,4 @@
-"""Synthetic results with planted laws, for tests of models and studies."""
+"""Synthetic results that follow a planted law, for tests of models and studies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Point, Scenario
 
-# The binary record of an operation (core/workload/operation.rs).
+# The binary form of an operation, as core/workload/operation.rs writes it.
 ONE_OPERATION = struct.Struct("<IIQQQQQII")
 SIZES = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]
 
 
 def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1 MiB"},), **run):
-    """A scenario of a local directory, over file sizes and numbers of clients."""
+    """Returns a scenario of a local directory, which is swept over file sizes and numbers of
+    clients. `run` sets keys of the scenario's `run` table."""
     roles = {"client": 1, "storage": 1}
     return build(
         Scenario,
@@ -42,12 +43,13 @@ def scenario(sizes=SIZES, clients=(1, 2, 4), hold_out=({"workload.file_size": "1
 
 
 def operation(point: Point) -> str:
-    """The operation of the point's workload, "read" or "write"."""
+    """Returns the operation of the configuration's workload, "read" or "write"."""
     return point.scenario.workload.name.removeprefix("sequential_")
 
 
 def measured(point: Point, rate: float, repetition: int = 0, method: str = "measure") -> Result:
-    """A measured result with one rate per second."""
+    """Returns a measured result of one configuration with the given rate in operations per second,
+    and the latency that follows from it."""
     name = operation(point)
     latency = point.scenario.workload.clients / rate
     return Result(
@@ -63,15 +65,16 @@ def measured(point: Point, rate: float, repetition: int = 0, method: str = "meas
 
 
 def predicted(point: Point, rate: float, low: float, high: float, method: str) -> Result:
-    """A predicted result with a rate per second and its interval."""
+    """Returns a predicted result with the given rate in operations per second and the interval from
+    `low` to `high`."""
     result = measured(point, rate, method=method)
     metric = Metric(value=rate, low=low, high=high)
     return result.model_copy(update={"metrics": {**result.metrics, "rate_per_s": metric}})
 
 
 def planted_rate(point: Point) -> float:
-    """The rate of the planted law: log2 rate = 16 - 0.7 log2(MiB) + 0.5 log2(clients), a third for
-    writes."""
+    """Returns the rate of the planted law in operations per second: log2 rate = 16 - 0.7 log2(file
+    size in MiB) + 0.5 log2(clients). Writes have a third of this rate."""
     size = float(point.scenario.workload.parameters["file_size"].split()[0])
     size /= 1024 if "KiB" in point.scenario.workload.parameters["file_size"] else 1
     clients = point.scenario.workload.clients
@@ -80,7 +83,8 @@ def planted_rate(point: Point) -> float:
 
 
 def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -> list[Result]:
-    """Measured results of all points under the planted law."""
+    """Returns measured results of all configurations under the planted law, with lognormal noise of
+    width `noise`."""
     random = np.random.default_rng(seed)
     return [
         measured(point, planted_rate(point) * float(np.exp(noise * random.normal())), repetition)
@@ -90,8 +94,8 @@ def planted(noise: float = 0.0, seed: int = 5, repetitions: int = 2, **kwargs) -
 
 
 def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
-    """Spans of two hundred reads, from one host's disk after the other; `hosts`: host -> slowdown
-    factor."""
+    """Returns the spans of two hundred reads as OTLP data. The hosts' disks serve the reads in
+    rotation, each slowed by the factor in `hosts`."""
     source = random.Random(seed)
     spans: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
     for number in range(200):
@@ -122,6 +126,7 @@ def spans_of(hosts: dict[str, float], seed: int) -> dict[str, Any]:
 
 
 def without_times(recorded: bytes) -> bytes:
-    """The operations of a recorded run in canonical form, without their start times."""
+    """Returns the operations of a recorded run without their start times, so that two runs can be
+    compared."""
     rows = RECORDED.iter_unpack(recorded)
     return b"".join(ONE_OPERATION.pack(*operation) for *operation, _ in rows)

@@ -1,4 +1,4 @@
-"""A testbed of two small Python servers, which starts at once."""
+"""A testbed of two small Python servers, which starts at once, for tests of testbeds."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the testbed: an invented switch, and a folder outside the testbed's own."""
+    """Parameters of the tiny testbed: `fail` is an invented switch, and `elsewhere` a folder
+    outside the testbed's own one."""
 
     fail: bool = False
     elsewhere: str = ""
 
 
 class Testbed(BaseTestbed):
-    """Two servers, of which the second is stopped first; tests can access the testbed's
-    resources."""
+    """A testbed of two small servers, of which the second is stopped first. It gives tests access
+    to its resources."""
 
     SYSTEM = "tiny"
 
@@ -59,7 +60,7 @@ class Testbed(BaseTestbed):
             raise TestbedError("not_ready", "starting tiny", "was told to fail")
 
     def server(self, name: str, port: int) -> Daemon:
-        """A daemon object of a server that is neither launched nor recorded."""
+        """Returns the daemon object of a server, which is neither launched nor recorded."""
         return Daemon(
             name,
             [sys.executable, "-c", SERVER, str(port)],
@@ -72,13 +73,13 @@ class Testbed(BaseTestbed):
 
     @property
     def held(self) -> TestbedFolder:
-        """The folder with the record by which the testbed is taken down."""
+        """Returns the folder with the record by which the testbed is taken down."""
         return self._folder
 
     def record(self, **changes: Any) -> None:
-        """Update fields of the testbed's record."""
+        """Updates fields of the testbed's record."""
         self._now(**changes)
 
     def memory(self) -> Path:
-        """The testbed's in-memory folder, created if missing."""
+        """Returns the testbed's in-memory folder, and creates the folder if it is missing."""
         return self._memory_folder()

@@ -1,4 +1,4 @@
-"""Waits with a time limit for actions of other processes or threads."""
+"""Waits, with a time limit, for actions of other processes or threads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Wait until `happened()` is true; returns False if the time limit passes first.
+    """Waits until `happened()` is true, and returns True. Returns False if `timeout_s` seconds pass
+    first.
 
-    `happened` is called at least twice. The limit only ends a test that has failed: a busy machine
-    must never reach it.
+    `happened` is called at least twice. The limit only ends a test that has failed: even a busy
+    machine must not reach it.
     """
     deadline_s = clock() + timeout_s
     while not happened():

@@ -1,4 +1,5 @@
-"""Testbeds in tests have their own state folder, leave nothing on the machine, and run in pairs."""
+"""Settings of tests on real testbeds: each module has its own state folder, leaves nothing on the
+machine, and two modules may run at the same time."""
 
 from __future__ import annotations
 
@@ -12,22 +13,24 @@ from dfslab.testbeds import registry
 from dfslab.testbeds.holdings import holdings, settled
 from xdist.scheduler import LoadScopeScheduling
 
-# Each file system's tests have their own testbed, so any worker may run them.
+# Modules whose tests use one testbed per file system, so tests of different file systems may run in
+# different workers.
 BY_SYSTEM = ("test_counted", "test_dask_hosts", "test_layouts", "test_real_systems")
-# Java option for daemons and clients that live for seconds: the optimising compiler would cost half
-# of their processor time without a benefit.
+# A Java option for daemons and clients that run for seconds only. The optimising compiler would
+# cost half of their processor time without a benefit.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
-# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time: daemons
-# without hosts choose ports of one address, and JuiceFS' mounts share the machine's folder for
-# temporary files.
+# Modules that two workers (`pytest tests/testbed -n 2`) must not run at the same time. Daemons
+# outside of hosts (network namespaces) choose ports of one address, and JuiceFS' mounts share the
+# machine's folder for temporary files.
 WITHOUT_HOSTS = ("test_hdfs_testbed", "test_hdfs_run", "test_hdfs_trace")
 
 
 @pytest.fixture(scope="module")
 def nothing_left(tmp_path_factory):
-    """A state folder for a module; afterwards the machine must hold nothing more of its testbeds.
+    """Provides a state folder for a module. Afterwards it asserts that the module's testbeds have
+    left nothing on the machine.
 
-    Resources of testbeds of other workers are not compared.
+    Resources that belong to testbeds of other workers are ignored.
     """
     if os.geteuid():
         pytest.skip("hosts need root")
@@ -42,7 +45,8 @@ def nothing_left(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_files():
-    """Give each worker a separate folder for temporary files, so that they cannot be confused."""
+    """Gives each worker a separate folder for temporary files, so that the files of two workers
+    cannot be confused."""
     with (
         tempfile.TemporaryDirectory(prefix="testbeds-") as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -54,7 +58,8 @@ def own_temporary_files():
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java():
-    """Make every JVM that tests start compile its code once, without optimisation."""
+    """Makes every JVM that tests start compile its code once, without optimisation, which saves
+    processor time."""
     with pytest.MonkeyPatch.context() as patch:
         options = [os.environ.get("JAVA_TOOL_OPTIONS", ""), QUICK_JAVA]
         patch.setenv("JAVA_TOOL_OPTIONS", " ".join(options).strip())
@@ -62,30 +67,33 @@ def quick_java():
 
 
 def pytest_configure():
-    """Make commands that tests start interruptible, even if pytest runs in the background."""
+    """Makes commands that tests start react to Ctrl-C, even if pytest runs in the background of a
+    shell."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class ByTestbed(LoadScopeScheduling):
-    """An xdist scheduler that gives all tests of one testbed to one worker, in sequence."""
+    """A scheduler of pytest-xdist that gives all tests of one testbed to one worker, in
+    sequence."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Use the scheduler by testbed, whatever distribution is requested on the command line."""
+    """Uses the scheduler by testbed, whatever distribution the command line requests."""
     return ByTestbed(config, log)
 
 
 def group(nodeid: str) -> str:
-    """The group of a test; tests of one group run in one worker at a time."""
+    """Returns the name of a test's group. Tests of one group run in one worker, one after the
+    other."""
     path, _, name = nodeid.partition("::")
     module = PurePosixPath(path).stem
     if module in WITHOUT_HOSTS:
         return "daemons without hosts"
-    # The id of a test case begins with the name of its file system.
+    # The id of a parametrised test begins with the name of its file system.
     case = name.partition("[")[2].rstrip("]").split()
     system = case[0] if case and module in BY_SYSTEM else ""
     return system if system == "juicefs" else f"{module} {system}".strip()

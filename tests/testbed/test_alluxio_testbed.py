@@ -1,4 +1,5 @@
-"""A real Alluxio is started, written, read, broken, repaired and taken down without leftovers."""
+"""Tests that a real Alluxio is started, written, read, broken, repaired and taken down without
+leftovers."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ HANG_S = 240.0
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """A separate state folder for this module's testbed, which leaves nothing in use."""
+    """Provides a separate state folder for this module's testbed, and asserts at the end that
+    nothing of the testbed is still in use."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
@@ -37,11 +39,12 @@ def own_state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def testbed(own_state):
-    """A testbed with two workers at 200 Mbit/s, whose loss the master detects after 15 s instead of
-    5 minutes."""
+    """Provides a testbed with two workers and links of 200 Mbit/s. The master detects a lost worker
+    after 15 s instead of 5 minutes."""
     system = discover.file_system("alluxio")
     deployment = standard(system, servers=2, clients=1, link_bytes_per_s=LINK_BYTES_PER_S)
-    # These tests need links that are not faster than declared; slower links are allowed.
+    # A high tolerance lets the testbed start on slower links than declared. A faster link would be
+    # an error.
     deployment = deployment.model_copy(update={"tolerance": 0.4})
     told = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
     with Testbed.up(told, notify=print, deployment=deployment) as running:
@@ -53,7 +56,7 @@ def testbed(own_state):
 
 @pytest.fixture(scope="module")
 def written(testbed, tmp_path_factory):
-    """(path, seconds) of a file of 32 MiB that the client wrote through its mount."""
+    """Writes a file of 32 MiB through the client's mount and returns (path, seconds)."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(SIZE_BYTES))
     began = time.monotonic()
@@ -64,7 +67,7 @@ def written(testbed, tmp_path_factory):
 
 
 def in_use(folder: Path) -> list[str]:
-    """Processes whose command line contains the folder, and mounts in the folder."""
+    """Returns processes whose command line contains the folder, and mounts in the folder."""
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -77,7 +80,7 @@ def in_use(folder: Path) -> list[str]:
 
 
 def client(testbed):
-    """The only client host of the testbed."""
+    """Returns the only client host of the testbed."""
     return testbed.clients[0]
 
 
@@ -86,7 +89,7 @@ def digest(path: Path) -> str:
 
 
 def until(true, limit_s: float = HANG_S) -> float:
-    """Wait until `true()` holds; returns the seconds it took.
+    """Waits until `true()` holds, and returns the seconds that this took.
 
     The limit only ends a test that has failed.
     """
@@ -107,8 +110,8 @@ def test_what_is_written_is_read_back(testbed, written):
 
 
 def test_writing_is_bound_by_the_link(testbed, written):
-    """The client has one link, which carries every byte, so a faster write would be a wrong
-    measurement."""
+    """A write through the client takes at least the time of its bytes on the client's only link. A
+    faster write would be a wrong measurement."""
     _, seconds = written
     assert seconds > 0.9 * SIZE_BYTES / LINK_BYTES_PER_S
 
@@ -119,7 +122,7 @@ def test_the_under_store_holds_what_was_written_through(testbed, written):
 
 
 def memory_bytes(testbed) -> int:
-    """Bytes that the workers hold in memory."""
+    """Returns the bytes that the workers hold in memory."""
     return sum(
         path.stat().st_size
         for number, host in enumerate(testbed.hosts.of("worker"), 1)
@@ -133,8 +136,8 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Short files of twelve writers do not evict others: reserving twelve whole blocks would take
-    768 MiB of 512 MiB."""
+    """Twelve clients that write short files do not evict other files from the workers' memory,
+    although reserving twelve whole blocks would take 768 MiB of 512 MiB."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

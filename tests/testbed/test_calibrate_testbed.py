@@ -1,4 +1,5 @@
-"""`dfslab calibrate SCENARIO` on a real testbed measures the declared limits of its hosts."""
+"""Tests that `dfslab calibrate SCENARIO` measures the declared limits of the hosts of a real
+testbed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ repetitions = 1
 
 
 def scenario(limits: str, network: str, testbed: str, head: str = "") -> str:
-    """A scenario with a brick and a client, with explicit limits or those of a profile."""
+    """Returns the text of a scenario with a brick and a client. `limits` are the nodes' limits; if
+    empty, a profile named in `head` gives them."""
     nodes = [NODE.format(name=name, role=name) + limits for name in ("brick", "client")]
     return (
         'schema = 1\nname = "calibrated"\n'
@@ -60,7 +62,8 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     for name, seconds in (("DISK_S", 0.6), ("DISK_SKIP_S", 0.3), ("STREAM_S", 0.4)):
         monkeypatch.setattr(calibrate_testbed.hardware, name, seconds)
     given, profile = tmp_path / "given.toml", tmp_path / "profile.toml"
-    # Other tests check how well the testbed keeps the declared limits.
+    # A tolerance of 1 accepts any measured hardware. Other tests check how well the testbed keeps
+    # declared limits.
     loose = "[deployment]\ntolerance = 1\n"
     given.write_text(scenario(LIMITS, "", "true", loose))
     said = CliRunner().invoke(
@@ -69,8 +72,8 @@ def test_a_testbeds_hosts_are_measured_and_the_profile_predicts(tmp_path, monkey
     assert said.exit_code == 0, said.output
     groups = json.loads(said.stdout)["groups"]
     assert set(groups) == {"brick", "client"}
-    # A limit is an upper bound on every machine; a busy machine gives less, but hardly less than 90
-    # %.
+    # On every machine a limit is an upper bound. A busy machine gives less than the limit, but
+    # rarely less than 90 % of it.
     text = scenario("", "", "false", f'[deployment]\nprofile = "{profile.name}"\n')
     named = tmp_path / "named.toml"
     named.write_text(text.replace("testbed = false", f'directory = "{tmp_path}"'))

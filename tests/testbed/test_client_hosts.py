@@ -1,4 +1,5 @@
-"""Clients run inside the client hosts of a real testbed, at the same time on all hosts."""
+"""Tests that clients run inside the client hosts of a real testbed, at the same time on all
+hosts."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
-    # A client trusts cached attributes for a second. The number of polls within this second is
-    # checked on quiet machines only.
+    # A client trusts cached attributes for a second. The number of polls within this second depends
+    # on the machine, so only quiet machines check it.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []
@@ -65,7 +66,7 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
 
 
 def sent_bytes(host: Host) -> int:
-    """Bytes that a host's data adapter has sent since the host was created."""
+    """Returns the bytes that a host's data adapter has sent since the host was created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])

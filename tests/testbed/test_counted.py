@@ -1,4 +1,5 @@
-"""Commands recorded on real file systems with server counters: every byte and call is counted."""
+"""Tests that the server counters of real file systems count every byte and call of a recorded
+command."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def test_what_a_command_wrote_was_counted(system, nothing_left, tmp_path):
     folder = tmp_path / "traced"
     found = trace_work.record_command(system, {}, COMMAND, folder, lambda text: None)
     named = {row.path.step.lower(): row for row in found.ranking_by_name}
-    # Each write is synchronous, so the client cannot merge writes.
+    # Each write is synchronous, so the client cannot merge writes and the counts are exact.
     assert named["write"].bytes == WRITES * SIZE_BYTES
     assert named["write"].count == WRITES
     assert named["create"].count >= 1

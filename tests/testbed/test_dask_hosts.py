@@ -1,4 +1,5 @@
-"""Sixteen clients in four hosts of real file systems, started by Dask: scaling and losses."""
+"""Tests of sixteen clients that Dask starts in four hosts of real file systems: the rate by number
+of hosts, and lost agents."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ OPERATIONS = 4
 
 SYSTEMS = {
     "glusterfs": ({"copies": 1}, [("server", 3, "brick", "160 Mbit/s")]),
-    # A DataNode reserves a whole block for each block being written: 128 MiB for each of 16 clients
-    # would fill the disks. With two replicas, a server forwards half of the bytes that it receives.
+    # A DataNode reserves a whole block for each block being written, and with blocks of 128 MiB
+    # sixteen clients would fill the disks. With two replicas, a server forwards half of the bytes
+    # that it receives.
     "hdfs": (
         {"replication": 2, "block_size": "8 MiB"},
         [("server", 3, "datanode", "160 Mbit/s"), ("master", 1, "namenode", "160 Mbit/s")],
@@ -32,9 +34,9 @@ SYSTEMS = {
 
 
 def asked(system: str, **workload) -> Scenario:
-    """A scenario with four client hosts, whose links are limited to 40 Mbit/s.
+    """Returns a scenario with four client hosts, whose links are limited to 40 Mbit/s.
 
-    Links are slow enough for a busy machine to serve sixteen of them.
+    The links are so slow that even a busy machine can serve sixteen clients.
     """
     told, servers = SYSTEMS[system]
     disk = {"capacity": "2 GiB", "write_rate": "60 MiB/s", "read_rate": "60 MiB/s"}
@@ -96,7 +98,8 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
             assert result.load.fleet.kind == "dask"
             assert result.load.verified_bytes == clients * OPERATIONS * FILE_BYTES
             assert [c.count for c in result.load.per_client] == [OPERATIONS] * clients
-            # The hosts are one machine, so clock offsets are within the error of the probes.
+            # All hosts are on one machine, so the measured offsets of their clocks are within the
+            # error of the probes.
             assert all(abs(p.clock_offset_s) <= p.clock_error_s + 1e-5 for p in places)
             rows.append(
                 (
@@ -110,7 +113,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
         for nodes, clients, rate, error_s in rows:
             told = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
             print(f"{told}  {error_s * 1e3:.2f} ms")
-        # One host's link carries 5 MB/s; more hosts have more links.
+        # The link of one host carries 5 MB/s. More hosts have more links, so the rate is higher.
         assert rows[1][2] < 5.2
         assert rows[3][2] > rows[1][2]
         lost_one(session, asked(system, clients=16))
@@ -120,7 +123,8 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
 
 
 def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
-    """Kill one host's agent during the run: the result has the other hosts and reports the loss."""
+    """Kills one host's load-generator agent during the run. The result then has the clients of the
+    other hosts and reports the loss."""
     killed: list[int] = []
 
     def kill_one(share: float, phase: str) -> None:
@@ -150,8 +154,8 @@ def lost_one(session: access.InstrumentSession, scenario: Scenario) -> None:
 
 
 def lost_scheduler(session: access.InstrumentSession, scenario: Scenario) -> None:
-    """Kill the scheduler during the run: every agent finishes its shard and leaves the answer on
-    disk."""
+    """Kills the Dask scheduler during the run. Every agent then finishes its shard and leaves its
+    report on disk."""
     killed: list[int] = []
     kept: set[Path] = set()
 

@@ -1,4 +1,4 @@
-"""If a part of a real HDFS is slowed, the ranking of parts names this part first."""
+"""Tests that the ranking of the parts of a real HDFS is led by the part that was made slow."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def test_a_slowed_disk_is_named_first(nothing_left):
     assert answer.returncode == 0, answer.stderr
     row = json.loads(next(line for line in answer.stdout.splitlines() if line.startswith("{")))
     assert row["named"] == row["part"] == "datanode-1: disk"
-    # The size of the gain with few files on a busy machine is checked by the bench.
+    # A benchmark checks the size of the gain. With few files on a busy machine, only its sign and
+    # its interval are checked.
     assert 0 < row["low"] <= row["predicted"] <= row["high"] < 1
     assert row["slow_s"] > 0

@@ -1,4 +1,5 @@
-"""A real HDFS through the whole flow: measured, traced, computed, simulated, learnt, compared."""
+"""Tests of a complete run on a real HDFS: measured, traced, computed, simulated, learnt and
+compared."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ ROOT = Path(__file__).parents[2]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 
 pytestmark = pytest.mark.testbed
-# Time limit in seconds that only ends a test that has failed.
+# Time limit in seconds. It only ends a test that has failed.
 HANG_S = 240.0
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """The run of `scenarios/hdfs.toml`, with fewer clients, and with the sizes that the tests
-    compare."""
+    """Runs `scenarios/hdfs.toml` with fewer clients and with the file sizes that the tests compare.
+    Returns (folder, JSON document of the run)."""
     folder = tmp_path_factory.mktemp("hdfs")
     asked = description.shorter()
     asked["sweep"][0]["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "64 MB"]
@@ -50,7 +51,7 @@ def outcome(tmp_path_factory):
 
 
 def daemons_of(folder):
-    """Java processes whose command line contains a path below `folder`."""
+    """Returns the PIDs of Java processes whose command line contains a path below `folder`."""
     return [
         process.pid
         for process in psutil.process_iter(["name", "cmdline"])
@@ -73,7 +74,8 @@ def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
 
 
 def test_descriptions_order_configurations_as_the_file_system_does(outcome):
-    """Predicted and measured rates rank the configurations in the same order.
+    """Predicted and measured rates agree that configurations with small files are faster than those
+    with large files.
 
     `make bench-description` compares the values, which depend on the load of the machine.
     """
@@ -90,7 +92,8 @@ def test_descriptions_order_configurations_as_the_file_system_does(outcome):
                 for size in ("256 kB", "64 MB")
             )
             assert len(small) == len(large) == 2
-            # Operations per second; an operation of the large size moves 250 times as many bytes.
+            # Rates are in operations per second. An operation of the large size transfers 250 times
+            # as many bytes.
             assert min(small) > max(large), operation
 
 
@@ -99,7 +102,7 @@ def test_steps_traces_and_versions_are_told(outcome):
     run = folder / document["folder"]
     assert list((run / "traces").glob("*.otlp"))
     write = next(p for p in document["points"] if p["operations"] == ["write"])
-    # The outermost steps, and the calls to the NameNode within them.
+    # Results list the outermost steps of a write, and the calls to the NameNode within these steps.
     for method in ("measure", "sequence"):
         steps = {step["step"] for step in write["steps"][method]}
         assert {step for step in steps if "/" not in step} == {"create", "write", "close"}
@@ -115,7 +118,7 @@ def _any_or_ended(place: Path, pattern: str, child: subprocess.Popen) -> bool:
 
 
 def test_ctrl_c_leaves_no_daemon(tmp_path):
-    """Ctrl-C while the testbed starts or runs leaves no process, and the next run works."""
+    """Ctrl-C while the testbed starts or runs leaves no daemon, and the next run works."""
     text = (ROOT / "scenarios" / "hdfs.toml").read_text()
     (tmp_path / "scenario.toml").write_text(text)
     environment = {**os.environ, "DFSLAB_STATE": str(tmp_path / "state")}

@@ -1,4 +1,5 @@
-"""A real HDFS is started, written, read, broken, repaired and taken down without leftovers."""
+"""Tests that a real HDFS is started, written, read, broken, repaired and taken down without
+leftovers."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ if sys.argv[1] != "outlive":
 
 @pytest.fixture(scope="module", autouse=True)
 def own_state(tmp_path_factory):
-    """A separate state folder for testbeds of this module, which is empty at the end."""
+    """Provides a separate state folder for testbeds of this module, and asserts that the folder is
+    empty at the end."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(folder))
@@ -58,9 +60,10 @@ def own_state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def testbed(own_state):
-    """A testbed with three DataNodes, whose loss is detected after 12 s instead of 10.5 minutes.
+    """Provides a testbed with three DataNodes. The NameNode detects a lost DataNode after 12 s
+    instead of 10.5 minutes.
 
-    The DataNodes report blocks up to a second late, as busy ones do.
+    The DataNodes report blocks up to a second late, as busy DataNodes do.
     """
     told = {
         "dfs.namenode.heartbeat.recheck-interval": "1000",
@@ -82,7 +85,8 @@ def test_a_running_hdfs_says_what_it_is(testbed):
 
 @pytest.fixture(scope="module")
 def stored(testbed, tmp_path_factory):
-    """A local file that the testbed stores as /file: two and a half blocks."""
+    """Stores a local file of two and a half blocks as /file in the testbed's HDFS, and returns the
+    local file's path."""
     source = tmp_path_factory.mktemp("source") / "file"
     source.write_bytes(random.Random(11).randbytes(5 * 2**19))
     shell(testbed, "-put", str(source), "/file")
@@ -90,7 +94,8 @@ def stored(testbed, tmp_path_factory):
 
 
 def mentioning(folder: Path) -> list[int]:
-    """PIDs of processes whose command line contains the folder, as that of every daemon does."""
+    """Returns the PIDs of processes whose command line contains the folder, as the command line of
+    every daemon of the testbed does."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -104,7 +109,7 @@ def mentioning(folder: Path) -> list[int]:
 
 
 def wait_for(condition) -> None:
-    """Wait until the condition holds, with a limit that only ends a test that has failed."""
+    """Waits until the condition holds. The time limit only ends a test that has failed."""
     assert wait_until(condition, HANG_S), f"not within {HANG_S} s"
 
 
@@ -165,9 +170,10 @@ def test_bytes_come_back_and_lie_in_replicated_blocks(testbed, stored, tmp_path)
 
 @pytest.mark.parametrize("order", ["sequential", "random"])
 def test_what_was_closed_before_it_was_reported_is_read_whole(testbed, order):
-    """Readers get the whole of a file that was closed before its last block was reported.
+    """Readers get all bytes of a file that was closed before a DataNode had reported its last
+    block.
 
-    Until the report the NameNode gives readers a length without this block.
+    Until the report, the NameNode tells readers a length without this block.
     """
     phases = [
         {"name": name, "mix": [{"operation": name}], "operations_per_client": 4, **how}
@@ -245,7 +251,7 @@ def test_a_second_testbed_stands_beside_the_first_and_goes_without_a_trace(testb
 
 
 def moment(name: str) -> bool:
-    """Whether the only unfinished testbed has reached the named stage of its start."""
+    """Returns whether the only unfinished testbed has reached the named stage of its start."""
     return any(state.state_folder().glob(f"*/{name}"))
 
 
@@ -304,7 +310,7 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
 
 
 def test_a_scenario_s_parameters_are_understood():
-    """Every parameter of the description is set as a Hadoop property, in Hadoop's unit."""
+    """Every parameter of the HDFS description becomes a Hadoop property in Hadoop's unit."""
     scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
     told = TestbedParameters.model_validate(testbed_parameters(scenario))
     assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
@@ -312,8 +318,8 @@ def test_a_scenario_s_parameters_are_understood():
         told, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
-    # The number of block locations that a client requests and the number of blocks that it reads in
-    # parallel are no properties.
+    # These two parameters are no Hadoop properties: whether a closed block is forced to disk, and
+    # the number of blocks that a client reads in parallel.
     of_clients = {"block_sync", "read_streams"}
     told = [parameter for parameter in declared if parameter.key not in of_clients]
     assert {parameter.source for parameter in told} <= set(properties)

@@ -1,4 +1,5 @@
-"""Traced HDFS: every call is counted, with the client's operation as calling context."""
+"""Tests of a traced HDFS: every call is counted, with the client's operation as its calling
+context."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ ROOT = Path(__file__).parents[2]
 MIB = 2**20
 BLOCKS = 3
 SMALL_FILES = 8
-# A block is reported only after its file is closed, so that each file waits for the report.
+# With this option, a DataNode reports a block only after its file is closed, so the close of each
+# file waits for the report.
 REPORTED_LATE = "dfs.blockreport.incremental.intervalMsec=1000"
 
 
@@ -46,11 +48,12 @@ def shell(testbed: Testbed, *words: str) -> None:
 
 
 class Calls(Bean, extra="allow"):
-    """Calls of a server by method, with the key names of Hadoop's metrics."""
+    """The NameNode's counts of calls by method, under the key names of Hadoop's metrics."""
 
 
 def served(testbed: Testbed) -> dict[str, int]:
-    """Calls by method as the NameNode's own metrics count them, which lag by up to 10 s."""
+    """Returns the number of calls by method from the NameNode's own metrics. These lag by up to 10
+    s, so the function waits until they no longer change."""
     port = testbed.uri.rpartition(":")[2]
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
@@ -66,7 +69,8 @@ def served(testbed: Testbed) -> dict[str, int]:
 
 
 def whole_calls(folder: Path) -> list[dict[str, Any]]:
-    """The spans of all exemplar traces, each with its attributes as a dictionary."""
+    """Returns the spans of all exemplar traces in the folder, each with its attributes as a
+    dictionary."""
     found = []
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:
@@ -78,8 +82,8 @@ def whole_calls(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory) -> dict[str, Any]:
-    """The profiles of a put and a get of three blocks at replication 2, with every process
-    traced."""
+    """Returns profiles of all processes while a client puts and gets a file of three blocks at
+    replication 2."""
     folder, files = tmp_path_factory.mktemp("profiles"), tmp_path_factory.mktemp("files")
     source = files / "source"
     source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
@@ -257,8 +261,8 @@ def test_the_report_says_it(traced):
 
 
 def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
-    """Small files wait for the client's back-off, not for the NameNode or a disk, unlike in Liu
-    2018."""
+    """A command on small files mostly waits for the client's own back-off, and not for the NameNode
+    or a disk. This differs from the cause that Liu 2018 found."""
     files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(SMALL_FILES):
@@ -318,7 +322,7 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
-    """All requests of a program are counted, and none of the requests before the program.
+    """All requests of a program are counted, and no request from before the program's timed part.
 
     The program is that of scenarios/liu-request-frequency.toml, with few and short sessions.
     """
@@ -340,13 +344,14 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
     made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
-    # The count has the ten sessions, but neither those of the warm-up nor the one that writes the
-    # files.
+    # The count includes the ten timed sessions, but neither those of the warm-up nor the one that
+    # writes the files.
     assert made.count == 10
     assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= asked.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # Both are sums of the same nanoseconds, converted to seconds and added in a different order.
+    # Both sides are sums of the same nanoseconds, converted to seconds and added in different
+    # orders.
     assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))

@@ -1,4 +1,4 @@
-"""Hosts are created as declared, measured, isolated, and removed without leftovers."""
+"""Tests that hosts are created as declared, measured, isolated, and removed without leftovers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dfslab.testbeds.hosts.hardware import least_round_trip, stream
 pytestmark = pytest.mark.testbed
 MIB = 2**20
 LINK_BYTES_PER_S = 100e6 / 8
-# The tolerance that two shared processors can keep; `make testbeds` shows the deviation on an idle
-# machine.
+# The accepted relative deviation from declared hardware, which two shared processors can keep.
+# `make testbeds` shows the deviation on an idle machine.
 TOLERANCE = 0.2
 STARTER = """
 import sys, time
@@ -53,21 +53,22 @@ class Bare(BaseTestbed):
 
     @classmethod
     def parse(cls, parameters):
-        """The testbed has no parameters."""
+        """Returns the parameters unchanged, because the testbed has none of its own to check."""
         return dict(parameters)
 
     @classmethod
     def prepare(cls, parameters, notify):
-        """The testbed needs no programs."""
+        """Installs nothing, because the testbed needs no programs."""
 
     def start(self):
-        """Start one process in each host."""
+        """Starts one sleeping process in each host."""
         for host in self.hosts.hosts:
             self.run_in(host, f"sleeper-{host.name}", ["sleep", "600"], lambda: True, 1)
 
 
 def declared(**changes: Any) -> Deployment:
-    """A deployment of two servers and a client at 100 Mbit/s, with disks of 40 and 20 MiB/s."""
+    """Returns a deployment of two servers and a client with links of 100 Mbit/s and disks of 20
+    MiB/s for reads and 40 MiB/s for writes. `changes` replace fields."""
     machine = {
         "cores": 1,
         "memory": "256 MiB",
@@ -111,8 +112,8 @@ def test_links_and_disks_are_what_was_declared(testbed):
 
 def test_a_link_is_limited_in_both_directions_and_to_itself(testbed):
     one, two, client = testbed.hosts.hosts
-    # Without a limit, the rate would be a hundred times as high. The start has measured the exact
-    # rate.
+    # Without a limit, the rate would be a hundred times as high. The exact rate was measured when
+    # the testbed started.
     for source, sink in ((client, one), (two, client)):
         assert LINK_BYTES_PER_S / 4 < stream(source, sink) < 2 * LINK_BYTES_PER_S
 
@@ -130,24 +131,26 @@ def test_hosts_have_names_addresses_and_processes_of_their_own(testbed):
 
 
 def test_written_back_data_is_limited_too(testbed):
-    """Write-back of dirty pages by the kernel is subject to the disk limit."""
+    """The disk limit also applies to dirty pages that the kernel writes back."""
     host = testbed.hosts.host("client")
     began = time.monotonic()
     host.run("dd", "if=/dev/zero", f"of={host.disk}/late", "bs=1M", "count=80")
     host.run("sync", "-f", str(host.disk))
-    # Time from the first byte, because some pages may be written back before all are written.
+    # The time counts from the first byte written, because the kernel may write back some pages
+    # before all are dirty.
     assert time.monotonic() - began > 80 / 40 * 0.6
     host.run("rm", f"{host.disk}/late")
 
 
 def test_memory_limits_the_page_cache(testbed, tmp_path):
-    """The page cache of a host holds at most the host's memory of a larger file."""
+    """The page cache of a host holds at most as much of a large file as the host has memory."""
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(320 * MIB)
     testbed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
-    # Check the maximum, because another testbed may empty the machine's caches in the meantime.
+    # The maximum is checked, because another testbed may empty the machine's caches in the
+    # meantime.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB
 
@@ -176,7 +179,8 @@ def test_a_daemon_is_killed_paused_and_restarted_in_its_host(testbed):
 
 
 def test_two_testbeds_do_not_meet(testbed):
-    """Two testbeds have the same addresses, in isolated networks."""
+    """Two testbeds may have the same addresses at the same time, because their networks are
+    isolated."""
     with Bare.up(deployment=declared()) as other:
         assert other.name == "glusterfs-2"
         assert {h.address for h in other.hosts.hosts} == {h.address for h in testbed.hosts.hosts}
@@ -187,8 +191,8 @@ def test_two_testbeds_do_not_meet(testbed):
 
 
 def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkeypatch):
-    """Holdings of another state folder are not listed, so concurrent test runs see only their own
-    leftovers."""
+    """The list of possible leftovers omits those of another state folder, so concurrent test runs
+    see only their own."""
     known = holdings()
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     anothers = holdings()
@@ -199,7 +203,8 @@ def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkey
 
 
 def test_requests_a_second_are_limited(nothing_left):
-    """50 requests of 4 KiB per second, whatever the limit in bytes per second allows."""
+    """A disk limited to 50 requests per second takes two seconds for 100 requests of 4 KiB,
+    whatever its limit in bytes per second allows."""
     with Bare.up(deployment=declared(iops=50, tolerance=0.5)) as testbed:
         host = testbed.hosts.hosts[0]
         began = time.monotonic()

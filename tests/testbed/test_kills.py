@@ -1,4 +1,4 @@
-"""dfslab is killed at random moments; `testbed down --all` then cleans the machine."""
+"""Tests that `testbed down --all` cleans the machine after dfslab was killed at random moments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """The stage of each testbed's start, according to its record."""
+    """Returns the stage of each testbed's start, as its record on disk states it."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 
@@ -67,7 +67,7 @@ def once(true: Callable[[], bool], child: subprocess.Popen, limit_s: float = 240
 
 
 def killed(child: subprocess.Popen, after_s: float) -> bool:
-    """Kill the process after `after_s` seconds; returns whether it still ran."""
+    """Kills the process after `after_s` seconds, and returns whether it was still running."""
     time.sleep(after_s)
     ran = child.poll() is None
     child.kill()
@@ -76,8 +76,8 @@ def killed(child: subprocess.Popen, after_s: float) -> bool:
 
 
 def killed_start(folder: Path, rng: random.Random) -> bool:
-    """Start a testbed and kill the process at a random moment of the start; returns whether it
-    still ran."""
+    """Starts a testbed and kills dfslab at a random moment of the start. Returns whether dfslab was
+    still running."""
     before = len(state.folders())
     child = started(UP, folder)
     once(lambda: len(state.folders()) > before, child)
@@ -85,8 +85,8 @@ def killed_start(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_run(folder: Path, rng: random.Random) -> bool:
-    """Run on a new testbed and kill the process during the workload; returns whether it still
-    ran."""
+    """Runs a scenario on a new testbed and kills dfslab during the workload. Returns whether dfslab
+    was still running."""
     before = phases().count("up")
     child = started(["run", "killed.toml"], folder)
     once(lambda: phases().count("up") > before, child)
@@ -94,8 +94,8 @@ def killed_run(folder: Path, rng: random.Random) -> bool:
 
 
 def killed_end(folder: Path, rng: random.Random) -> bool:
-    """Take a testbed down and kill the process once daemons are being ended; returns whether it
-    still ran."""
+    """Takes a testbed down and kills dfslab once daemons are being ended. Returns whether dfslab
+    was still running."""
     child = started(UP, folder)
     assert child.wait(240) == 0
     name = max(
@@ -107,9 +107,10 @@ def killed_end(folder: Path, rng: random.Random) -> bool:
 
 
 def test_ten_kills_leave_what_testbed_down_cleans(nothing_left, tmp_path):
-    """After ten kills while starting, running and taking down, `testbed down` cleans the machine.
+    """After ten kills of dfslab while it starts, uses or takes down testbeds, `testbed down --all`
+    cleans the machine.
 
-    Results of killed runs are whole files.
+    Stored results of killed runs are complete files.
     """
     rng = random.Random(5)
     (tmp_path / "killed.toml").write_text(RUN)

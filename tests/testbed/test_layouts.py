@@ -1,4 +1,5 @@
-"""Layouts of real file systems are started as declared, written, read cold, and removed."""
+"""Tests that each layout of the real file systems is started as declared, written, read cold, and
+removed."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 import testbeds
 
 pytestmark = pytest.mark.testbed
-LINK_BYTES_PER_S = 100e6 / 8  # that of testbeds.BUSY
-# The default layouts are those of the tests in `test_real_systems`.
+LINK_BYTES_PER_S = 100e6 / 8  # the link rate of testbeds.BUSY
+# File systems whose default layout is tested in `test_real_systems`.
 SHARED = {"glusterfs", "moosefs", "cephfs", "juicefs", "hdfs"}
 CASES = [case for case in testbeds.cases() if case.layout or case.system not in SHARED]
 
@@ -21,7 +22,7 @@ def test_every_system_that_is_shared_has_a_testbed():
     assert {case.system for case in testbeds.cases()} >= SHARED
 
 
-# `make testbeds` starts all layouts.
+# `make testbeds` starts all layouts; a normal run of the tests starts a sample.
 @pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):
@@ -31,7 +32,8 @@ def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case)
     assert seen.verified_bytes > 0
     kinds = {check.quantity for check in seen.hardware}
     assert kinds >= {"link rate", "round trip"}
-    # A start refuses hardware that differs from its declaration: here it had the declared one.
+    # A testbed refuses to start on hardware that differs from its declaration. Since it started,
+    # its hardware was checked against the declared link rate.
     links = {check.declared for check in seen.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}
     assert all(seen.versions.values())

@@ -1,4 +1,5 @@
-"""A real NFS server is started, loaded over its link, broken, repaired and removed completely."""
+"""Tests that a real NFS server is started, loaded over its link, broken, repaired and removed
+completely."""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ SIZE_BYTES = 300_000
 
 @pytest.fixture(scope="module")
 def testbed(nothing_left):
-    """A testbed with one server and one client."""
+    """Provides a testbed with one server and one client."""
     with Testbed.up(notify=print) as running:
         yield running
 
 
 def plan(testbed, kinds, changes=None, target=None, **top) -> str:
-    """A plan of three clients on a new directory of the export, as JSON."""
+    """Returns, as JSON, a plan of three clients with operations of the given kinds in a new
+    directory of the export. `changes` replace fields of the stream, `top` fields of the plan."""
     stream = {
         "seed": 7,
         "clients": 3,
@@ -44,18 +46,19 @@ def plan(testbed, kinds, changes=None, target=None, **top) -> str:
 
 
 def load(testbed, *arguments, **named) -> dict:
-    """Run a plan in the testbed's client host; returns the report."""
+    """Runs a plan in the testbed's client host and returns the load report. The arguments are those
+    of `plan`."""
     text = plan(testbed, *arguments, **named)
     return json.loads(testbed.clients[0].in_network(lambda: _core.run_load(text))[0])
 
 
 def served(testbed) -> Path:
-    """The path by which this process opens the exported directory."""
+    """Returns the path at which this process can open the exported directory."""
     return testbed.server.path(testbed.directory)
 
 
 def sent_bytes(host) -> int:
-    """Bytes that the host's adapter has sent."""
+    """Returns the bytes that the host's adapter has sent."""
     text = host.run("cat", "/proc/net/dev")
     return next(int(line.split()[9]) for line in text.splitlines() if "eth0:" in line)
 
@@ -68,7 +71,8 @@ def test_every_operation_is_verified_over_the_link_and_leaves_nothing(testbed):
     assert report["verified_bytes"] == report["operations"]["read"]["bytes"] > 0
     assert report["steps"]["write/fsync"]["count"] == report["operations"]["write"]["count"]
     written = report["operations"]["write"]["bytes"] + report["operations"]["append"]["bytes"]
-    # The sent bytes are all written data and little else: headers, calls, prepared files.
+    # The client sends all written data and little else: headers, calls and the files prepared
+    # before the run.
     prepared = 3 * 6 * SIZE_BYTES
     sent = sent_bytes(testbed.clients[0]) - before
     assert written + prepared <= sent < 1.2 * (written + prepared) + 2**20
@@ -117,9 +121,9 @@ def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
 
 
 def test_a_long_directory_is_listed_whole(testbed):
-    """A directory with more entries than one answer holds is listed completely.
+    """A directory with more entries than one answer of the server holds is listed completely.
 
-    The server refuses a request for the next page that is malformed.
+    The server refuses a malformed request for the next page of entries.
     """
     report = load(
         testbed,
@@ -164,7 +168,8 @@ def test_what_is_there_already_is_never_touched(testbed):
 
 
 def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testbed):
-    # A new name, because the server caches entries whose removal it did not observe.
+    # The directory has a new name, because the server caches the entries of directories whose
+    # removal it did not observe.
     mine = served(testbed) / "shared"
     mine.mkdir()
     (mine / "theirs").write_text("theirs")
@@ -208,7 +213,7 @@ def test_a_missing_program_names_its_packages(nothing_left, monkeypatch):
 
 
 def test_the_rate_is_that_of_the_link(nothing_left):
-    """Written bytes per second cannot exceed the rate of a slow link."""
+    """The bytes written per second do not exceed the rate of a slow link."""
     link = 20e6 / 8
     machine = {
         "adapter": {"bandwidth": "20 Mbit/s"},

@@ -1,4 +1,5 @@
-"""Every line of an instrumentation-points file names a class and method that exist in the jars."""
+"""Tests that every line of an instrumentation-points file names a class and a method that the jars
+contain."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ JARS = {
 
 
 def cuts(text: str) -> list[tuple[str, str]]:
-    """(class, method) of every line that instruments code; a comment ends a line."""
+    """Returns (class, method) of every line that instruments code. Comments are skipped."""
     lines = [re.sub(r"(^|\s)#.*", "", line).split() for line in text.splitlines()]
     return [(words[1], words[2]) for words in lines if words and words[0] in ACTIONS]
 
 
 def declared(said: str, owner: str) -> set[str]:
-    """The methods of one class in javap's output, with the simple names of their types."""
+    """Returns the methods of the class `owner` from the output of javap, with simple type names."""
     found = set()
     while "<" in said:
         said = re.sub(r"<[^<>]*>", "", said)
@@ -46,7 +47,7 @@ def declared(said: str, owner: str) -> set[str]:
 
 
 def missing(jars: Path, text: str) -> list[str]:
-    """The lines whose class or method the jars do not contain."""
+    """Returns the lines whose class or method the jars do not contain."""
     wanted = cuts(text)
     owners = sorted({owner for owner, _ in wanted})
     class_path = ":".join(str(jar) for jar in jars.glob("*.jar"))
@@ -70,7 +71,7 @@ def test_what_a_points_file_names_is_in_the_jars(system):
     text = (discover.file_system(system).folder / "points.txt").read_text()
     assert len(cuts(text)) > 30
     owner, method = cuts(text)[0]
-    # A method that no jar contains is reported; otherwise the check could not fail.
+    # The check reports a class or method that no jar contains, so it can fail.
     wrong = [f"{owner} {method}(NoSuchType)", f"{owner} noSuchMethod", f"{owner}2 {method}"]
     assert (
         missing(JARS[system](), text + "\n".join(f"point {line} x service" for line in wrong))

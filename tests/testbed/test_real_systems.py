@@ -1,4 +1,5 @@
-"""Real file systems on hosts: data integrity, round trips as in the operation trees, crashes."""
+"""Tests of real file systems on hosts: data integrity, round trips as in the operation trees, and
+crashes."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ from support.waiting import wait_until
 pytestmark = pytest.mark.testbed
 DFSLAB = str(Path(sys.executable).with_name("dfslab"))
 ROUND_TRIP_S = 8e-3
-# Time limit in seconds that only ends a test that has failed.
+# Time limit in seconds. It only ends a test that has failed.
 MISSED_WITHIN_S = 240.0
-# A link rate that even a busy machine can provide to five hosts at once.
+# The link rate is so low that even a busy machine can provide it to five hosts at once.
 NODE = {
     "memory": "1 GiB",
     "adapter": {"bandwidth": "200 Mbit/s"},
@@ -43,7 +44,8 @@ NODE = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system's layout, with the expected traffic and the expected effects of a crash."""
+    """A file system's layout, the traffic that it should cause, and the server (`victim`) that a
+    test crashes."""
 
     name: str
     layout: dict[str, Any]
@@ -60,14 +62,15 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # Its native client continues to read from other DataNodes, but does not write around a crashed
-    # one.
+    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write to
+    # the crashed one fails.
     Case("hdfs", {"replication": 2}, "datanode-2", 1, (1.8, 3.6), tolerates=40),
 ]
 
 
 def scenario(case: Case, **workload: Any) -> Scenario:
-    """A scenario with three data hosts and one client host, at 4 ms one way."""
+    """Returns a scenario with three data hosts and one client host, and a latency of 4 ms one
+    way."""
     system = discover.file_system(case.name)
     counts = {"metadata": 1, "data": 3, "client": 1}
     nodes = [
@@ -90,7 +93,7 @@ def scenario(case: Case, **workload: Any) -> Scenario:
 
 
 def sent_bytes(host: Host) -> int:
-    """Bytes that a host's adapter has sent since the host was created."""
+    """Returns the bytes that a host's data adapter has sent since the host was created."""
     lines = host.run("cat", "/proc/net/dev").splitlines()
     adapter = next(line for line in lines if line.strip().startswith(DATA_ADAPTER))
     return int(adapter.partition(":")[2].split()[8])
@@ -102,7 +105,7 @@ def measured(session: access.InstrumentSession, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """(case, session) with one testbed for all tests of a file system."""
+    """Provides (case, session): one testbed for all tests of a file system."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -111,18 +114,19 @@ def case(request, nothing_left):
 
 
 def test_links_and_disks_are_what_was_declared(case):
-    """The measured links and disks are as declared; `make testbeds` shows the deviation on an idle
+    """The measured links and disks are as declared. `make testbeds` shows the deviation on an idle
     machine."""
     known, session = case
     testbed = session.running_testbed
     kinds = {check.quantity for check in testbed.hardware}
     assert kinds >= {"link rate", "round trip", "disk write rate", "disk read rate"}, known.name
-    # A start refuses what differs from its declaration, so there must be one to differ from.
+    # A testbed refuses to start on hardware that differs from its declaration. This holds only for
+    # declared quantities, so all except the round trip are declared.
     undeclared = [check for check in testbed.hardware if check.declared is None]
     assert {check.quantity for check in undeclared} <= {"round trip"}, undeclared
 
 
-# File systems whose data are in files on the hosts' disks.
+# File systems that store their data as files on the hosts' disks.
 ON_DISKS = ("glusterfs", "moosefs", "hdfs")
 SAYS = {
     "glusterfs": {"copies": 3, "servers": ["data-1", "data-2", "data-3"]},
@@ -191,7 +195,7 @@ def test_what_is_written_comes_back(case):
     assert result.complete, result.notes
     assert result.notes == []
     assert result.load.verified_bytes > 0
-    # The bytes of file systems with data on the hosts' disks are read from these disks.
+    # For file systems with data on the hosts' disks, cold reads come from these disks.
     if known.name in ON_DISKS:
         disks = result.load.cache.disks
         assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
@@ -226,7 +230,7 @@ def test_the_client_sends_as_many_copies_as_the_tree_says(case):
 
 
 def test_creating_takes_the_round_trips_that_the_tree_says(case):
-    """Creating takes at least the round trips of the operation tree; a busy machine only adds
+    """A create takes at least the round trips of its operation tree. A busy machine can only add
     time."""
     known, session = case
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
@@ -242,8 +246,7 @@ def test_creating_takes_the_round_trips_that_the_tree_says(case):
 
 
 def test_a_brick_is_asked_as_often_as_the_tree_says(case):
-    """A brick receives as many calls as the operation tree has, by the volume's counts of 30
-    creations on three copies."""
+    """In 30 creates on three copies, a brick counts as many calls as the operation tree has."""
     known, session = case
     if known.name != "glusterfs":
         pytest.skip("it does not count its calls by name")
@@ -259,9 +262,9 @@ def test_a_brick_is_asked_as_often_as_the_tree_says(case):
 
 
 def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
-    """Calls at the bricks are counted by operation and phase.
+    """The result gives the bricks' calls by operation and phase.
 
-    With three copies, each call is made at three bricks; reads are served by one.
+    With three copies, each call is made at all three bricks, except that one brick serves a read.
     """
     known, session = case
     if known.name != "glusterfs":
@@ -285,13 +288,13 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
     assert stat.keys() <= {"LOOKUP", "STAT"}
     assert (round(read["OPEN"]), round(read["READ"])) == (3, 1)
     assert round(remove["UNLINK"]) == 3
-    # Calls between phases, such as removing files, belong to no operation.
+    # Calls between phases, such as removing files, are attributed to no operation.
     assert not {"UNLINK", "READ", "OPEN"} & create.keys()
 
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
-    """A data server is killed after a tenth of the run; all acknowledged data can be read while it
-    is dead."""
+    """A crashed data server costs no acknowledged data: it is killed after a tenth of the run, and
+    all data can be read while it is down."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -323,8 +326,8 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
 
 
 def test_what_a_crash_takes_is_missed_until_it_is_back(case):
-    """While a server is dead, the file system reports missing replicas; afterwards it is whole
-    again."""
+    """While a server is down, the file system reports missing replicas. After the server's restart
+    it reports none."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -343,7 +346,7 @@ PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0
 def test_what_passes_stalls_a_load_until_it_is_over(case):
     """A pause, a cut link and a slow link stall the workload only while they last.
 
-    Requests arrive on schedule, so response times show the waiting behind a stall.
+    Requests arrive on schedule, so response times include the wait during a stall.
     """
     known, session = case
     testbed = session.running_testbed
@@ -383,19 +386,20 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     for seen in told.recoveries:
         assert seen.failed == 0, seen
     if known.copies_sent < 3:
-        # The file system selects the servers of a file, so some clients may not be affected.
+        # The file system chooses the servers of a file, so a fault may not affect some clients.
         return
     for seen in told.recoveries:
         assert seen.lowest_per_s < 0.5 * seen.before_per_s, seen
-        # On a busy machine the next fault may come before the rate has recovered.
+        # On a busy machine the next fault may be injected before the rate has recovered from the
+        # one before.
         back_s = seen.recovered_after_s
         assert back_s is None or back_s > AWAY_S - 0.5, seen
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 
 def test_object_stores_forget_what_they_read(case):
-    """A second read of an object is served from memory; after emptying the caches, from the
-    disks."""
+    """A second read of an object is served from the object store's memory. After its caches are
+    emptied, the read comes from the disks."""
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
@@ -416,18 +420,20 @@ def test_object_stores_forget_what_they_read(case):
     finally:
         asked("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
-    # Emptying of caches by another testbed may add reads of the store's database.
+    # Another testbed may empty caches in the meantime, which adds reads of the store's database, so
+    # `again` need not be 0.
     assert again < whole / 2
     assert emptied >= whole
 
 
 def test_a_cold_phase_is_read_off_the_disks(case):
-    """Each client reads data of the other client, after the caches were emptied."""
+    """In a cold phase, each client reads data of the other client from the disks, because the
+    caches were emptied."""
     known, session = case
     cold = {"name": "ior_easy", "file_size": "8 MiB", "clients": 2, "cache": "cold"}
     if known.name == "cephfs":
-        # Both clients are on one host, whose FUSE client caches its writes even if the kernel drops
-        # caches.
+        # Both clients are on one host, whose FUSE client serves reads from its own cache, even if
+        # the kernel drops its caches.
         with pytest.raises(RunFailed, match=r"cold phase read .* clients beside the page cache"):
             measured(session, known, **cold)
         return

@@ -1,4 +1,5 @@
-"""Checking that a directory is writable leaves nothing in it, even after an interruption."""
+"""Tests that checking whether a directory is writable leaves nothing in it, even after an
+interruption."""
 
 from __future__ import annotations
 

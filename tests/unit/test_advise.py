@@ -1,4 +1,5 @@
-"""Advice on what to change: gains are those of the model, with and without measurements."""
+"""Tests of the advice on what to change: its gains are those of the model, with and without
+measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support import synthetic
 
 
 def test_a_constant_that_was_never_measured_stays_at_its_prior():
-    """A constant that only held-out operations have keeps its prior."""
+    """A calibrated constant keeps its prior value if only held-out operations depend on it."""
     (point, *_) = synthetic.scenario(sizes=("16 MiB",), clients=(1,), hold_out=()).points()
     given = Situation(point.scenario)
     every = tuple(

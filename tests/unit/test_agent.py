@@ -1,4 +1,5 @@
-"""The tracing agent in a program with known calls: exact counts, and no harm to the program."""
+"""Tests of the JVM tracing agent in a program with known calls: the counts are exact, and the
+program is not harmed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ point Planted mixed mixed service
 """
 
 
-# Options for programs of two seconds, half of whose processor time would be optimising compilation.
+# JVM options for programs that run for two seconds, of which the optimising compiler would take
+# half the processor time.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 NAMED = "point Planted named named service about=arg0\n"
 
@@ -50,9 +52,11 @@ def classes(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def planted(jar, classes, tmp_path):
-    """A function that runs the planted program traced; returns (finished process, profile or None).
+    """Returns a function that runs the planted program under the tracing agent and returns
+    (finished process, profile or None).
 
-    `java`: options of the JVM; empty for programs with so many calls that optimisation pays off.
+    `java` are options of the JVM. They are empty for programs with so many calls that optimisation
+    saves time.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
@@ -75,7 +79,7 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Path -> node, for every node of a profile."""
+    """Returns path -> node for every node of a call profile."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -188,7 +192,8 @@ def test_the_first_calls_of_a_long_one_are_kept_as_they_were(planted, tmp_path):
         cut = [a["key"] for a in first["attributes"]].count("dfslab.cut")
         assert cut == (len(spans) == 256)
         long += cut
-        # The attribute of a call south names the calls around it.
+        # The attribute `dfslab.about` of a call of `south` names the calls around it. Other calls
+        # do not have the attribute.
         for span in spans:
             about = [a["value"] for a in span["attributes"] if a["key"] == "dfslab.about"]
             above, around = "", span
@@ -209,7 +214,7 @@ def test_work_and_waits_are_apart_and_ranked(planted):
     _, profile = planted("mixed")
     (work, *rest), (wait,) = profile["ranking"], profile["waits"]
     assert (work["path"], wait["path"]) == ("planted:mixed/spin", "planted:mixed/pause")
-    # A busy machine can only add time.
+    # These lower bounds hold on a busy machine, too, because it can only add time.
     assert rest[0]["self_s"] < work["self_s"]
     assert work["self_s"] >= 0.020
     assert wait["self_s"] >= 0.060
@@ -220,16 +225,17 @@ def test_a_snapshot_never_waits_for_the_host_with_a_tree_in_its_hands(planted, j
     option = java_option(
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=0.1
     )
-    # The thread holds the lock that toString of the argument needs, and takes the lock of its tree
-    # every 512 calls.
+    # The program's thread holds the lock that the argument's `toString` needs, and every 512 calls
+    # it takes the agent's lock on its call tree. A snapshot must not hold one of the locks while it
+    # waits for the other.
     _, profile = planted("locked", "100000", points=points, option=option, java=())
     assert places(profile)["planted:with"]["count"] == 100_000
 
 
 @pytest.mark.parametrize("carrier", ["Planted$Job", "Planted$J?b"])
 def test_an_operation_goes_on_in_another_thread(planted, carrier):
-    # An instrumented class that is named has a field for the calling context; classes of a pattern
-    # use a table.
+    # A class that an instrumentation point names gets a field for the calling context. A class that
+    # only matches a pattern has its context in a table.
     over = f"capture {carrier} <init>\nresume {carrier} run\n"
     over += "point Planted submit submit service\n"
     _, profile = planted("handover", points=POINTS + over)
@@ -279,8 +285,8 @@ def test_hand_overs_without_room_are_counted(planted):
 
 def test_a_traced_call_allocates_nothing(planted):
     done, profile = planted("allocated", java=())
-    # Only kept data allocate memory: histogram buckets of new durations, and the slowest calls so
-    # far.
+    # Only what the profile keeps may allocate memory: histogram buckets of new durations, and the
+    # slowest calls so far.
     assert int(done.stdout.split()[0]) < 400_000, "bytes in a million calls"
     assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000
 
@@ -392,7 +398,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
     program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         awaited(folder, 5, "pause")
-        # Written at each tenth snapshot.
+        # The agent writes exemplar traces at every tenth snapshot only.
         assert wait_until(lambda: "pause" in kept(folder))
         assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
         asked_ns = time.time_ns()
@@ -422,7 +428,8 @@ def join(classes: Path, process: int, jar: Path, told: str) -> None:
 
 
 def awaited(folder: Path, calls: int, step: str = "top") -> int:
-    """Waits for a snapshot with so many calls of a step; their number."""
+    """Waits for a snapshot that has at least `calls` calls of a step, and returns the number of
+    calls in it."""
     counts = [0]
 
     def counted() -> bool:
@@ -436,7 +443,7 @@ def awaited(folder: Path, calls: int, step: str = "top") -> int:
 
 
 def kept(folder: Path) -> dict[str, list[int]]:
-    """Step -> start times of the exemplars' spans in a folder."""
+    """Returns step -> start times in ns of the spans in the folder's exemplar traces."""
     found: dict[str, list[int]] = {}
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:

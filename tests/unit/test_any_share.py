@@ -1,4 +1,5 @@
-"""The share of expressions typed Any is computed for each room, and an increase is refused."""
+"""Tests of the check that computes the share of expressions typed Any for each folder, and refuses
+an increase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bars of benches, absolute and relative to a peer: a miss of either is reported."""
+"""Tests of the bars (limits) of benchmarks: missing an absolute bar or one relative to a peer
+program is reported."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ import bars  # noqa: E402
 
 
 def bench(name: str) -> ModuleType:
-    """Import a bench as a module with a unique name."""
+    """Imports a benchmark as a module with a unique name and returns the module."""
     spec = importlib.util.spec_from_file_location(f"bench_of_{name}", BENCHES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +31,8 @@ def bench(name: str) -> ModuleType:
 
 
 def told(show, *arguments) -> str:
-    """The output of a bench, with each run of white space replaced by one space."""
+    """Returns the output of a benchmark's printing function `show`, with each run of white space
+    replaced by one space."""
     console = Console(file=io.StringIO(), width=120)
     show(*arguments, console)
     return " ".join(console.file.getvalue().split())
@@ -60,9 +62,11 @@ def test_a_bar_is_kept_on_its_side_only():
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, kept):
-    """A slower machine misses bars in ns, but keeps bars relative to fio.
+    """A slower machine misses bars in ns, but keeps bars that are relative to fio on the same
+    machine.
 
-    Planted: 40 ns compared with fio's 92, and 50 ns over the system call compared with fio's 263.
+    Planted: 40 ns for each operation against 92 ns for fio, and 50 ns more than the system call
+    against 263 ns for fio.
     """
     load = bench("load")
     figures = {
@@ -92,9 +96,11 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_spans_a_second_beside_plain_python(slower, kept):
-    """A slower machine misses bars in spans per second, but keeps bars relative to plain Python.
+    """A slower machine misses bars in spans per second, but keeps bars that are relative to plain
+    Python on the same machine.
 
-    Planted: 9 and 2.2 million spans per second, Python 0.27 million; DuckDB is not used.
+    Planted: 9 and 2.2 million spans per second against 0.27 million for plain Python. DuckDB is not
+    used.
     """
     trace = bench("trace")
 

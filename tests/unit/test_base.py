@@ -1,4 +1,5 @@
-"""Scenarios that extend another one: the inherited keys, and one clear line for errors."""
+"""Tests of scenarios that extend another scenario: which keys are inherited, and one clear line for
+each error."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ roles = { client = 1, storage = 1 }
 
 
 def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeypatch):
-    """A trace's path is relative to its scenario or, on the command line, to the working directory.
+    """The path of a trace is relative to the scenario's folder. If it is given on the command line,
+    it is relative to the working directory.
 
     The run's copy of the scenario, in another folder, refers to the same file.
     """

@@ -1,4 +1,5 @@
-"""Calibration of a machine: plausible figures, correct intervals, no leftover files."""
+"""Tests of the calibration of a machine: plausible figures, correct intervals, no leftover
+files."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from support.clock import ManualClock
 
 def test_the_interval_is_students():
     found = calibrate.quantity("x", "s", [1.0, 2.0, 3.0])
-    # The 95 % quantile of Student's t with 2 degrees of freedom is 2.91999.
+    # 2.91999 is the 95 % quantile of Student's t with 2 degrees of freedom; the three values have a
+    # standard deviation of 1.
     assert found.high - found.mean == pytest.approx(2.91999 / math.sqrt(3), rel=1e-4)
     assert (found.mean, found.low) == (2.0, pytest.approx(2 - 2.91999 / math.sqrt(3), rel=1e-4))
 
@@ -27,7 +29,8 @@ def test_memory_and_calls_are_measured_not_guessed():
 
 
 class Ticking(ManualClock):
-    """A clock whose successive readings are apart by the listed durations in seconds."""
+    """A clock that makes each measured duration one of the listed durations in seconds: it is read
+    once before and once after."""
 
     def __init__(self, *durations_s: float) -> None:
         super().__init__()
@@ -42,9 +45,11 @@ def test_figures_are_what_the_clock_says(tmp_path):
     assert probe.memory_copy(8 << 20, Ticking(0.5)) == pytest.approx(2 * (8 << 20))
     calls = probe.CALLS
     assert probe.system_call(Ticking(3e-6 * calls, 1e-6 * calls)) == pytest.approx(2e-6)
-    # A call that seems to take less than no time, because the empty loop was disturbed.
+    # Subtracting the empty loop, which was disturbed, gives a negative time of a call. The result
+    # is then the lower limit of 1 ns.
     assert probe.system_call(Ticking(1e-6 * calls, 3e-6 * calls)) == 1e-9
-    # 16 MiB in calls of 64 KiB: 256 calls of 1 ms each are subtracted.
+    # Reading 16 MiB in calls of 64 KiB takes 256 calls of 1 ms each, which are subtracted from the
+    # time.
     clock = Ticking(2e-3 * calls, 1e-3 * calls, 1.256)
     rate, call_s = probe.kept_reads(tmp_path / "kept", 16 << 20, clock)
     assert (rate, call_s) == (pytest.approx(16 << 20), pytest.approx(1e-3))

@@ -1,4 +1,5 @@
-"""Call paths: their processes and steps, their order by containment, their text in documents."""
+"""Tests of paths of calls: their processes and steps, their order by containment, and their text in
+documents."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_a_step_that_was_not_traced_has_an_empty_path():
 
 
 def test_the_deepest_trees_of_processes_are_walked_and_written():
-    """Merged call profiles of 300 levels, more than nested validators support, are walked and
+    """A merged call profile of 300 levels, more than nested validators support, is walked and
     written."""
     node = tree_node("leaf", count=1)
     for number in range(300):

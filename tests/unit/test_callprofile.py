@@ -1,4 +1,5 @@
-"""Call profiles of processes merge in any order, and a damaged profile gives one line."""
+"""Tests that the call profiles of several processes can be merged in any order, and that a damaged
+profile gives one line of error."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ KINDS = ("service", "queue", "lock", "blocked", "detail")
 
 
 def step(above: int, name: str, durations: list[int], below_ns: int = 0, **more) -> dict:
-    """A row with the sums of these durations in ns, each of which is its own histogram bucket."""
+    """Returns a profile entry of the step `name`, whose calls have these durations in ns. Each
+    duration is a separate histogram bucket; `above` is the index of the calling entry."""
     assert all(0 <= one < 64 for one in durations)
     return {
         "above": above,
@@ -77,7 +79,8 @@ SERVER = document(
 
 @pytest.fixture
 def stored(tmp_path):
-    """A function that writes documents under the file names that agents use."""
+    """Returns a function that writes profile documents to files with the names that tracing agents
+    use, and returns their paths."""
 
     def write(*documents: dict) -> list:
         for number, one in enumerate(documents):
@@ -215,7 +218,7 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
         return look(path)
 
     monkeypatch.setattr(callprofile, "read", looking)
-    # The process writes profiles but never discards its exemplars.
+    # The process writes its profile, but never discards its exemplar traces as requested.
     with pytest.raises(RunFailed):
         callprofile.await_written(tmp_path, 0.5, discard=True, clock=ManualClock())
     assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"

@@ -1,4 +1,5 @@
-"""System calls per operation equal the calls that the target's code makes."""
+"""Tests that the counted system calls of an operation equal the calls that the load generator's
+code makes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from dfslab.spec.scenario import Scenario
 
 
 def measured(**workload):
-    """The result of one run with counted calls."""
+    """Returns the result of one run with counted system calls on a local directory."""
     scenario = build(
         Scenario,
         {
@@ -40,7 +41,8 @@ def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
 
 
 def per_operation(told):
-    """Calls per operation, rounded, without the occasional calls of the memory allocator."""
+    """Returns the number of each system call per operation, rounded. Rounding removes the
+    occasional calls of the memory allocator."""
     each = {name: round(calls) for name, calls in told.system_calls.items()}
     return {name: calls for name, calls in each.items() if calls}
 

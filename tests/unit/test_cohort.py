@@ -1,4 +1,5 @@
-"""Comparison of cohorts: a planted change is found, and many equal steps give no false alarm."""
+"""Tests of the comparison of cohorts of calls: a planted change is found, and many equal steps give
+no false alarm."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from support.synthetic import spans_of
 
 
 def profile(steps: dict[str, list[float]]) -> TraceProfile:
-    """A profile of one tree, whose root has these steps; step -> durations of its calls in
-    seconds."""
+    """Returns a profile of one call tree. `steps` maps each step below the root to the durations of
+    its calls in seconds."""
     children = [
         tree_node(
             name, count=len(took), total_s=sum(took), self_s=sum(took), sd_s=statistics.pstdev(took)
@@ -35,7 +36,8 @@ def profile(steps: dict[str, list[float]]) -> TraceProfile:
 
 
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
-    """Two hundred steps of thirty calls; the first step is slower by a factor."""
+    """Returns two hundred steps with random durations of thirty calls each. The first step is
+    slower by the given factor."""
     return {
         f"s{number}": [
             source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0) for _ in range(30)
@@ -95,8 +97,8 @@ def test_holm_by_hand():
 
 
 def document(slow: int) -> dict[str, Any]:
-    """An OTLP document of forty traces of one kind; in the last `slow` of them the step "disk"
-    takes ten times as long."""
+    """Returns an OTLP document of forty traces of one kind. In the last `slow` traces, the step
+    "disk" takes ten times as long."""
     spans: list[dict[str, Any]] = []
     for number in range(40):
         disk_ns = 1_000_000 + 1000 * number * (10 if number >= 40 - slow else 1)
@@ -128,7 +130,7 @@ def test_what_slow_traces_do_longer_is_found(tmp_path):
 
 
 def sampled(given: dict[str, Any], folder: Path) -> trace.Spans:
-    """The spans of a document, read from a file."""
+    """Writes a document to a file and returns the spans read from this file."""
     path = folder / "sampled.json"
     path.write_text(json.dumps(given))
     spans, left_out = trace.spans([path], None, 1000)
@@ -147,7 +149,8 @@ def test_every_trace_is_slow_or_fast_and_few_are_neither(tmp_path):
 
 
 def hosts(folder: Path, *sums: int) -> list[Path]:
-    """Profiles of DataNodes; `sums` are the milliseconds of ten calls to each node's disk."""
+    """Writes one profile for each DataNode and returns the paths. `sums` are the milliseconds of
+    ten disk calls at each DataNode."""
     paths = []
     for number, total in enumerate(sums, 1):
         rows = [{"above": -1, "under": "client:write", "remote": True}, step(0, "disk", total)]
@@ -180,7 +183,8 @@ def test_the_host_whose_spans_differ_is_named(tmp_path):
     assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
     assert slow["read/disk"].count == 50
     assert slow["read/disk"].count_before == 150
-    # For the other hosts, the slow host is among those with which they are compared.
+    # Each host is compared with all other hosts. Those that are compared with the slow host among
+    # others look faster than average.
     assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
     assert not [row for row in found.rows if str(row.path) == "read/copy"]
     assert found.tests == 4 * 3

@@ -1,4 +1,4 @@
-"""A cold run on a testbed is verified by the bytes read from its disks."""
+"""Tests that a run with cold caches is verified by the bytes that the testbed's disks have read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts, whose disks have read `given_bytes` once clients have
+    """A fake testbed of two client hosts. Its disks report `given_bytes` more once clients have
     started."""
 
     def __init__(self, given_bytes: int) -> None:
@@ -35,30 +35,31 @@ class Testbed:
         self.emptied: list[int] = []
 
     def observe(self) -> dict[str, Any]:
-        """The testbed has no other counters."""
+        """Returns no counters, because this testbed has none besides the bytes read from disks."""
         return {}
 
     def empty_caches(self) -> None:
-        """Record the call, which comes before each phase, between emptying page caches and reading
-        counters."""
+        """Records how often the disks' counters were read before this call. In each phase the call
+        comes between emptying page caches and reading the counters."""
         self.emptied += [self.asked]
 
     def disks_read_bytes(self) -> int:
-        """The bytes read before the clients started and, from the second call on, also those of the
-        clients."""
+        """Returns the bytes read from disks: 10^9 from before the run and, from the second call on,
+        also those that clients cause."""
         self.asked += 1
         return 10**9 + (self._given_bytes if self.asked > 1 else 0)
 
 
 def point(workload: str, cache: str = "cold") -> Point:
-    """A configuration of whole files of 64 KiB and three clients."""
+    """Returns a configuration of three clients that use whole files of 64 KiB."""
     one = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
     asked = one.scenario.workload.model_copy(update={"cache": cache, "name": workload})
     return one.model_copy(update={"scenario": one.scenario.model_copy(update={"workload": asked})})
 
 
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
-    """The result of one run on the fake testbed; the page cache of the clients is not checked."""
+    """Returns the result of one run on the fake testbed. The check of the clients' page cache is
+    switched off."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     monkeypatch.setattr(access.InstrumentSession, "reach", lambda self, scenario: Endpoint())
@@ -83,18 +84,19 @@ def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run that reads its own writes, or that is declared warm, may read from memory."""
+    """A run may read from memory if it reads its own writes or is declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.asked) == (cache == "cold")
 
 
 class TestbedOfPhases(Testbed):
-    """A fake testbed whose disks read given bytes in each phase and between phases, alternately."""
+    """A fake testbed whose disks read the given bytes alternately within a phase and between two
+    phases."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
-        # Read before and after each phase.
+        # The counters are read before and after each phase.
         self._shown = accumulate([0, *given_bytes])
         self._last = 0
 
@@ -119,7 +121,8 @@ def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
 
 
 def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypatch):
-    """A reading phase without disk reads is refused, although disks read much in other phases."""
+    """A phase that only reads is refused if the disks read too little in it, however much they read
+    in other phases."""
     testbed = TestbedOfPhases(10**8, 10**8, 4096, 10**8)
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 4096 came off a disk"):
         measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
@@ -127,7 +130,7 @@ def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypat
 
 
 def with_pattern(**parameters: Any) -> Point:
-    """A cold configuration of an access pattern with these parameters."""
+    """Returns a cold configuration of the workload `pattern` with these parameters."""
     at = point("pattern")
     asked = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
     return at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
@@ -136,8 +139,7 @@ def with_pattern(**parameters: Any) -> Point:
 @pytest.mark.parametrize(
     ("pattern", "first_bytes"),
     [
-        # Random reads of one file of 1 MiB, with repetition: the disk reads at most the file's
-        # size.
+        # Repeated random reads of one file of 1 MiB: the disks read at most the file's size.
         (
             {
                 "access": {"order": "random", "transfers_per_operation": 40},
@@ -148,7 +150,7 @@ def with_pattern(**parameters: Any) -> Point:
             },
             1 << 20,
         ),
-        # All transfers read the same place of the file, so the disk reads one transfer.
+        # All transfers read the same part of the file, so the disks read one transfer.
         (
             {
                 "access": {"order": "same"},
@@ -224,8 +226,8 @@ def test_a_testbed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_pat
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
-    """Overlapping reads count once: 240 preads of 64 KiB, each 4 KiB further on in a file of 1
-    MiB."""
+    """Bytes that several reads share are expected from the disks once: 240 reads of 64 KiB, each 4
+    KiB after the one before, in a file of 1 MiB."""
     lines = [
         f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
         for n in range(240)
@@ -243,7 +245,7 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
 
 
 def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch):
-    """Of 40 reads of a file of 64 KiB, only the first must come from disk."""
+    """Of 40 reads of one file of 64 KiB, only the first has to come from the disk."""
     at = with_pattern(
         file_size="64 KiB", transfer_size="64 KiB", files_per_client=1, operations_per_client=40
     )
@@ -271,7 +273,8 @@ def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told)
 
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
-    """Notes of a cold run: on servers that are no testbed, and on a local directory."""
+    """A cold run notes what could not be checked: on servers that dfslab did not start, and on a
+    local directory."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     given = point("sequential_read")

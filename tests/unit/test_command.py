@@ -1,4 +1,5 @@
-"""Workloads that are external programs: placeholders, execution, and one line for errors."""
+"""Tests of workloads that are external programs: placeholders, execution, and one line for each
+error."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def test_a_program_works_where_it_is_told(tmp_path):
 
 
 def test_a_measured_program_is_weighed_and_has_a_page(tmp_path):
-    """Studies of operation streams skip a measured program, and the page shows it."""
+    """Studies that need operation streams skip a run of an external program, and the page shows the
+    run."""
     laboratory = Laboratory()
     plan = laboratory.plan(build(Scenario, table("true")))
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
@@ -176,8 +178,8 @@ def test_a_testbed_without_counting_processes_is_refused():
 
 
 def traced(tmp_path: Path) -> list[Result]:
-    """Results of two traced configurations, with profiles in the folders that the instrument
-    uses."""
+    """Returns the results of two traced configurations, and writes their call profiles to the
+    folders that the instrument uses."""
     results = []
     for number, size in enumerate((1, 2)):
         one = point("true", "{size}", size=size).model_copy(
@@ -202,7 +204,8 @@ def test_functions_are_summed_over_their_places_and_gains_over_theirs(tmp_path):
     first = one.steps[0]
     assert (first.name, first.verdict) == ("client: back_off", "faster")
     assert first.saving == pytest.approx(0.35, abs=0.01)
-    # The server's background call has the largest total time, but no client waits for it.
+    # The server's background call has the largest total time, but no client waits for it, so it is
+    # not ranked first.
     assert one.by_sum == "client: back_off"
     by_name = {f.name: f for f in one.functions}
     assert by_name["beat"].total_s == 5.0
@@ -275,7 +278,7 @@ def test_every_word_of_the_shipped_scenarios_is_filled():
 
 
 def test_an_interrupted_command_may_still_write_its_end(tmp_path):
-    """After Ctrl-C, as in `trace record`, a command can still write its profile."""
+    """A command that `trace record` runs can still write its profile after Ctrl-C."""
     ended, began = tmp_path / "ended", tmp_path / "began"
     written = f"kill $!; sleep 0.5; echo whole > {ended}; exit 3"
     inner = f"sleep 60 & trap '{written}' INT; echo > {began}; wait"

@@ -1,4 +1,5 @@
-"""Arguments of other tools, and results in other programs' formats."""
+"""Tests that dfslab accepts the arguments of other benchmarking tools, and writes results in the
+formats of other programs."""
 
 from __future__ import annotations
 
@@ -113,7 +114,7 @@ export DFS_PERF_JAVA_OPTS+="
 
 
 def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
-    """Configuration files of DFS-Perf are read unchanged.
+    """The configuration files of DFS-Perf are read unchanged.
 
     The metadata case has a time limit, and one client for each thread.
     """
@@ -162,9 +163,9 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
             ("mdtest_hard", 2, 5, "3901 B"),
         ),
         (["-I", "10", "-z", "2", "-b", "3"], ("mdtest_tree", 1, 130, "0 B")),
-        # All tasks use one directory, unless each is to have its own.
+        # All tasks of mdtest share one directory, unless an option gives each task a directory.
         (["-np", "4", "-n", "9", "-F"], ("mdtest_hard", 4, 9, "0 B")),
-        # Directories are created as well, unless only files are requested.
+        # mdtest also creates directories, unless only files are requested.
         (["-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
         (["-a", "posix", "-v", "-v", "-V", "1", "-n", "9"], ("mdtest_tree", 1, 9, "0 B")),
     ],
@@ -256,7 +257,8 @@ def test_massive_is_over_when_its_time_is(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(kept_run):
-    """The measurements of a run of eight configurations with two repetitions each."""
+    """Returns the measurements of the recorded run: eight configurations with two repetitions
+    each."""
     return [one for one in store.results_of(kept_run) if one.method == "measure"]
 
 
@@ -338,10 +340,10 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
 
 
 def test_times_since_operations_were_due_leave_too():
-    """Response times from the scheduled start are exported, too.
+    """Response times, which count from the scheduled start of an operation, are exported, too.
 
-    An open workload at a rate that cannot be sustained falls behind its schedule, which only
-    response times show.
+    An open workload at a rate that cannot be sustained falls behind its schedule, and only response
+    times show this.
     """
     changes = {
         "workload.arrival": "even",
@@ -389,7 +391,7 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
 
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):
-    """The summary has a rate for each phase, over the phase's own window."""
+    """The summary in the form of mdtest has a rate for each phase, over the phase's own time."""
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )

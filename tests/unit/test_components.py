@@ -1,4 +1,5 @@
-"""The method that simulates a file system's own net, and the scenario of the PVFS paper."""
+"""Tests of the method that simulates a file system's own Petri net, and of the scenario of the PVFS
+paper."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
 
 
 def small(*keys: str):
-    """The configurations of the figures' scenario, with small files to save time."""
+    """Returns the configurations of the scenario for the paper's figures, with small files to save
+    time."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
 
@@ -85,7 +87,8 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 
 
 def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
-    """The setup of a trace of (client, operation, offset, size) on four servers."""
+    """Returns the setup of a PVFS net that replays a trace on four servers. `told` lists (client,
+    operation, offset, size in bytes)."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
     calls = calls_of(done, 4, 64 * KIB, cached)
     return Setup(
@@ -100,7 +103,8 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
-    """The paper's hybrid workload: sequential reads, a share of random reads, and writes."""
+    """Returns a trace of the paper's hybrid workload: sequential reads, of which the given share is
+    replaced by random reads, and writes."""
     chance, told = random.Random(seed), []
     for client in range(clients):
         told.append((client, "open", 0, 0))
@@ -114,7 +118,7 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 
 def test_a_traces_own_times_hold_calls_back():
-    """Scheduled times of a trace delay its calls: sparse reads start on schedule, dense reads
+    """A trace's scheduled times delay its calls: sparse reads start on schedule, and dense reads
     queue."""
     told = [Done(0, "open", 0, 0, 0, 0)]
     told += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
@@ -124,11 +128,11 @@ def test_a_traces_own_times_hold_calls_back():
         return simulate(replace(setup, calls=calls_of(told, 4, 64 * KIB, False, times))).time_s
 
     closed_s = ends_s([])
-    # A client that only waits for the schedule ends one read after the last scheduled start.
+    # A client that is never late ends one read after the last scheduled start.
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
-    # A whole file is scheduled with its first call.
+    # All calls of a whole-file operation have the scheduled time of the operation's first call.
     whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, 4, 64 * KIB, False, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
@@ -141,8 +145,8 @@ def test_stripes_of_any_range_lie_on_their_servers():
 
 
 def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
-    """Reading a file by a trace's calls takes as long as reading it whole, except for one more
-    open."""
+    """Reading a file by the calls of a trace takes as long as reading the whole file in one
+    operation, except for one more open."""
     blocks, size = 16, 256 * KIB
     told = [
         (0, "open", 0, 0),
@@ -152,8 +156,8 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
         apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
-        # The client of the trace opens its file itself after the manager has admitted the client,
-        # and ends when its close has ended.
+        # The client of the trace opens its file after the manager has admitted the client, and ends
+        # when its close has ended.
         h = PaperHardware()
         opened_s = 2 * h.client_call_s + h.manager_call_s + 2 * h.network_latency_s
         assert apart_s == pytest.approx(opened_s, rel=0.02, abs=2e-6 if cached else 3e-3)
@@ -167,16 +171,16 @@ def test_jumps_pay_seeks_and_what_was_read_before_does_not():
     there = [(0, "open", 0, 0), *[(0, "pread", at * 640_000, 65536) for at in range(20)]]
     again = [*there, *[(0, "pread", at * 640_000, 65536) for at in reversed(range(20))]]
     once_s, twice_s = (simulate(traced(told)).time_s for told in (there, again))
-    # A read from memory takes a fraction of a millisecond; a read from the disk takes a seek and
-    # more.
+    # A second read is served from memory in a fraction of a millisecond. A read from the disk takes
+    # at least a seek.
     assert twice_s - once_s < 0.25 * once_s
 
 
 def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
-    """A hybrid trace of small requests by eight clients ends, with a higher total rate than one
+    """A hybrid trace of small requests by eight clients ends, and has a higher total rate than one
     client.
 
-    Small requests consist of whole units, so chunks and packets are of similar size.
+    The requests are small, so stripes (chunks) and packets are of similar size.
     """
     alone, many = (simulate(traced(hybrid(n, 0.3), n)) for n in (1, 8))
     assert alone.throughput_bytes_per_s < many.throughput_bytes_per_s

@@ -1,4 +1,5 @@
-"""Conditions of the step language have the same meaning in print, in numbers and in branches."""
+"""Tests that a condition of the step language means the same when it is printed, evaluated as a
+number, and used in a branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Servers' own counters: recorded outputs are parsed and subtracted, damage is refused."""
+"""Tests of the servers' own counters: recorded outputs are parsed and subtracted, and damaged ones
+are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from support.recorded import RECORDED
 
 
 def places(path):
-    """Path -> node of the call tree of a file."""
+    """Returns path -> node of the call tree that a file of counters gives."""
     top = callprofile.merge(counter_profiles.read(path))
     return {str(path): node for path, node in callprofile.walk(top)}
 
@@ -90,7 +91,7 @@ def test_the_difference_of_two_readings_is_what_came_between():
     before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
     (told,) = counter_profiles.between(before, after)
     assert {row.step: row.count for row in told.nodes if row.count} == {"write": 100}
-    # The counters of a client that was mounted again start at zero.
+    # The counters of a client that was mounted again start at zero, so they are not subtracted.
     (told,) = counter_profiles.between(after, before)
     assert {row.step: row.count for row in told.nodes}["write"] == 206
 
@@ -128,7 +129,7 @@ def test_damage_is_refused_in_one_line_or_read(system, tmp_path):
 
 
 def outcome(path):
-    """The profile of a file, or the reason why there is none."""
+    """Returns (profile, "") of a file, or (None, reason) if the file is refused."""
     try:
         return trace_work.profile([path]), ""
     except InputError as error:

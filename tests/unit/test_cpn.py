@@ -1,4 +1,5 @@
-"""`.cpn` files: a net written and read again behaves alike; malformed files give one line."""
+"""Tests of `.cpn` files: a net that is written and read again behaves in the same way, and a
+malformed file gives one line."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from dfslab.nets.cpn import cpn_write
 from dfslab.nets.cpn.cpn_ml import conjuncts, parse
 from dfslab.spec.model import InputError
 
-# A net with a sender and a receiver on a separate page, in the form that CPN Tools writes.
+# A net with a sender and, on a separate page, a receiver, in the form that CPN Tools writes.
 GOOD = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_text()
 
 
@@ -23,7 +24,8 @@ def test_a_net_of_two_pages_runs_as_drawn():
     document = cpn.read(GOOD)
     (report,) = engine.run(document, {"got": CountMonitor(transition="receiver.receive")})
     assert report.counts["got"].count == 2
-    # Two packets: 5 s to transmit and 3 s on the arc each; the second follows the first's answer.
+    # Each of the two packets takes 5 s in a transition and 3 s on an arc. The second packet follows
+    # the answer to the first.
     assert (report.reason, report.end_time_ns) == ("dead", 16_000_000_000)
     names = [one.name for one in document.transitions]
     assert names == ["transmit", "receiver.receive", "acknowledge"]
@@ -39,7 +41,8 @@ def test_a_name_on_two_input_arcs_is_a_join():
 
 
 def example(seed: int) -> Net:
-    """A random net with colours of every kind, priorities, inhibitor and reset arcs, and delays."""
+    """Returns a random net with colours of every kind, priorities, inhibitor and reset arcs, and
+    delays."""
     chance = random.Random(seed)
     net = Net(f"example{seed}")
     hue = net.enum("hue", "red", "green")
@@ -106,7 +109,7 @@ def test_written_and_read_again_it_behaves_alike(seed):
     again = cpn.read(cpn_write.write(net))
     options = {"max_firings": 300, "monitors": {"queue": MarkingMonitor(place="queue")}}
     assert engine.run(again, **options) == engine.run(net, **options)
-    # Writing the net a second time gives the same file, so nothing is lost.
+    # Writing the net that was read gives the same file again, so reading loses nothing.
     assert cpn.read(cpn_write.write(again)).transitions == again.transitions
 
 
@@ -197,11 +200,11 @@ def test_malformed_files_name_the_inscription(old, new, words):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read or refused in one line, but never
-    crashes."""
+    """A file with deleted, doubled and swapped bytes is read, or refused in one line, and never
+    crashes the reader."""
     chance = random.Random(seed)
     text = GOOD
-    # Most damage is in inscriptions, where the XML stays valid.
+    # Most damage is done to inscriptions, where the XML stays valid.
     for _ in range(chance.randint(1, 3)):
         if chance.random() < 0.7:
             ends = [at for at in range(len(text)) if text.startswith("</text>", at)]
@@ -239,7 +242,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
 
 
 def refusal(text: str) -> str:
-    """The reason why a file is refused; empty if it is read."""
+    """Returns the reason why a file is refused, or an empty text if it is read."""
     try:
         engine.check(cpn.read(text))
     except InputError as error:
@@ -270,7 +273,8 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     game = engine.Game(cpn.read(QUEUE))
     while game.enabled():
         game.step()
-    # Each of 1, 2, 3 is moved to the end with its sign inverted, until the first is not positive.
+    # Each of the numbers 1, 2, 3 is moved from the front of the list to its end with its sign
+    # inverted, until the first number is not positive.
     assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 
@@ -352,7 +356,7 @@ def test_a_queue_of_packets_is_a_list_of_products():
         "sent": [[1, [[0, z], [2, b], [5, a]]], [2, [[0, z], [5, a], [11, a]]]],
         "lost": [[5, a], [11, a]],
     }
-    # Written and read again, the net is the same.
+    # The net stays the same when it is written and read again.
     again = ends(cpn.read(cpn_write.write(document)))
     assert again == found
 

@@ -1,4 +1,5 @@
-"""Each construct of CPN ML is read and behaves as documented, or is refused in one line."""
+"""Tests that each construct of CPN ML is read and behaves as documented, or is refused in one
+line."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ REFUSED = [row for row in ROWS if row.refused]
 
 
 def served(net: dict, place: str = "served") -> list:
-    """The rows in the output place when no transition is enabled any more, sorted."""
+    """Plays the net until no transition is enabled, at most 20 firings. Returns the tokens in the
+    output place, sorted."""
     game = engine.Game(net)
     for _ in range(20):
         if not game.enabled():
@@ -67,7 +69,8 @@ JUNK = (
 
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
-    """A file with garbage in inscriptions and declarations is read or refused in one line."""
+    """A file with garbage in inscriptions and declarations is read, or refused in one line, and
+    never crashes the reader."""
     chance = random.Random(seed)
     text = document(chance.choice(ROWS))
     for _ in range(chance.randint(1, 3)):
@@ -81,7 +84,7 @@ def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
 
 
 def refusal(text: str) -> str:
-    """The reason why a file is refused; empty if it is read."""
+    """Returns the reason why a file is refused, or an empty text if it is read."""
     try:
         engine.check(cpn.read(text))
     except InputError as error:

@@ -1,4 +1,5 @@
-"""A daemon is started, awaited, stopped, paused, and never confused with another process."""
+"""Tests that a daemon is started, awaited, stopped and paused, and is never confused with another
+process."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def python(source: str, *arguments: object) -> list[str]:
 
 
 def make(folder: Path, source: str, ready=None, **more) -> Daemon:
-    """A daemon that runs Python source; it is ready when the file `ready` exists."""
+    """Returns a daemon that runs Python source. It counts as ready when the file `ready` exists."""
     return Daemon(
         "tester",
         python(source, folder / "ready"),
@@ -71,7 +72,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
     clock, log = ManualClock(runs=False), tmp_path / "log"
 
     def never() -> bool:
-        # The clock stands still until all lines are written, however long this takes.
+        # The clock advances only after all lines are written, however long this takes.
         if "line 39\n" in log.read_text():
             clock.advance(1.001)
         return False
@@ -87,7 +88,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
 
 
 def test_death_before_ready_is_told_at_once(tmp_path):
-    # With a clock that stands still no deadline passes, so only the daemon's end ends the wait.
+    # The clock stands still, so no deadline passes, and only the daemon's end can end the wait.
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)
     )
@@ -148,7 +149,7 @@ def test_one_that_ignores_sigterm_is_killed(tmp_path):
     began = time.monotonic()
     daemon.stop(grace_s=0.3)
     assert time.monotonic() - began >= 0.3
-    # A daemon that does not end by itself.
+    # A daemon that does not end by itself is killed.
     assert daemon.state() == "dead"
 
 
@@ -168,7 +169,7 @@ def test_restart_is_a_new_process_with_the_same_log(tmp_path):
 
 
 def test_a_reused_number_is_never_signalled(ticker):
-    """A record of an ended process whose PID another process has now is never signalled."""
+    """If a daemon has ended and another process has its PID, this process is never signalled."""
     ticker.start()
     stranger = ticker.process
     earlier = replace(stranger, start_ticks=stranger.start_ticks - 1)

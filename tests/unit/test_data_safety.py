@@ -1,4 +1,5 @@
-"""Workload runs change only what they created, in hostile, full and read-only directories."""
+"""Tests that workload runs change only what they created, even in hostile, full and read-only
+directories."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ KINDS = [
 
 
 def snapshot(root: bytes) -> dict[bytes, tuple]:
-    """Path below a directory -> (type, mode, size, times, content or link target)."""
+    """Returns path below a directory -> (type and mode, inode, modification time in ns, content or
+    link target)."""
     found = {}
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:
@@ -58,16 +60,16 @@ def snapshot(root: bytes) -> dict[bytes, tuple]:
             elif stat.S_ISREG(seen.st_mode):
                 with open(path, "rb") as file:
                     what = file.read()
-            # The run directory is created and removed in the given directory, which changes its
-            # times.
+            # The modification time of the root directory is ignored, because creating and removing
+            # the run directory changes it.
             changed_ns = 0 if name == b"root" else seen.st_mtime_ns
             found[path] = (seen.st_mode, seen.st_ino, changed_ns, what)
     return found
 
 
 def hostile(root: Path, outside: Path, draw: random.Random) -> None:
-    """Create files, directories and links of all kinds at random places, also links to the
-    outside."""
+    """Creates files, directories and links of all kinds at random places below `root`. Some links
+    lead to `outside`."""
     outside.mkdir()
     (outside / "treasure").write_bytes(b"not yours")
     places = [os.fsencode(root)]
@@ -86,7 +88,7 @@ def hostile(root: Path, outside: Path, draw: random.Random) -> None:
 
 
 def plan(root: Path, draw: random.Random, run_directory: str) -> dict:
-    """A plan with random operations."""
+    """Returns a plan with random operations in the given run directory."""
     kinds = ["write", *draw.sample(KINDS, 5)]
     stream = {
         "seed": draw.randrange(2**32),
@@ -157,9 +159,10 @@ print(json.dumps({**answer, "left": sorted(os.listdir(root))}))
     [("size=64k", {"no_space"}), ("nr_inodes=12", {"no_space"}), ("ro", set())],
 )
 def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, options, kinds):
-    """A full or read-only file system is reported and stays unchanged.
+    """A run on a full or read-only file system reports the error and leaves the file system
+    unchanged.
 
-    The file system is in a mount namespace of its own, so nothing of it remains.
+    The file system is in a separate mount namespace, so nothing of it remains.
     """
     stream = {
         "seed": 1,
@@ -197,8 +200,8 @@ def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, op
         assert all("\n" not in error["first"] for error in answer["errors"])
 
 
-# A file system with a quota, in a separate mount namespace: JuiceFS, because kernels may lack
-# quotas. The mount's process is ended before the namespace.
+# Shell commands for a file system with a quota in a separate mount namespace. JuiceFS is used,
+# because kernels may lack quotas. The mount's process is ended before the namespace.
 WITH_QUOTA = """
 set -e
 juicefs=$1 place=$2; shift 2

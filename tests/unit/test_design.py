@@ -1,4 +1,5 @@
-"""Designs have legal rows only, balanced or most informative, within a budget, and reproducible."""
+"""Tests that designs of experiments contain legal configurations only, are balanced or most
+informative, keep the budget, and are reproducible."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def designed(*factors, constraints=(), **keys):
 
 
 def gluster(*factors, **keys):
-    """A scenario with a design, of GlusterFS on one to five servers."""
+    """Returns a scenario with a design over the given factors, for GlusterFS on one to five
+    servers."""
     nodes = [{"name": "server", "roles": {"brick": 1}}, {"name": "client", "roles": {"client": 1}}]
     table = {
         "name": "designed",
@@ -48,8 +50,8 @@ BLOCK = factor("block", ("2 KiB", "64 KiB", "1 MiB"), "workload.transfer_size")
 
 
 def test_sixteen_of_the_papers_125_layouts_are_legal():
-    """Erratum K9: 16 of the paper's 125 layouts are legal (stripe 1-5 x replica 1-5 x servers 1-5,
-    one brick per server)."""
+    """Of Kumar's 125 layouts (stripe 1-5, replica 1-5, servers 1-5 with one brick each), 16 are
+    legal (erratum K9)."""
     names = ("stripe", "replica", "servers")
     free = [factor(name, range(1, 6)) for name in names]
     found = Legal(designed(*free, constraints=["servers % (stripe * replica) == 0"]))
@@ -72,7 +74,8 @@ def test_the_file_system_says_which_layouts_are_legal():
 
 def test_workloads_are_judged_apart_from_layouts():
     found = legal(gluster(SERVERS, COPIES, CACHE, BLOCK))
-    # Ten layouts; direct I/O with blocks of 2 KiB is not legal.
+    # Ten layouts are legal. Of the 3 x 3 combinations of cache and block size one is not: direct
+    # I/O with blocks of 2 KiB.
     assert found.size == 10 * (3 * 3 - 1)
     assert [members for members, _ in found.blocks] == [(0, 1), (2, 3)]
     for row in found.rows():
@@ -131,13 +134,14 @@ def test_every_design_is_legal_and_repeats_itself(kind):
 
 
 def test_two_levels_give_the_orthogonal_design():
-    """A D-optimal design of 8 runs for 7 two-level factors is a Hadamard matrix: det X'X = 8^8."""
+    """A D-optimal design of 8 runs for 7 two-level factors is a Hadamard matrix, so the determinant
+    of X'X is 8^8 for the coded matrix X."""
     found = Legal(designed(*(factor(f"x{i}", (0, 1)) for i in range(7))))
     coding = design_plan.Coding(found.factors)
     rows = design_plan.d_optimal(coding, found.rows(), 8)
     matrix = coding.matrix(rows)
     assert np.linalg.det(matrix.T @ matrix) == pytest.approx(8.0**8, rel=0.05)
-    # A screening design chooses this number of runs by itself.
+    # A screening design chooses the number of runs by itself.
     testbeds = design_plan.choose(found, "screening", 0, 8, 1)
     assert sum(map(len, testbeds)) == 8
 
@@ -204,7 +208,8 @@ def test_the_shipped_scenario_plans_within_its_budget():
     plan = design_plan.plan(scenario)
     assert 900 < plan.bill.total_s <= 1200
     assert len(plan.legal.factors) >= 8
-    # Factors whose effects the model must distinguish are not collinear in the plan.
+    # The plan separates the factors whose effects the model has to distinguish: they are not
+    # collinear.
     coding = design_plan.Coding(plan.legal.factors)
     matrix = coding.matrix(plan.rows)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

@@ -1,4 +1,5 @@
-"""Recognition of existing mounts and clusters, from outputs of kernels and servers."""
+"""Tests that existing mounts and clusters are recognised from recorded outputs of kernels and
+servers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dfslab.instruments import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import StorageLayout
 
-# Recorded lines of /proc/self/mountinfo; %s is the mount point.
+# File system -> recorded line of /proc/self/mountinfo, in which %s stands for the mount point
 LINES = {
     "moosefs": r"282 135 0:68 / %s rw,relatime - fuse mfs\04310.77.0.1:9421 rw,user_id=0",
     "glusterfs": "152 65 0:51 / %s rw - fuse.glusterfs 10.77.0.1:/dfslab rw,user_id=0",
@@ -91,7 +92,7 @@ ANSWERS = {
 
 
 class Door(BaseHTTPRequestHandler):
-    """A NameNode's web interface that answers four requests."""
+    """A fake web interface of a NameNode, which answers four requests."""
 
     def do_GET(self):
         answer = ANSWERS.get(self.path)
@@ -101,7 +102,7 @@ class Door(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(said).encode())
 
     def log_message(self, *words):
-        """Log nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture

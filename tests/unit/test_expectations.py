@@ -1,4 +1,5 @@
-"""Expectations are stated and scored, and step functions fitted, on runs with planted laws."""
+"""Tests that expectations are stated and scored, and step functions fitted, on runs with planted
+laws."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 
 
 def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
-    """A scenario of HDFS over file sizes and two deployments."""
+    """Returns a scenario of HDFS over file sizes and two deployments, which differ in network
+    latency."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     nodes = [
         {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
@@ -37,7 +39,7 @@ def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
 
 
 def measured(point, steps, repetition=0):
-    """A measured result with these step times only."""
+    """Returns a measured result that has only these step times in seconds."""
     return Result(
         method="measure",
         point_id=point.id,
@@ -57,8 +59,8 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = expectations.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # "shorter": with more files per client, a smaller share of operations is the first one, which
-    # connects.
+    # "shorter": if each client has more files, fewer of its operations are the first one, which has
+    # to connect.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = expectations.score(stated, results)
@@ -111,9 +113,10 @@ def test_what_was_not_measured_is_not_scored():
 
 
 def planted(scenario):
-    """Step times of a planted law: write 2 ms and 1.5 times its bytes over the adapter, close 5 ms.
+    """Returns the step times of a planted law in seconds: write takes 2 ms plus 1.5 times its bytes
+    over the adapter, and close takes 5 ms.
 
-    Both also have the network waits of the operation tree.
+    Both steps also have the network waits of the operation tree.
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}

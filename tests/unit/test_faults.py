@@ -1,4 +1,5 @@
-"""Faults under load: their declaration, their times, and the recovery from the rate curve."""
+"""Tests of faults under load: their declaration, their times, and the recovery computed from the
+curve of rates."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ def test_faults_are_for_testbeds_and_read_back():
 
 
 class PretendedTestbed:
-    """A testbed that records the faults instead of causing them."""
+    """A fake testbed that records faults instead of causing them."""
 
     def __init__(self):
         self.done, self.hosts = [], self
@@ -116,8 +117,8 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert testbed.done[:4] == in_time
-    # Faults that only delay end with the timed part; killed daemons stay dead until the audit has
-    # ended.
+    # A fault that only delays ends with the timed part of the run. A killed daemon is not restarted
+    # until the audit has ended.
     assert ("heal", "host") in testbed.done[4:]
     assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
@@ -133,7 +134,8 @@ def test_a_target_that_is_not_there_is_refused_before_the_load():
 
 
 def curve_of(rate, until_s):
-    """End times of operations at a given rate, in the load generator's histogram format."""
+    """Returns the end times of operations that complete at `rate(time)` per second, in the
+    histogram format of the load generator."""
     buckets: dict[int, int] = {}
     at_s = 0.0
     while at_s < until_s:
@@ -149,13 +151,13 @@ def curve_of(rate, until_s):
 
 
 def done(action, target, at_s):
-    """A fault that was injected at this time."""
+    """Returns the record of a fault that was injected `at_s` seconds after the start."""
     return FaultDone(action=action, target=target, value=0.0, at_s=at_s, took_s=0.0, failed=None)
 
 
 def test_the_curve_tells_what_was_planted():
-    """Planted: 1000 operations per second, none from 3 to 4.5 s, half the rate until 6 s, then
-    1000."""
+    """The planted recovery is found: 1000 operations per second, none from 3 s to 4.5 s, half the
+    rate until 6 s, and then 1000 again."""
 
     def rate(at_s):
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
@@ -172,8 +174,8 @@ def test_the_curve_tells_what_was_planted():
 
 
 def test_each_fault_has_the_time_until_the_next():
-    """Each fault is judged until the next one: the first has no effect, the second halves the
-    rate."""
+    """The effect of a fault is judged until the next fault: here the first has no effect, and a
+    later one halves the rate."""
     told = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
@@ -183,9 +185,10 @@ def test_each_fault_has_the_time_until_the_next():
 
 
 def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
-    """The burst of delayed operations after a stall does not count as an earlier recovery.
+    """The delayed operations that complete together after a stall do not count as a recovery before
+    its end.
 
-    In an open workload without answers for a second, all delayed operations then complete in 0.3 s.
+    In an open workload without answers for a second, these operations then complete within 0.3 s.
     """
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
     fault = done("pause", "brick", 2.0)
@@ -207,7 +210,8 @@ def test_what_never_comes_back_and_what_never_went_say_so():
 
 
 def test_all_that_was_acknowledged_is_read_back(tmp_path):
-    """The audit counts a missing, a changed and a grown file, altered between two phases."""
+    """The audit after a run counts missing, changed and grown files. Here three files are altered
+    between two phases."""
     stream = {
         "seed": 3,
         "clients": 1,

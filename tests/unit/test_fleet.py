@@ -1,4 +1,5 @@
-"""One workload on several places: splitting, merging, the protocol, lost agents."""
+"""Tests of one workload run by several processes: splitting clients, merging reports, the protocol,
+and lost agents."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.rate_per_s == pytest.approx(300 / both.window_s)
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
-    # The first client to end has completed its operations; the others may have completed none.
+    # When the first client ends, it has completed its 60 operations, while the others may have
+    # completed between none and all.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -101,7 +103,8 @@ def test_places_without_clients_are_left_alone(tmp_path):
 
 
 def report_of(latencies: list[list[int]], client_from: int) -> dict:
-    """A report, computed by hand, of clients with these sequential operation times in ns."""
+    """Returns a load report, computed by hand, of clients whose operations take these times in ns,
+    one after the other. `client_from` is the number of the first client."""
     everything = [ns for client in latencies for ns in client]
     ends = [sum(client[: n + 1]) for client in latencies for n in range(len(client))]
     per_client = [
@@ -149,7 +152,8 @@ SUMMARY = dict.fromkeys(
 
 
 def histogram(values: list[int]) -> dict:
-    """A histogram of one recorder: buckets of 1 part in 128, and exact sums."""
+    """Returns the histogram of one recorder, with buckets of a relative width of 1/128 and exact
+    sums."""
     lows: dict[int, int] = {}
     for value in values:
         shift = max(0, value.bit_length() - 8)
@@ -173,7 +177,7 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # Merging with an empty report only recomputes the figures of the single recorder.
+    # Merging with an empty report only recomputes the figures of the other report.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
@@ -219,7 +223,8 @@ def test_a_killed_agent_makes_a_partial_result_that_says_so(tmp_path):
 def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
     with pytest.raises(shards.WrongPlan, match="left: target.root|right: target.root"):
         run.run_load(plan(tmp_path / "missing"), TWO)
-    # Plans from other programs are not checked by Python's types, so the core checks them again.
+    # A plan that another program wrote was not checked by Python's types, so the core checks it
+    # again.
     somebody = plan(tmp_path)
     stream = somebody.stream.model_copy(update={"clients": 0})
     nobody = somebody.model_copy(update={"stream": stream})
@@ -236,7 +241,8 @@ def test_what_is_wrong_names_the_place_and_leaves_nothing(tmp_path):
 
 
 def controller(root: Path) -> subprocess.Popen:
-    """A controller process with a long workload in two agents, which have started."""
+    """Starts a controller process with a long workload in two agents, waits until these have
+    started, and returns the process."""
     long = plan(root, 4, operations=10_000_000).text
     command = [sys.executable, "-c", CONTROLLER, long]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -263,7 +269,8 @@ def test_a_controller_that_ends_leaves_no_agent_and_no_file(tmp_path, number):
 
 
 def talk(root: Path, number: signal.Signals | None, *documents: object) -> dict:
-    """The last message of an agent that gets these documents, and a signal once it is ready."""
+    """Starts an agent, sends it these documents, and sends it the signal `number` (if not None)
+    when it is ready. Returns the agent's last message."""
     command = [sys.executable, "-m", "dfslab.fleet.agent"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -312,7 +319,7 @@ def test_a_start_may_be_told_in_unix_time(tmp_path):
 
 def test_a_start_is_a_reading_of_the_monotonic_clock():
     class Shifted(ManualClock):
-        """A clock whose Unix time is 1000 s behind its monotonic time."""
+        """A clock whose Unix time is 1000 s behind."""
 
         def unix_ns(self) -> int:
             return super().unix_ns() - 1000 * 10**9
@@ -343,7 +350,8 @@ def test_instruments_use_the_client_hosts_of_a_testbed(method):
 
 @pytest.mark.testbed
 def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """Two places run the same streams on a directory of a real HDFS, which the last one removes."""
+    """Two processes run the same streams in one directory of a real HDFS, and the last one removes
+    the directory."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:
@@ -354,7 +362,7 @@ def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypat
         assert report.errors == []
         assert report.complete
         assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
-        # A run with the same directory name succeeds, so the first run left nothing.
+        # A second run with the same directory name succeeds, so the first run left nothing.
         assert run.run_load(wanted, TWO).report.complete
 
 

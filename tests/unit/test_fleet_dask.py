@@ -1,4 +1,5 @@
-"""One load at the nodes of a Dask cluster: the same as in one process, and what is lost when."""
+"""Tests of a workload at the nodes of a Dask cluster: its results equal those of one process, and
+lost nodes are reported."""
 
 from __future__ import annotations
 
@@ -38,26 +39,28 @@ run_load(LoadPlan.model_validate_json(sys.argv[1]), Nodes(sys.argv[2], 2), said)
 
 @pytest.fixture(scope="module")
 def cluster(module_state):
-    """The address of a cluster of two nodes for all tests that leave it as it was."""
+    """Provides the address of a cluster of two nodes for all tests that leave the cluster as it
+    was."""
     with workers.started(NODES) as address:
         yield address
 
 
 @pytest.fixture
 def doomed_cluster(state_folder):
-    """The address of a cluster for one test, with a state folder of its own."""
+    """Provides the address of a cluster for one test, which may break the cluster. The test has a
+    separate state folder."""
     with workers.started(NODES) as address:
         yield address
 
 
 def left() -> list[Path]:
-    """Files that agents left in the state folder."""
+    """Returns the files that agents left in the state folder."""
     parts = Path(os.environ["DFSLAB_STATE"]) / "parts"
     return [path for path in parts.rglob("*") if path.is_file()]
 
 
 def process_of(word: str) -> psutil.Process:
-    """The process of this test whose command line has a word."""
+    """Returns the newest child process of this test whose command line has the word."""
     found = [p for p in psutil.Process().children(recursive=True) if word in " ".join(p.cmdline())]
     return sorted(found, key=lambda process: process.create_time())[-1]
 
@@ -76,7 +79,7 @@ def slow(root: Path, operations: int = 300, **top) -> LoadPlan:
 
 
 class Once:
-    """Does something once the load has run for a while."""
+    """A progress callback that calls `work` once, after the workload has run for a while."""
 
     def __init__(self, work):
         self._work, self.done = work, False
@@ -100,14 +103,15 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
     ]
     assert both.verified_bytes == alone.verified_bytes
     assert sorted(spans.name) == sorted(spans_alone.name)
-    # Numbers in names count as numbers: node-2 comes before node-10.
+    # Names are sorted by the numbers in them: node-2 comes before node-10.
     assert [(p.name, p.clients_from, p.clients_to) for p in both.places] == [
         ("node-2", 0, 3),
         ("node-10", 3, 5),
     ]
     assert apart_s(span_rows(spans), ((0, 1, 2), (3, 4))) < both.late_s
     for place in both.places:
-        # One machine: its clock is ours, and the bound holds.
+        # Both nodes are on one machine and share its clock, so the estimated offset is zero within
+        # its error.
         assert abs(place.clock_offset_s) <= place.clock_error_s + 1e-3
         assert 0 < place.clock_error_s < dask.CALL_LIMIT_S
         assert abs(place.clock_drift_s) < 2 * dask.CALL_LIMIT_S
@@ -115,7 +119,8 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Nobody removes what another node still reads, and nobody waits for ever."""
+    """Nodes whose clients read each other's files wait for each other: no node removes files that
+    another one still reads, and no node waits for ever."""
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(
@@ -139,7 +144,8 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
 
 
 def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
-    """A node whose clock is an hour ahead starts at the same instant as we say."""
+    """A node starts at the right moment if the start is sent in Unix time and corrected by the
+    measured offset of the node's clock."""
     measure = dask.Controller.measure_clock
 
     async def measured(self, part):
@@ -215,7 +221,8 @@ def test_an_interruption_stops_all_agents_and_leaves_nothing(tmp_path, cluster):
 
 
 def test_a_signal_reaches_work_in_another_thread(tmp_path, cluster):
-    """Work on the network of a host has a thread of its own, which Ctrl-C does not reach."""
+    """Ctrl-C ends a workload that runs in another thread than the main one, as workloads in the
+    network of a host do."""
     answers: list[BaseException] = []
     running = threading.Event()
 
@@ -227,7 +234,7 @@ def test_a_signal_reaches_work_in_another_thread(tmp_path, cluster):
         def caught():
             try:
                 work()
-            except BaseException as error:  # handed over, whatever it is
+            except BaseException as error:  # the test checks the error below
                 answers.append(error)
 
         thread = threading.Thread(target=caught, daemon=True)
@@ -264,7 +271,8 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, cluster, monkeyp
 
 
 def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
-    """Each kind's class gets the options as they are, is scaled, and closed in every case."""
+    """For each kind of cluster, the class of its library gets the scenario's options unchanged, is
+    scaled to the number of nodes, and is always closed."""
     told: list[object] = []
 
     class Made:

@@ -1,4 +1,5 @@
-"""A workload on workers reached by SSH: the results of one process, and nothing is left over."""
+"""Tests of a workload on workers reached by SSH: its results equal those of one process, and
+nothing is left over."""
 
 from __future__ import annotations
 
@@ -63,8 +64,9 @@ known_hosts = "{known_hosts}"
 class SshHost:
     """An SSH server on the loopback address that runs requested commands as sshd does.
 
-    Each command runs in a shell in a new session, receives the signals of its client, and outlives
-    a closed connection. With `deaf`, signals are ignored, as by OpenSSH before 7.9.
+    Each command runs in a shell in a new session, receives the signals that its client sends, and
+    outlives a closed connection. If `deaf` is true, the signals are ignored, as by OpenSSH before
+    7.9.
     """
 
     def __init__(self, folder: Path):
@@ -141,7 +143,7 @@ class SshHost:
                 target.write(block)
 
     async def _obey(self, channel: Any, child: asyncio.subprocess.Process) -> None:
-        """Send the client's signals to the whole process group, as sshd does."""
+        """Sends the client's signals to the whole process group of a command, as sshd does."""
         with suppress(asyncssh.Error, OSError):
             while True:
                 try:
@@ -152,7 +154,8 @@ class SshHost:
                         self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{told.signal}"))
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
-        """The keys with which a scenario names a cluster on this host."""
+        """Returns the keys with which a scenario names a cluster of workers on this host. `key` is
+        the client's private key."""
         return {
             "hosts": ["127.0.0.1"] * (1 + nodes),
             "connect_options": self.options(key),
@@ -169,17 +172,17 @@ class SshHost:
         }
 
     def scenario(self, key: Path | None = None) -> Path:
-        """A scenario file with this cluster."""
+        """Writes a scenario file that uses a cluster on this host, and returns the file's path."""
         path = self.folder / "over-ssh.toml"
         path.write_text(SCENARIO.format(**self.options(key)))
         return path
 
     def asked(self, word: str) -> bool:
-        """Whether a command with this word was requested."""
+        """Returns whether any requested command contained this word."""
         return any(word in command for command in self.commands)
 
     def alive(self) -> list[str]:
-        """The live processes that any command has started."""
+        """Returns the live processes that any command has started."""
         return [line for _, line in self._processes()]
 
     def _processes(self) -> list[tuple[psutil.Process, str]]:
@@ -191,7 +194,8 @@ class SshHost:
         return found
 
     def left(self) -> list[Path]:
-        """Files that workers have left in the folders of their temporary files and state."""
+        """Returns the files that workers have left in their folders for temporary files and
+        state."""
         return [
             path
             for path in self.folder.rglob("*")
@@ -201,13 +205,13 @@ class SshHost:
 
 @pytest.fixture
 def host(tmp_path_factory, monkeypatch):
-    """A host whose workers have their state and temporary files in one folder."""
+    """Provides an SSH host whose workers have their state and temporary files in one folder."""
     folder = tmp_path_factory.mktemp("host")
     for name in ("state", "tmp", "home"):
         (folder / name).mkdir()
     monkeypatch.setenv("DFSLAB_STATE", str(folder / "state"))
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
-    # Use neither the SSH keys nor the settings of the user who runs the tests.
+    # The test must use neither the SSH keys nor the settings of the user who runs it.
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with SshHost(folder) as host:
@@ -249,7 +253,8 @@ def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
 
 
 def test_a_scenario_file_is_measured_over_ssh(tmp_path, host):
-    """A scenario file is measured over SSH in a separate process, without complaints at its end."""
+    """A scenario file is measured over SSH in a separate process, which ends without error
+    messages."""
     scenario = host.scenario()
     cluster = read(scenario).run.cluster
     assert ClusterKind("ssh", cluster).nodes(0) == 2
@@ -268,7 +273,7 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
         session.places(of_cluster(host.cluster(key=host.other_key)).scenario)
     assert str(caught.value) == f"run.fleet = 'ssh': SSHCluster cannot be started: {denied}"
     assert host.commands == []
-    # In a terminal the error is this single line, with exit code 1.
+    # The error on the terminal is a single line. The exit code says that the input is wrong.
     done = dfslab("measure", host.scenario(host.other_key), cwd=tmp_path)
     assert done.returncode == 2
     assert denied in done.stderr
@@ -279,7 +284,7 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
 def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     """If one worker refuses the key, the scheduler and the other worker are ended.
 
-    If no signal reaches the worker, it ends by its own time limit.
+    If no signal reaches that worker, it ends by its own time limit.
     """
     host.deaf = deaf
     keys = (host.client_key, host.client_key, host.other_key)

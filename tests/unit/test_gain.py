@@ -1,4 +1,5 @@
-"""Savings computed from call profiles of planted operations, whose true savings are known."""
+"""Tests of the savings computed from call profiles of planted operations, whose true savings are
+known."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from dfslab.instruments.tracing.callprofile import merge
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90, savings, threads
 from support.profiles import MS, SMALL_FILES, files, step
 
-# Half-width, as a fraction, by which equal calls may differ in another run.
+# Relative half-width by which an interval is widened, because equal calls may take other times in
+# another run.
 RUNS = Z90 * RUNS_DIFFER
 
 
@@ -28,7 +30,7 @@ def test_a_back_off_is_named_and_the_server_is_not():
     first = report.steps[0]
     assert str(first.step) == "client:put/close/back_off"
     assert first.verdict == "faster"
-    # At most the ten milliseconds of the streaming thread can explain the wait.
+    # The streaming thread's own work explains at most ten milliseconds of the wait.
     assert first.low == pytest.approx(0.345 * (1 - RUNS))
     assert first.high == pytest.approx(0.35 * (1 + RUNS))
     assert of(report, "client:put/create/rpc/server:make").saving == pytest.approx(0.015)
@@ -42,8 +44,8 @@ def test_a_tenfold_step_gains_nine_tenths():
 
 
 def pipeline(disk: int, mirror: int) -> Savings:
-    """Savings of a write of one second, whose client waits for two nodes, the first slower than the
-    second."""
+    """Returns the savings computed for a write of one second through a pipeline. `disk` and
+    `mirror` are the milliseconds that its node spends on the disk and on forwarding."""
     return found(
         (
             "client",
@@ -78,7 +80,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
     assert first.step.within == "node"
     assert first.saving == pytest.approx(0.15)
     assert first.high == pytest.approx(0.4 * (1 + RUNS))
-    # A step that ranking by sums places next: a faster copy would only lengthen the wait.
+    # The step `copy` has the next largest total time, but a faster copy would only lengthen the
+    # wait for the disk.
     copy = of(report, "client:write/copy")
     assert copy.saving == 0
     assert copy.summed_share > 0.09
@@ -87,8 +90,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """With few calls, slow and fast ones count as systematic; with many calls their spread is
-    known."""
+    """Slow calls out of few may be slow for a systematic reason, such as being the first. Only with
+    many calls is their spread known to be random."""
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]
     assert found(("client", [row])).steps[0].verdict == verdict

@@ -1,4 +1,5 @@
-"""Each further configuration costs as many steps as the one before, whatever is done with it."""
+"""Tests that the work of dfslab grows in proportion to the number of configurations, whatever is
+done with them."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
-# The steps of the third lot of configurations per step of the second. What is done once for all is
-# in neither, so the ratio is 1 where steps are proportional and 5/3 where each pair costs one.
+# Largest allowed value of `growth`. It is 1 for work proportional to the number of configurations,
+# and 5/3 for work proportional to the number of pairs of configurations.
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -32,7 +33,8 @@ EACH = len(CLIENTS) * len(KINDS)
 
 
 def steps(work) -> int:
-    """Calls made by `work`, Python's and C's: the same on a busy machine."""
+    """Returns the number of function calls made by `work`, in Python and in C. The number does not
+    depend on how busy the machine is."""
     profile = cProfile.Profile()
     gc.collect()
     gc.disable()
@@ -48,14 +50,14 @@ def sizes(count):
 
 
 def scenario(count, methods=("measure", "ideal", "sequence")):
-    """A scenario of so many configurations."""
+    """Returns a scenario of `count` configurations."""
     return synthetic.scenario(
         sizes(count), CLIENTS, [{"workload.clients": 3}], methods=list(methods), repetitions=1
     )
 
 
 def results(asked):
-    """A measurement and two predictions of each configuration."""
+    """Returns a measurement and two predictions for each configuration."""
     points = asked.points()
     rates = [synthetic.planted_rate(point) for point in points]
     pairs = list(zip(points, rates, strict=True))
@@ -67,7 +69,8 @@ def results(asked):
 
 
 class Instrument:
-    """Measures at once; or fails everywhere."""
+    """A fake instrument that measures without taking time, or fails for every configuration if
+    `fails` is true."""
 
     name = "measure"
 
@@ -81,7 +84,8 @@ class Instrument:
 
 
 def designed(count, kind):
-    """A design of so many legal configurations, all of which fit its size."""
+    """Returns a scenario whose design has `count` legal configurations and selects all of them.
+    `kind` is the kind of design."""
     factors = {
         "size": ("workload.file_size", sizes(count)),
         "clients": ("workload.clients", list(CLIENTS)),
@@ -108,7 +112,7 @@ def designed(count, kind):
 
 
 def quiet(*said):
-    """Reports to nobody."""
+    """Discards progress messages."""
 
 
 def _sweep(folder, asked, methods):
@@ -176,7 +180,8 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # One long row: each size beside every other one would be a square.
+    # All sizes are in one row of the sweep: comparing each size with each other size would be
+    # quadratic work.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: expectations.expectations(points)
 
@@ -203,7 +208,8 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Configurations of one lot. Where caches fill up on the way, a lot is larger than their effect.
+# Number of configurations in a lot, the unit by which the work is increased. If caches fill up
+# during the work, a lot is larger than their effect.
 LOT = 40
 SMALLER_LOTS = {
     "full design": 20,
@@ -216,7 +222,8 @@ SMALLER_LOTS = {
 
 
 def growth(work, lot: int) -> float:
-    """Steps of a third lot of configurations as a multiple of those of the second."""
+    """Returns the function calls that a third lot of configurations adds, as a multiple of those
+    that the second lot adds. Work that is done once cancels out."""
     one, two, three = (steps(work(times * lot)) for times in (1, 2, 3))
     assert one > lot
     return (three - two) / (two - one)
@@ -224,14 +231,15 @@ def growth(work, lot: int) -> float:
 
 @pytest.mark.parametrize("name", WORK)
 def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
-    # What is read once, such as a description, is read before steps are counted.
+    # What is read once, such as a description, is read before calls are counted.
     WORK[name](tmp_path, EACH)()
     assert growth(partial(WORK[name], tmp_path), SMALLER_LOTS.get(name, LOT)) <= MOST
 
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
 def test_a_square_is_found(lot, pairs):
-    """One step for every few pairs, beside a hundred steps for each configuration."""
+    """Quadratic work is found even if it is small: one call for every few pairs, in addition to a
+    hundred calls for each configuration."""
 
     def steps_of(count):
         return lambda: [one.bit_length() for one in range(100 * count + count**2 // pairs)]

@@ -1,4 +1,5 @@
-"""Any file system through Hadoop's own client, by scenarios: here this machine's files."""
+"""Tests of the target that reaches any file system through Hadoop's own client; here it is the
+local file system."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
         ),
         ("s3a://bucket/prefix", {}, "S3AFileSystem not found; name the client's jars in "),
         ("file:///tmp", {"class_path": ["/no/such/*"]}, 'class_path: "/no/such/*" No such file'),
-        # Hadoop receives the set properties, and the result reports the values in effect.
+        # The scenario's property reaches Hadoop's client, which does not find the class named in
+        # it.
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
 )

@@ -1,4 +1,5 @@
-"""From a deployment to shell commands, control groups and validated parameters, without root."""
+"""Tests of how a deployment is translated into shell commands and control-group limits, and of how
+parameters are validated. They need no root rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Interactions: chains, parallel branches, guards and legends as in Wu 2013, Figures 2 and 3."""
+"""Tests of UML interactions drawn from descriptions: chains, parallel branches, guards and legends
+as in Wu 2013, Figures 2 and 3."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ MOST_GUARD_LENGTH = 100
 
 
 def fragments(body):
-    """All combined fragments of a body, outer ones first."""
+    """Yields all combined fragments of an interaction's body, outer ones first."""
     for event in body:
         if isinstance(event, Fragment):
             yield event
@@ -27,7 +28,8 @@ def fragments(body):
 
 
 def ways(drawn, name):
-    """(sender, receiver) of the messages with this name, each pair once, in order."""
+    """Returns (sender, receiver) of the messages with this name, each pair once, in the order of
+    the drawing."""
     sent = [(one.sender, one.receiver) for one in messages(drawn.body) if one.name == name]
     return list(dict.fromkeys(sent))
 
@@ -56,7 +58,8 @@ def test_a_read_has_the_parallel_and_the_sequential_branch():
 
 
 def test_an_append_asks_for_a_block_only_when_one_is_full():
-    """Wu 2013, section 2.2.2: addBlock is in the loop only, not before or after it."""
+    """In the drawing of append, addBlock is in the loop over blocks only, and neither before nor
+    after it (Wu 2013, section 2.2.2)."""
     drawn = interaction(HDFS, "append")
     outside = [one for one in drawn.body if not isinstance(one, Fragment)]
     assert "addBlock" not in [one.name for one in messages(outside)]

@@ -1,4 +1,5 @@
-"""Ctrl-C while clients hang: files that are removed with a testbed are not waited for."""
+"""Tests of Ctrl-C while clients hang: dfslab does not wait for clients whose files are removed
+together with their testbed."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
 
-# Far more seconds than the wait may take, and far fewer than clients elsewhere get for clean-up.
+# Limit in seconds for the end of a run: far more than it may take, and far less than the time that
+# clients on other systems get for clean-up.
 SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """A progress callback that suspends the agents' processes once clients run, as if a server
-    hung."""
+    """Returns a progress callback that suspends the agents' processes once clients run, so that
+    they hang as if a server hung."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:
@@ -36,7 +38,7 @@ def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
 
 
 def slow(root, **top) -> LoadPlan:
-    """A plan that runs so long that it is always interrupted."""
+    """Returns a plan that runs so long that a test always interrupts it."""
     return plan(root, 4, 100_000, think_time_s=0.01, **top)
 
 
@@ -77,7 +79,8 @@ def test_clients_that_hang_at_nodes_of_a_testbed_are_ended_with_it(tmp_path, mon
 
 
 def test_work_at_several_hosts_is_left_alone_by_an_interruption():
-    """After an interruption work on several hosts is not awaited; after any other end it is."""
+    """After an interruption dfslab does not wait for work on several hosts. After any other end it
+    does."""
     free, ended = threading.Event(), []
 
     def wait() -> None:

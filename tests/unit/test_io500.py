@@ -1,4 +1,4 @@
-"""IO500's score, calculated by hand from planted parts, and computed from real runs."""
+"""Tests of IO500's score: calculated by hand from planted parts, and computed from real runs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def section(results):
-    """The body of the page's section; None if there is none."""
+    """Returns the body of the page's section on IO500, or None if the run has none of its
+    workloads."""
     found = io500.Scores(scores=io500.scores(results))
     run = FinishedRun(synthetic.scenario(), results, Findings.of(found))
     return blocks(found.section(run))
 
 
 def points(**more):
-    """One configuration for each of the workloads, with few operations."""
+    """Yields one configuration for each of the IO500 workloads, with few operations."""
     for name, keys in SMALL.items():
         yield from build(
             Scenario,
@@ -48,7 +49,7 @@ def points(**more):
 
 @pytest.fixture(scope="module")
 def measured():
-    """One result of each of the five workloads."""
+    """Returns one measured result for each of the five IO500 workloads."""
     with access.session() as session:
         return [Measure(session).run(point) for point in points()]
 

@@ -1,4 +1,5 @@
-"""Results that were measured in a random order are reported in the scenario's order."""
+"""Tests that results that were measured in random order are reported in the order of the
+scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Layers that a scenario requests: their declaration, and their effect on calls."""
+"""Tests of layers around the load generator's calls, such as a throttle: their declaration in a
+scenario, and their effect."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def test_layers_read_back_and_no_model_knows_them():
 def test_calls_are_throttled_and_delayed():
     rate_per_s = 1000.0
     slow = measured({"kind": "throttle", "rate": f"{rate_per_s} /s"})
-    # The unused burst of 20 ms may be used at once.
+    # The throttle's burst credit of 20 ms is unused at the start, so that part of the operations is
+    # not delayed.
     assert slow.value("rate_per_s") <= OPERATIONS / (OPERATIONS / rate_per_s - 0.02)
     assert any(note.startswith("calls that layers changed: ") for note in slow.notes)
     late = measured({"kind": "delay", "time": "2 ms"})

@@ -1,4 +1,5 @@
-"""Learnt models: known signs, upper bounds, correct intervals, fair splits, tables."""
+"""Tests of learnt models: they keep known signs and upper bounds, their intervals are correct,
+splits are fair, and tables show them."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def factor(name, levels, *keys, effect=""):
 
 
 def scenario():
-    """A scenario of GlusterFS over layout, link, clients, operation and file size."""
+    """Returns a scenario with a design of GlusterFS over layout, link, clients, operation and file
+    size."""
     nodes = [
         {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
         {"name": "client", "roles": {"client": 1}},
@@ -70,8 +72,8 @@ def scenario():
 
 
 def truth(point):
-    """The rate by the description with other constants, and an effect of the disk that it does not
-    have."""
+    """Returns the planted rate: that of the description with other constants, times 0.7, and times
+    0.6 on ext4. The description knows no effect of the disk's file system."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -152,7 +154,7 @@ def test_estimators_keep_scikit_learns_shape(estimator):
 def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
     """The grey-box model keeps known signs and upper bounds even if the data contradict them.
 
-    Planted: rates that fall with the link's rate.
+    Planted: rates that fall as the link's rate rises.
     """
     random = np.random.default_rng(2)
     link, cell = random.integers(3, size=150) * 1.0, random.integers(2, size=150) * 1.0
@@ -212,8 +214,8 @@ def test_nothing_learnt_is_said(measured):
 
 
 def test_the_serial_fit_is_amdahls_law():
-    """The serial fit is Amdahl's law: from exact clients / rate = u + v clients it finds u and
-    v."""
+    """The serial fit is Amdahl's law: from exact data with clients / rate = u + v clients, it finds
+    u and v, the parallel and the serial time of an operation in seconds."""
     points = synthetic.scenario(hold_out=(), sizes=["1 MiB"]).points()
     results = [
         synthetic.measured(p, (n := p.scenario.workload.clients) / (0.02 + 0.005 * n))
@@ -302,7 +304,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     monkeypatch.setattr(learning, "CURVES", ("linear",))
     monkeypatch.setattr(learning, "BASE_ROWS", 16)
     monkeypatch.setattr(learning, "REFITS", 2)
-    # Each fold of each split fits every model and its constants, so use few folds and rows.
+    # Each fold of each split fits every model and its constants, so the test uses few folds and
+    # rows.
     few = partial(crossval.validate, wanted=("random rows", "layout"))
     monkeypatch.setattr(crossval, "validate", few)
     monkeypatch.setattr(crossval, "LEAVE_OUT", 2)

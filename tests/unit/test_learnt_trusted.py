@@ -1,4 +1,5 @@
-"""Fitted constants are used only if they predict rows outside the fit better than the priors."""
+"""Tests that fitted constants are used only if they predict rows outside the fit better than the
+prior constants."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Rows with a log rate of 0; the error is 0.2 with priors, and `fitted_off` with fitted
-    constants."""
+    """Returns a function that makes training rows with a log rate of 0. Predictions are 0.2 off
+    with prior constants, and `fitted_off` off with fitted constants."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         asked: list = []

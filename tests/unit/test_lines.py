@@ -1,4 +1,5 @@
-"""Progress in a log: nothing at first, then at most one line every fifteen seconds."""
+"""Tests of progress in a log file: nothing at first, then at most one line every fifteen
+seconds."""
 
 from dfslab.cli.live.lines import LineReporter
 

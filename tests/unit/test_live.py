@@ -1,4 +1,4 @@
-"""The live view shows each second when it has ended, in terminals only."""
+"""Tests of the live view, which shows each second of a run after its end, and only in terminals."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_load_is_seen_while_it_runs_here_and_in_agents():
         assert counts == sorted(counts)
         assert any(0 < count < 600 for count in counts), "it is told before it is over"
         assert max(seen.latency_ns_max for seen in told) > 0
-        # The rows add up to the operations done, whatever the load of the machine.
+        # The sum over the rows equals the number of operations, whatever the load of the machine.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))
         assert round(done) in counts
@@ -129,11 +129,12 @@ def test_a_terminal_shows_the_seconds_of_a_real_run(tmp_path):
     ) as child:
         os.close(theirs)
         said = b""
-        # Writing to a closed terminal fails.
+        # Writing to a terminal that was closed fails.
         with suppress(OSError):
             while block := os.read(mine, 1 << 16):
                 said += block
         os.close(mine)
     assert child.returncode == 0, said
-    # (start of the second, operations in it, their mean and longest time, errors).
+    # A line of the live view: start of the second, operations in it, their mean and longest time,
+    # errors.
     assert re.search(rb"\b1 +1?\d\d +[\d.]+ .?s +[\d.]+ .?s +0\b", said), said

@@ -1,4 +1,4 @@
-"""The load generator called from Python: streams, runs, errors, progress, Ctrl-C."""
+"""Tests of the load generator called from Python: streams, runs, errors, progress, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ except KeyboardInterrupt as error:
 
 
 def stream(kinds=KINDS, **changes) -> dict:
-    """A small stream specification with equal parts of these operations."""
+    """Returns a small stream specification with equal shares of these operations. `changes` replace
+    fields."""
     return {
         "seed": 5,
         "clients": 2,
@@ -49,7 +50,8 @@ def stream(kinds=KINDS, **changes) -> dict:
 
 
 def plan(target: dict, kinds=KINDS, changes: dict | None = None, **top) -> str:
-    """A plan with the run directory `dfslab-run`, as JSON."""
+    """Returns, as JSON, a plan for a target with the run directory `dfslab-run`. `changes` replace
+    fields of the stream, `top` fields of the plan."""
     chosen = stream(kinds, **(changes or {}))
     return json.dumps({"stream": chosen, "target": target, "run_directory": "dfslab-run", **top})
 
@@ -149,7 +151,7 @@ def test_a_client_that_is_none_is_refused():
 
 
 def test_a_root_that_cannot_be_written_is_an_input_error(tmp_path):
-    # Root can write everywhere except in the kernel's own file systems.
+    # Root can write everywhere except in the kernel's own file systems, such as /proc.
     with pytest.raises(_core.InputError, match="cannot be made there"):
         _core.run_load(plan(posix(Path("/proc"))))
     (tmp_path / "dfslab-run").mkdir()
@@ -189,7 +191,7 @@ def test_others_run_while_a_load_does(tmp_path):
 
     ticking = threading.Thread(target=tick)
     ticking.start()
-    # The whole run would take hours.
+    # The whole run would take hours, so only the interruption ends it in time.
     changes = {"operations_per_client": 1_000_000, "think_time_s": 0.02}
     try:
         with pytest.raises(InterruptedError):
@@ -216,8 +218,8 @@ def test_control_c_cleans_up(tmp_path):
 
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """On a real HDFS: every operation, content verified, the stream of a local run, nothing
-    left."""
+    """A run on a real HDFS has every operation, verified content, and the stream of a local run,
+    and leaves nothing."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

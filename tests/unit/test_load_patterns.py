@@ -1,4 +1,5 @@
-"""Open workloads, phases and patterns from Python: vocabulary, several agents, scenarios."""
+"""Tests of open workloads, phases and access patterns given from Python: vocabulary, several
+agents, scenarios."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# A request that arrives t before the end of a stall takes t; all others take no time.
+# Planted quantiles of the response time: a request that arrives t seconds before the end of a stall
+# takes t, and all other requests take no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -43,9 +45,9 @@ def base(**changes) -> dict:
 
 
 def everything() -> dict:
-    """A stream specification that uses every key."""
-    # Clients do not learn of a renamed file of another client, so no file is renamed before they
-    # read.
+    """Returns a stream specification that uses every key."""
+    # No file is renamed before it is read, because a client does not learn of files that another
+    # client has renamed.
     mix = [{"operation": name, "weight": 1.0} for name in OPERATIONS if name != "rename"]
     mix[0] |= {"access": {"order": {"strided": 3}, "reopen": True}, "fsync": False}
     mix[1] |= {"file_choice": "newest", "think_time_s": 0.001}
@@ -133,8 +135,8 @@ def test_a_word_that_a_target_cannot_do_is_refused_before_anything_is_made():
 
 
 def stalled(seed: int) -> LoadPlan:
-    """A plan of 1000 requests per second to a target that stalls for the last 0.5 s of every 2
-    s."""
+    """Returns a plan of 1000 requests per second to a target that stalls for the last 0.5 s of
+    every 2 s."""
     stream = base(
         mix=[{"operation": "stat"}],
         operations_per_client=500,
@@ -153,9 +155,10 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """(scheduled start, end) of each request in seconds after the common start.
+    """Returns (scheduled start, end) of each request in seconds after the common start.
 
-    Every agent counts from its own reading of the start, which its clients' first operations show.
+    Each agent reads the common start on its own clock. The first operations of its clients show
+    this reading.
     """
     times = []
     for client in report.per_client:
@@ -170,16 +173,17 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
 
 
 def released(due_s: float) -> float:
-    """The time at which the target answers a request that arrives at `due_s`."""
+    """Returns the time at which the target answers a request that arrives at `due_s`, in seconds
+    after the start."""
     period, within_s = divmod(due_s + 1e-9, PERIOD_S)
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
 
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
-    """Assert that response times exceed the planted truth only by delays of the machine.
+    """Asserts that response times exceed the planted truth only by delays of the machine.
 
-    A request cannot take less than the truth, and its end shows the delay that a busy machine
-    added. So the test holds on a machine of any speed.
+    A request cannot take less than the truth, and its recorded end shows the delay that a busy
+    machine added. So the assertion holds on a machine of any speed.
     """
     response = report.operations["stat"].response
     assert report.complete
@@ -188,7 +192,7 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     times = dues_and_ends(report, spans)
     assert len(times) == 4000
     added = [end - released(due) for due, end in times]
-    # Times of spans are Unix nanoseconds in doubles of 53 bits, which rounds them.
+    # Spans have Unix times in ns as doubles, whose 53 bits round them by less than a microsecond.
     assert min(added) > -5e-6
     more_s = sum(added) / len(added)
     print(f"the machine added {more_s} s, at most {max(added)} s")
@@ -302,7 +306,7 @@ def test_open_scenarios_that_cannot_be_are_refused(changes, message):
 
 
 def test_a_tree_of_directories_is_removed_whole(tmp_path: Path):
-    """A tree of directories is removed completely, the deepest first, and nothing else."""
+    """A run removes its whole tree of directories, the deepest first, and nothing else."""
     stream = base(
         mix=[{"operation": "list"}, {"operation": "create"}],
         operations_per_client=40,

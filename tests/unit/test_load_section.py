@@ -1,4 +1,5 @@
-"""The page on workload runs: phases, response times, the generator's own cost, the course."""
+"""Tests of the page's section on workload runs: phases, response times, the generator's own cost,
+rates over time."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_the_generators_own_part_is_told(phased):
     own, floor = (load.seconds(time_ns * 1e-9) for time_ns in times_ns)
     assert shown["own time"] == f"{own} ({floor})"
     assert shown["page cache"] == "warm"
-    # The columns for failures, calls and scheduled starts are left out, because all are empty.
+    # The columns for failures, calls and scheduled starts are omitted, because all are empty.
     assert not {"failed", "system calls", "late"} & set(head)
 
 
@@ -89,12 +90,13 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
-    # The last second is incomplete and left out.
+    # The last second is incomplete and therefore omitted.
     assert '"y": [5, 7, 0, 9, 8, 6]' in body
 
 
 def planted(like: Result, **changes) -> Result:
-    """A copy of a run with other figures; with one phase unless phases are given."""
+    """Returns a copy of a result with other load figures. The copy has no phases unless `changes`
+    gives them."""
     assert like.load is not None
     load = like.load.model_copy(update={"phases": [], **changes})
     return like.model_copy(update={"load": load})
@@ -106,7 +108,7 @@ def first_row(*results: Result) -> dict[str, str]:
 
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
-    """An own time that was not measured (too many files) and reported as 0 is not shown as 0."""
+    """The generator's own time is not shown if it was not measured (a report then has 0)."""
     nothing = {"own_ns_per_op": 0.0, "share_of_latency": 0.0}
     none = phased.load.generator.model_copy(update=nothing)
     unknown = planted(phased, generator=none)
@@ -144,7 +146,8 @@ def test_of_repetitions_those_that_did_not_settle_are_counted(phased):
 
 
 def test_phases_are_judged_one_by_one(phased):
-    """Phases are judged one by one, because they run different operations."""
+    """Each phase is judged as steady or not by itself, because the phases run different
+    operations."""
     judged = zip(phased.load.phases, (SETTLED, RESTLESS), strict=False)
     told = [
         phase.model_copy(update={"steady": one, "rate_interval": None}) for phase, one in judged
@@ -173,7 +176,7 @@ def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
 
 
 def phases(**judged: Steady | None) -> list[MeasuredPhase]:
-    """Phases with a name and a steady state only."""
+    """Returns phases that have only a name and a judgement of their steady state."""
     return [MeasuredPhase.model_construct(name=name, steady=one) for name, one in judged.items()]
 
 
@@ -196,8 +199,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations has advice if the file system's description has some; HDFS has
-    none."""
+    """The note on failed operations contains advice if the file system's description has some. The
+    one of HDFS has none."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

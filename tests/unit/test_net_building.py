@@ -1,4 +1,5 @@
-"""Nets built in Python: pages, ports, fusion, colours, pictures; figures with intervals."""
+"""Tests of nets built in Python: pages, ports, fusion of places, colours, drawings, and figures
+with intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dfslab.spec.model import InputError
 
 
 def tandem(stations: int) -> Net:
-    """A net with one page that is substituted once for each station."""
+    """Returns a net whose page `station` is substituted once for each station in a row."""
     net = Net("tandem")
     job = net.colour("job", id=int)
     station = Page("station")
@@ -50,7 +51,7 @@ def test_a_page_is_copied_for_every_substitution():
     ]
     assert [one.page for one in definition.transitions] == ["s0", "s0", "s1", "s1", "s2", "s2"]
     (report,) = run(net, {"ends": CountMonitor(transition="s2.end")})
-    # Three jobs of 2 s each through three stations in a row take (3 + 3 - 1) * 2 s.
+    # Three jobs of 2 s each pass three stations in a row in (3 + 3 - 1) x 2 s.
     assert report.end_time_ns == 10_000_000_000
     assert report.counts["ends"].count == 3
 
@@ -163,15 +164,15 @@ def test_a_queue_of_lists_is_fired_and_explored():
         "waiting": [[[]]],
         "done": [[3, ["red"], [3, 1, 3]], [1, ["red"], [3, 1]], [3, [], [3]]],
     }
-    # Equal lists are one marking, so from [3, 1, 3] there is a single path down to [].
+    # Equal lists are equal markings, so from [3, 1, 3] there is a single path down to [].
     found = state_space(net)
     assert (found.markings, found.arcs) == (4, 3)
     assert "reverse(q.ids)" in draw.mermaid(net, game.state.marking)
 
 
 def dispatcher() -> Net:
-    """A net in which jobs join a list of records; a server takes the first, and long jobs
-    return."""
+    """Returns a net in which jobs join a list of records. A server takes the first job of the list,
+    and a long job returns to the list."""
     net = Net("dispatcher")
     kind = net.enum("kind", "read", "write")
     job = net.colour("job", id=int, size=float, kind=kind)
@@ -213,14 +214,15 @@ def test_a_queue_of_records_is_fired_and_explored():
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
     }
     found = state_space(net)
-    # Either job may join at each step, so many paths lead to few dead markings.
+    # Either job may join the list at each step, so many paths lead to few dead markings.
     assert found.markings > 10
     assert found.bounds["done"] == (0, 3)
     assert "job(head(q.jobs).id" in draw.mermaid(net, game.state.marking)
 
 
 def test_lists_that_are_dropped_make_room():
-    """Lists without a token are freed: rotating a list makes new lists, but memory holds few."""
+    """Lists that no token holds any more are freed: rotating a list makes a new list in each
+    firing, but the memory holds few."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(
@@ -306,7 +308,8 @@ def test_pictures_show_the_marking_and_every_arc():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    """Of 400 90 % intervals of a known mean, 360 +- 4 standard errors contain the mean."""
+    """Of 400 intervals with a confidence of 90 % around a known mean, 360 contain the mean, up to 4
+    standard errors."""
     chance = random.Random(3)
     held = 0
     for _ in range(400):

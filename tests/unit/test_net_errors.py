@@ -1,4 +1,4 @@
-"""Malformed nets and failed runs give one clear line each."""
+"""Tests that malformed nets and failed runs give one clear line each."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def without(net: dict, key: str) -> dict:
 
 
 def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> dict:
-    """A net whose only place holds lists of records."""
+    """Returns a net whose only place holds lists of records. The arguments replace parts of the net
+    by wrong ones."""
     return {
         "name": "records",
         "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},
@@ -382,7 +383,8 @@ def test_runs_that_go_wrong(net, options, words):
 
 
 def test_interruption_ends_a_long_run():
-    """Ctrl-C while the engine fires raises KeyboardInterrupt long before the end of the run."""
+    """Ctrl-C while the engine fires transitions raises KeyboardInterrupt long before the end of the
+    run."""
     start_s = time.monotonic()
 
     def interrupted():

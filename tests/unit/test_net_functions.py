@@ -1,4 +1,5 @@
-"""Texts, functions, locals and multiplicities of nets: their results, and one line for errors."""
+"""Tests of texts, functions, local names and multiplicities in nets: their results, and one line
+for each error."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ FUNCTIONS = {
 
 
 def net(**changes: Any) -> dict[str, Any]:
-    """A net that moves two tokens through one transition; `changes` alter its inscriptions."""
+    """Returns a net that moves two tokens through one transition. `changes` replace its
+    inscriptions."""
     out = {"place": "done", "token": ["a.n", "a.s"]}
     out |= {key: changes.pop(key) for key in ("token", "count", "delay") if key in changes}
     serve = {"name": "serve", "in": [{"place": "start", "var": "a"}], "out": [out]}
@@ -167,7 +169,7 @@ def test_malformed_values_give_one_line(changes, words):
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """Texts that no token holds are freed, although every firing makes a new one."""
+    """Texts that no token holds any more are freed, although every firing makes a new text."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

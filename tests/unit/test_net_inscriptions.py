@@ -1,4 +1,5 @@
-"""Inscriptions as values: printed text, engine results and the names that they read agree."""
+"""Tests of inscriptions built in Python: their printed text, the engine's result and the names that
+they read agree."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def test_an_expression_is_printed_with_the_fewest_brackets(value, printed):
 
 
 def evaluated(value: Expr, row: dict[str, int]) -> int | bool:
-    """The value of an expression, computed by Python operation by operation."""
+    """Returns the value of an expression, which Python computes operation by operation. `row` gives
+    the values of fields."""
     if value.name == "field":
         return row[value.args[1]]
     if value.name == "number":
@@ -83,7 +85,7 @@ def evaluated(value: Expr, row: dict[str, int]) -> int | bool:
 
 
 def drawn(chance: random.Random, deep: int) -> Expr:
-    """A random integer expression of this depth."""
+    """Returns a random integer expression that is at most `deep` operations deep."""
     if deep == 0 or chance.random() < 0.2:
         return chance.choice((A, B, number(chance.randint(-9, 9))))
     left, right = drawn(chance, deep - 1), drawn(chance, deep - 1)
@@ -96,7 +98,7 @@ def drawn(chance: random.Random, deep: int) -> Expr:
 
 
 def drawn_condition(chance: random.Random, deep: int) -> Condition:
-    """A random condition over integers of this depth."""
+    """Returns a random condition over integers that is at most `deep` operations deep."""
     kind = chance.choice(("gt", "ge", "eq", "ne", "and", "or", "not"))
     if kind in ("and", "or", "not") and deep > 0:
         parts = [drawn_condition(chance, deep - 1) for _ in range(1 if kind == "not" else 2)]

@@ -1,4 +1,5 @@
-"""Place invariants: known ones are found, and every reachable marking satisfies them."""
+"""Tests of place invariants: known invariants are found, and every reachable marking satisfies
+them."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def test_too_many_are_refused():
 
 
 def wide(count: int) -> Net:
-    """A net in which every place of one side leads to every place of the other side, twice."""
+    """Returns a net in which every place of one side leads to every place of the other side, by two
+    transitions."""
     net = Net("wide")
     left = [net.place(f"l{at}", initial=[()]) for at in range(count)]
     right = [net.place(f"r{at}") for at in range(count)]

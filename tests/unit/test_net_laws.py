@@ -1,4 +1,5 @@
-"""Operational laws are checked on every run; users define breakpoints and data collectors."""
+"""Tests that operational laws are checked on every run of a net, and that users can define
+breakpoints and data collectors."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from support.operations import planned
 
 
 def queue(servers: int = 1) -> Net:
-    """A net with Poisson arrivals of 0.8 per second and exponential service of 1 s."""
+    """Returns a net of a queue with Poisson arrivals of 0.8 per second and exponential service of 1
+    s."""
     net = Net("queue")
     job = net.colour("job", id=int)
     source, waiting = net.place("source", job, [0]), net.place("waiting", job)
@@ -35,7 +37,8 @@ def test_a_run_tells_its_stations_and_keeps_the_laws():
     source, servers = report.stations
     assert source.utilisation == pytest.approx(1.0)
     assert servers.servers == 2
-    # U = X S; the standard error of the sample is below 0.01.
+    # Utilisation law: the utilisation of two servers is rate x mean service time / 2. The standard
+    # error of the sample is below 0.01.
     rate = servers.services / 5000.0
     assert servers.utilisation == pytest.approx(rate * servers.service_s_mean / 2, rel=0.01)
     assert servers.utilisation == pytest.approx(0.4, abs=0.04)
@@ -43,7 +46,8 @@ def test_a_run_tells_its_stations_and_keeps_the_laws():
 
 
 def test_the_laws_can_fail():
-    """The check of the laws reports a declared station that is none."""
+    """The check of the operational laws reports a net in which the declared station does not behave
+    like one."""
     net = queue()
     away = net.place("away")
     net.transition(

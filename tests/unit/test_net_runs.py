@@ -1,4 +1,5 @@
-"""Runs of small nets: determinism, stop conditions, monitors, disciplines and priorities."""
+"""Tests of runs of small nets: determinism, stop conditions, monitors, queueing disciplines and
+priorities."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ def run_text(net: dict, **options) -> str:
 
 
 def run(net: dict, **options) -> dict:
-    """The report of the first replication."""
+    """Returns the report of the run's first replication."""
     return json.loads(run_text(net, **options))["replications"][0]
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """A net whose jobs wait in one place and leave it one by one."""
+    """Returns a net whose jobs wait in one place and leave it one by one in the order of the
+    queueing discipline."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
@@ -60,7 +62,8 @@ def test_disciplines(discipline, wanted):
 
 
 def test_random_discipline_is_uniform():
-    """All six orders of three jobs are equally frequent: chi-square is below its 0.999 quantile."""
+    """With the random discipline, all six orders of three jobs are equally frequent: the chi-square
+    statistic is below its 0.999 quantile."""
     replications = 3000
     text = run_text(queue_net("random"), replications=replications, seed=5, monitors=[LOG])
     counts: dict[tuple, int] = {}
@@ -81,7 +84,7 @@ def test_threads_do_not_change_a_byte():
     )
     assert one == two
     assert one != other
-    # Replications use independent random streams, so they differ.
+    # Replications use independent random streams, so they differ from each other.
     ends = [answer["end_time_ns"] for answer in json.loads(one)["replications"]]
     assert len(set(ends)) == len(ends)
 
@@ -105,8 +108,8 @@ def test_stops():
 
 
 def test_a_deadlock_is_told_with_the_places_where_tokens_are_left():
-    """Two processes that each hold what the other needs: the report names the places with
-    tokens."""
+    """If two processes each hold what the other one needs, the report states the deadlock and names
+    the places that still have tokens."""
     takes = [("left", "a", "b"), ("right", "b", "a")]
     places = [{"name": name, "colour": "unit", "initial": [[]]} for name in ("a", "b")]
     transitions = []
@@ -135,8 +138,8 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """Time average with three jobs of 0.25 s each: 2, 1 and 0 jobs wait during a service; then the
-    net is dead."""
+    """The monitor of a place reports the exact time average: 2, 1 and 0 jobs wait during three
+    services of 0.25 s, and then the net is dead."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}
@@ -149,7 +152,7 @@ def test_marking_is_the_exact_time_average():
 
 
 def conflict_net(first: dict, second: dict) -> dict:
-    """A net in which two transitions compete for each token."""
+    """Returns a net in which two transitions, with the given fields, compete for each token."""
     arc = [{"place": "wait", "var": "j"}]
     return {
         "name": "conflict",
@@ -169,7 +172,8 @@ def test_priority_weight_and_definition_order():
     assert shares(conflict_net({}, {})) == [8000, 0]
     first, second = shares(conflict_net({"weight": 1}, {"weight": 3}))
     assert first + second == 8000
-    # Binomial with p = 1/4: within 4 standard deviations.
+    # The number of firings is binomial with p = 1/4. It is within 4 standard deviations of its
+    # mean.
     assert abs(first - 2000) < 4 * math.sqrt(8000 * 0.25 * 0.75)
 
 
@@ -180,13 +184,13 @@ def test_transition_delay_is_drawn_once():
     )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
-    # Both outputs of `serve` appear at the same time, the end of its only delay.
+    # `serve` puts both output tokens at the same time, after its only delay.
     assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"]]]
     assert answer["end_time_ns"] > 0
 
 
 def test_dispatch_on_a_constant_routes_each_token():
-    """Forty transitions take tokens from one place, each those with its return address."""
+    """Each of forty transitions takes only the tokens with its number from one common place."""
     takers = [
         {"name": f"to{at}", "guard": f"j.id == {at} && true", "in": [{"place": "wait", "var": "j"}]}
         for at in range(40)

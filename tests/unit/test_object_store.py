@@ -1,4 +1,5 @@
-"""The S3 server of JuiceFS on this machine: workload runs on it, by plans and by a scenario."""
+"""Tests of workload runs on an object store, the S3 server of JuiceFS on this machine, by plans and
+by a scenario."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def answers(address: str) -> bool:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """The address of a bucket, whose server stores files in a folder and ends with the tests."""
+    """Provides the address of a bucket. Its server stores the objects as files in a folder, and
+    ends with the tests."""
     folder = tmp_path_factory.mktemp("store")
     database, address = f"sqlite3://{folder}/meta.db", own_address()
     words = [
@@ -127,7 +129,7 @@ def test_every_operation_is_done_and_verified_and_leaves_nothing(store, shared_c
         assert sum(one["count"] for one in report["operations"].values()) == 60
         assert report["verified_bytes"] > 0
         assert set(report["operations"]) == set(EVERYTHING)
-    # The second run used the same directory name, so the first one left nothing.
+    # The second run used the same directory name, so the first run left nothing.
 
 
 def test_large_objects_go_in_parts(store):
@@ -142,7 +144,8 @@ def test_large_objects_go_in_parts(store):
     report = run(plan(store, ["write"], verify="after", stream=stream, target=target))
     assert report["complete"], report["errors"]
     assert report["verified_bytes"] == 24_000_000
-    # A write that fills a part waits for the store; other writes only copy.
+    # A write that completes a part waits until the store has received the part. Other writes only
+    # copy to memory.
     write = report["steps"]["write/write"]
     assert write["count"] == 24
     assert write["latency"]["max_s"] > 3 * write["latency"]["p50_s"]

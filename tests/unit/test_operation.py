@@ -1,4 +1,5 @@
-"""The step language: costs of each node type calculated by hand; formulas equal numbers."""
+"""Tests of the step language: the cost of each kind of node equals a calculation by hand, and
+formulas equal numbers."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def test_a_message_inside_a_node_uses_no_adapter():
 
 def test_pipeline_is_first_unit_and_then_the_slowest_stage():
     tree = op.pipeline(10, op.cpu("client", 0.1), op.cpu("server", 0.6), op.delay("server", 0.2))
-    # The server's cpu stage is alone on two nodes, but serves one unit at a time.
+    # The latency is the first unit through all stages (0.9 s) and nine more units at the slowest
+    # stage. This stage has two nodes, but serves one unit at a time.
     assert reader().read(tree).latency_s == pytest.approx(0.9 + 9 * 0.6)
 
 
@@ -105,7 +107,8 @@ def test_held_threads_are_a_station():
 
 @pytest.mark.parametrize("name", list(discover.members(discover.FILE_SYSTEMS)))
 def test_formula_and_numbers_agree_on_distinct_nodes(name):
-    """Without shared resources in an operation, the formula equals the critical path."""
+    """If no two steps of an operation share a resource, the symbolic formula equals the critical
+    path."""
     system = discover.file_system(name)
     nodes = [
         {"name": role.name, "count": 64, "cores": 64, "roles": {role.name: 1}}
@@ -147,8 +150,8 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
     for operation, tree in system.operations.items():
         expanded = formula(operation, tree).expanded()
         symbols = sorted(expanded.free_symbols, key=str)
-        # Substitute all numbers at once, as Python's arithmetic does: one by one, SymPy simplifies
-        # each time.
+        # All numbers are substituted at once. One by one, SymPy would simplify the expression for
+        # each of them.
         computed = sympy.lambdify(symbols, expanded, "math", cse=True)
         expected = float(computed(*(values[str(one)] for one in symbols)))
         assert numbers.read(tree).latency_s == pytest.approx(expected, rel=2e-3), operation
@@ -158,6 +161,6 @@ def test_pipelines_move_with_their_units():
     hop = op.send("server", "hop", op.cpu("server", 0.0), size_bytes=5e6)
     cost = reader().read(op.pipeline(1, op.repeat(3, hop)))
     out = {str(s): d for s, d in cost.demands.items() if s.kind == "nic.out"}
-    # One copy leaves the client; the servers forward the other two.
+    # The client sends one copy, and the servers forward the other two.
     assert out["c.nic.out"] == pytest.approx(0.05)
     assert out["s.nic.out"] == pytest.approx(2 * 0.1)

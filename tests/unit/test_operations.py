@@ -1,4 +1,5 @@
-"""Step times by size and count: parts of steps, held-out errors, and the noise floor."""
+"""Tests of step times as functions of file size and number of clients: parts of steps, held-out
+errors, and the noise floor."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ SIZES = [f"{2**n} KiB" for n in range(2, 15)]
 
 
 def scenario(hold_out=("64 KiB", "4096 KiB")):
-    """A scenario of HDFS reads at thirteen sizes by two numbers of clients, with held-out sizes."""
+    """Returns a scenario of HDFS reads at thirteen file sizes and two numbers of clients.
+    Configurations with the sizes in `hold_out` are held out."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     nodes = [
         {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
@@ -37,7 +39,7 @@ def scenario(hold_out=("64 KiB", "4096 KiB")):
 
 
 def measured(point, times, repetition=0, method="measure"):
-    """A measured result with these step times only."""
+    """Returns a measured result that has only these step times in seconds."""
     return Result(
         method=method,
         point_id=point.id,
@@ -50,8 +52,8 @@ def measured(point, times, repetition=0, method="measure"):
 
 
 def planted(point):
-    """Planted step times: open 1.5 ms with a call of 1 ms in it; read 2 ms and 1.2 times its
-    bytes."""
+    """Returns planted step times in seconds: open takes 1.5 ms, of which a call takes 1 ms, and
+    read takes 2 ms and 1.2 times the time of its bytes."""
     moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
@@ -74,7 +76,8 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in operations.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # Modelled calls that were not measured are part of the self time, which is never negative.
+    # The time of a modelled call that was not measured is added to the self time, which is never
+    # negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     asked = [("read", "open/getBlockLocations")]
     assert operations.whole(model, asked).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -137,8 +140,8 @@ def test_nothing_measured_says_nothing():
 def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
-    """The situation of a write to three DataNodes, in groups of these counts, with changed
-    disks."""
+    """Returns the situation of a write to DataNodes, in groups of these counts. `changes` replace
+    the disk limits of each group."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -158,7 +161,7 @@ def three_datanodes(
 
 @pytest.mark.parametrize("counts", [(2, 1), (1, 2), (1, 1, 1)])
 def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
-    """Grouping equal nodes does not change the cost.
+    """Grouping equal nodes differently in the deployment does not change the cost of an operation.
 
     Replicas are forced on different nodes at the same time, so none waits for another node's disk.
     """
@@ -168,7 +171,8 @@ def test_equal_nodes_cost_the_same_however_they_are_grouped(counts):
 
 
 def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
-    """Each replica takes the time of its own disk, so the slowest disk determines the time."""
+    """A write with three replicas takes as long as the slowest of the three disks, because each
+    replica takes the time of its own disk."""
     slow, fast = {"write_rate": "20 MiB/s"}, {"write_rate": "60 MiB/s"}
     found = []
     for changes in ((fast, fast), (slow, slow), (fast, slow)):
@@ -179,7 +183,8 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
-    """A disk's burst credit covers a single long block, but not many blocks on three nodes."""
+    """The burst credit of one disk shortens the read of a single long block a little. Many blocks
+    on three nodes are read faster, by the rates and burst credits of three disks."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -196,9 +201,11 @@ def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
 
 @pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
 def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
-    """Clients that wait for the network do not delay others.
+    """Clients that wait for the network do not delay other clients, and the fitted function knows
+    this.
 
-    Fitted at short latencies, compared with a closed network solved at a long latency.
+    The function is fitted at short network latencies. It predicts a long latency as well as a
+    closed queueing network does.
     """
     own = {
         "name": "latencies",
@@ -229,10 +236,10 @@ def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
 
 
 def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
-    """Delayed packets wait for the processors that clients keep busy.
+    """Packets that a process delays, as on one machine, wait for the processors that clients keep
+    busy.
 
-    On one machine a longer latency is produced by a process; fitted at 50 and 200 us, predicted at
-    1 ms.
+    The function is fitted at latencies of 50 and 200 us, and predicts 1 ms.
     """
     crossing_s, server_s = 1e-4, 0.002
     base = scenario().model_dump(exclude={"sweep", "judge", "name"})
@@ -266,8 +273,8 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_the_last_block_is_waited_for_beside_all_bytes():
-    """In addition to all bytes, a close waits for data that are still on their way, at most one
-    block."""
+    """The time of a close includes, in addition to that of all bytes, the wait for data that are
+    still in transit: at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
     points = build(Scenario, {**base, "name": "last-block"}).points()
@@ -292,7 +299,8 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
 
 
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
-    """A step that moves no file data has no term in bytes: an open has none, a read has one."""
+    """A step that transfers no file data, such as open, has no term in bytes. A step that does,
+    such as read, has one."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
     seen = [
         measured(
@@ -312,9 +320,10 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
 
 
 def test_windows_grow_no_further_than_the_way_holds():
-    """Windows stop growing at the capacity of the path.
+    """The congestion window of a connection stops growing at the capacity of the path.
 
-    1 MiB at 1 ms: a shaper lets 18 windows pass at once, more than 300 Mbit/s hold.
+    For 1 MiB at a latency of 1 ms, 100 Gbit/s let 18 windows of 14,480 bytes pass at once, more
+    than 300 Mbit/s can hold.
     """
     waits = []
     for bandwidth in ("300 Mbit/s", "100 Gbit/s"):
@@ -326,9 +335,10 @@ def test_windows_grow_no_further_than_the_way_holds():
 
 
 def test_functions_err_as_far_up_as_down():
-    """Errors of fitted functions are balanced.
+    """Fitted functions overestimate as often as they underestimate.
 
-    Least squares of p / y - 1 would underestimate noisy times, so ratios are fitted.
+    Least squares of p / y - 1 (prediction p, measurement y) would underestimate noisy times, so
+    ratios are fitted.
     """
     scores = []
     for seed in range(5):
@@ -346,9 +356,9 @@ def test_functions_err_as_far_up_as_down():
 
 
 def test_what_is_left_weighs_as_sure_as_it_was_measured():
-    """Residuals are weighted by the inverse variance of the means.
+    """A function's residual error is estimated with weights: the inverse variance of each mean.
 
-    Planted: an error of 5 %; three of four configurations have repetitions with a noise of 60 %.
+    Planted: an error of 5 %. The repetitions of three in four configurations have a noise of 60 %.
     """
     spreads = []
     for seed in range(5):
@@ -363,13 +373,13 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
             ]
         (read,) = step_functions.fit(results)
         spreads.append(read.relative_sd)
-    # With equal weights the residual would be 0.27.
+    # With equal weights the residual error would be 0.27.
     assert 0.04 < np.median(spreads) < 0.14
 
 
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
-    """Each number of clients has its own line: four clients at every size, and one client, with a
-    gap between."""
+    """The figure draws one line for four clients and one for one client. Each line has all sizes,
+    and a gap separates the lines."""
     found = operations.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
     lines = section.lines_of(reads)

@@ -1,4 +1,5 @@
-"""Ranking of configurations: ratios, agreeing pairs, and only workloads without a fitted model."""
+"""Tests of the ranking of configurations by a model: ratios, agreeing pairs, and the restriction to
+workloads for which no model was fitted."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def test_ratios_and_pairs_of_one_load():
     assert [place.measured for place in places] == [1.0, 2.0, 4.0]
     assert [place.labels["file_system.copies"] for place in places] == ["4", "2", "1"]
     assert [place.predicted["sequence"] for place in places] == pytest.approx([1.0, 0.75, 1.5])
-    # One of three pairs has the wrong order; a method with equal rates for all has no order.
+    # `sequence` predicts one of three pairs in the wrong order. `mean` predicts equal rates and
+    # therefore no order.
     assert found[0].pairs == {"sequence": pytest.approx(2 / 3), "mean": 0.0}
 
 

@@ -1,4 +1,5 @@
-"""The limiting part, computed from call profiles of pipelines whose true savings are known."""
+"""Tests of the limiting part of a file system, computed from call profiles of pipelines whose true
+savings are known."""
 
 from __future__ import annotations
 
@@ -57,8 +58,9 @@ def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
-    """The rows of a node that receives ten blocks: it waits for each, forwards it, and syncs at its
-    end."""
+    """Returns the profile entries of a node that receives ten blocks: for each block it waits
+    `wait`, forwards it in `send`, and forces it to disk in `disk`. The times are sums in
+    milliseconds."""
     return [
         {"above": -1, "under": under, "remote": True},
         step(0, "block", wait + disk + send + 20, wait + disk + send),
@@ -78,10 +80,11 @@ def found(
     unexplained: int = 0,
     asked: int = 0,
 ) -> PartRanking:
-    """The ranking for a client that writes through nodes one and two.
+    """Returns the ranking of parts for a client that writes through the nodes one and two.
 
-    `waits` and `disks` are the nodes' times in milliseconds; `asked` is the time of a call to the
-    server during the stream.
+    `waits` and `disks` are the times of the two nodes in milliseconds. `asked` is the time of a
+    call to the metadata server during the stream. `factor` is how many times as fast a part is
+    assumed to become.
     """
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [
@@ -122,9 +125,10 @@ def of(report: PartRanking, part: str) -> PartGain:
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
     assert report.parts[0].part == f"{slow}: disk"
-    # Halving 900 of 1205 ms leaves 450 ms, more than the other disk's 100 ms.
+    # Halving the disk's 900 of 1205 ms saves 450 ms, because the other disk takes only 100 ms.
     assert report.parts[0].saving == pytest.approx(450 / 1205)
-    # With a factor of nine both disks take equal times; a larger factor gains nothing more.
+    # If the disk becomes nine times as fast, both disks take equal times, so a larger factor saves
+    # nothing more.
     nine, more = (found((200, 205), disks, factor=k).parts[0].saving for k in (9.0, 90.0))
     assert nine == pytest.approx(800 / 1205)
     assert more == pytest.approx(800 / 1205)
@@ -146,7 +150,8 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
 
 def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
     report = found((100, 900), (50, 60))
-    # Node one itself waits 100 of the 900 ms, so 800 ms are due to the link after it.
+    # Of the 900 ms that node two waits, node one itself waits for 100 ms, so the link between them
+    # causes 800 ms.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
@@ -154,7 +159,7 @@ def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
 def test_a_processor_that_threads_wait_for_is_told_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
     assert starved.parts[0].part == "names: processor"
-    # All calls are equally slow, so the network may be the cause as well.
+    # All calls are equally slow, so the network may be the cause as well as the processor.
     assert starved.parts[0].verdict == "cannot tell"
     assert starved.parts[0].saving == pytest.approx(475 / 1265)
     idle = found((200, 205), (50, 60), rpc=1000, served=100, runnable=110)
@@ -164,7 +169,7 @@ def test_a_processor_that_threads_wait_for_is_told_from_the_network():
 def test_a_link_no_worse_than_the_next_may_gain_nothing():
     report = found((900, 905), (50, 60))
     slow = report.parts[0]
-    # Both ends have equally fast exchanges: if one link becomes faster, the other limits.
+    # Both links are equally slow, so if one becomes faster, the other one is the bottleneck.
     assert slow.part.endswith(": link")
     assert slow.least == 0
     assert slow.verdict == "cannot tell"
@@ -193,7 +198,8 @@ def test_calls_beside_are_the_server_s_as_well():
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
-    # The streaming thread may have waited for something else in the meantime.
+    # The lower bound does not grow: the streaming thread may have waited for something else during
+    # the call.
     assert after.least == pytest.approx(before.least)
 
 

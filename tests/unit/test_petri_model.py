@@ -1,4 +1,5 @@
-"""The Petri model as a method: intervals, steps, determinism, fit, prefixes of long streams."""
+"""Tests of the Petri model as a method: intervals, steps, determinism, fit, prefixes of long
+streams."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
 
 
 def measured(clients, factor):
-    """A measurement whose rate is that of the sequence model with prior constants, times a
+    """Returns a measurement whose rate is that of the sequence model with prior constants, times a
     factor."""
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
@@ -113,12 +114,13 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # The whole run has a tail, in which some clients have ended: below 1 % of 2000 operations.
+    # The whole run has an end in which some clients have finished: below 1 % of 2000 operations.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 
 def test_written_back_work_limits_the_rate():
-    """Far more data than memory: write-back by the disks limits the rate."""
+    """If a run writes far more data than fit into memory, write-back by the disks limits its
+    rate."""
     nodes = [
         {
             "name": "one",

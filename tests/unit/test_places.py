@@ -1,4 +1,5 @@
-"""A scenario states where clients run (threads, processes, nodes) and what starts them."""
+"""Tests that a scenario states where its clients run (threads, processes, nodes) and what starts
+them."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """The page shows the speed-up. Planted: threads do not scale, processes scale perfectly."""
+    """The page shows the speed-up by the number of clients. Planted: threads do not scale,
+    processes scale perfectly."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
@@ -84,7 +86,7 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """A copy of a result with these keys varied and another rate."""
+    """Returns a copy of a result with another rate, for another value of these workload keys."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     told = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
@@ -92,7 +94,7 @@ def spread_over(result, rate, **workload):
 
 
 def shares(page):
-    """The last cells of a table's rows, in per cent."""
+    """Returns the cells of a page's tables that are in per cent, without the sign."""
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     return [cell.partition(">")[2].partition("<")[0] for cell in cells]
 
@@ -100,7 +102,7 @@ def shares(page):
 def test_one_node_is_the_first_point_of_several():
     """The configuration with one node is the first point of the series over nodes.
 
-    Planted: four clients per node; two nodes give three quarters of twice the rate.
+    Planted: four clients for each node. Two nodes have three quarters of twice the rate of one.
     """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     alone = spread_over(measured(point, 1.0), 100.0)
@@ -114,9 +116,10 @@ def test_one_node_is_the_first_point_of_several():
 
 
 def test_threads_stand_beside_processes():
-    """Threads are compared with processes.
+    """Runs with threads are compared with runs with processes.
 
-    Planted: four processes are twice as fast in both repetitions, two processes are half as fast.
+    Planted: four processes are twice as fast as threads in both repetitions, and two processes are
+    half as fast.
     """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     threads = [spread_over(measured(point, 1.0), rate, processes=0) for rate in (100.0, 400.0)]

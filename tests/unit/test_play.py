@@ -1,4 +1,4 @@
-"""The token game in a terminal: what is shown, what a choice fires, and wrong choices."""
+"""Tests of the token game in a terminal: what is shown, what a choice fires, and wrong choices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PROTOCOL = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
 
 
 def played(net: Net, *answers: str) -> tuple[int, list[str]]:
-    """(number of steps, printed lines) of the token game with these answers, after which the input
-    ends."""
+    """Plays the token game with these answers, after which the input ends. Returns (number of
+    steps, printed lines)."""
     said, left = [], list(answers)
 
     def ask(_prompt: str) -> str:
@@ -28,7 +28,8 @@ def played(net: Net, *answers: str) -> tuple[int, list[str]]:
 
 
 def sorting() -> Net:
-    """A net with two transitions for each of three jobs; one takes a second."""
+    """Returns a net in which either of two transitions may take each of three jobs. One transition
+    takes a second."""
     net = Net("sorting")
     job = net.colour("job", id=int)
     new = net.place("new", job, [1, 2, 3])
@@ -51,7 +52,7 @@ def test_a_choice_fires_the_binding_with_its_number():
         "wait with j = (3)",
     ]
     assert "fired hurry with j = (2)" in said
-    # The bindings with the fired token, one of each transition, are gone.
+    # After the firing, neither transition can take the token of job 2 any more.
     assert choices[5:] == ["hurry with j = (1)", "hurry with j = (3)", "wait with j = (3)"]
 
 

@@ -1,4 +1,5 @@
-"""PNML files: a net that is written and read again is the same; malformed files give one line."""
+"""Tests of PNML files: a net that is written and read again is the same, and a malformed file gives
+one line."""
 
 from __future__ import annotations
 
@@ -32,14 +33,16 @@ GOOD = """<?xml version="1.0"?>
 
 def test_a_bounded_buffer_behaves_as_drawn():
     report = state_space(pnml.read(GOOD))
-    # The place holds 0 to 3 tokens; putting is enabled below 3, getting a pair from 2 on.
+    # The place holds 0 to 3 tokens. Putting one is enabled below 3 tokens, and taking two is
+    # enabled from 2 tokens on.
     assert (report.markings, report.arcs) == (4, 5)
     assert report.bounds == {"free": (0, 3), "full": (0, 3)}
     assert report.live_transitions == ["put", "get"]
 
 
 def random_net(seed: int) -> Net:
-    """A random net of few places, with weights up to three and some inhibitor and reset arcs."""
+    """Returns a random net of four places, with arc weights up to three and some inhibitor and
+    reset arcs."""
     chance = random.Random(seed)
     net = Net(f"random{seed}")
     places = [net.place(f"p{at}", initial=[()] * chance.randrange(4)) for at in range(4)]
@@ -112,8 +115,8 @@ def test_malformed_files(old, new, words):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read or refused in one line, but never
-    crashes."""
+    """A file with deleted, doubled and swapped bytes is read, or refused in one line, and never
+    crashes the reader."""
     chance = random.Random(seed)
     text = GOOD
     for _ in range(chance.randint(1, 4)):
@@ -134,7 +137,7 @@ def test_damaged_files_never_do_more_than_give_one_line(seed):
 
 
 def refusal(text: str) -> str:
-    """The reason why a file is refused; empty if it is read."""
+    """Returns the reason why a file is refused, or an empty text if it is read."""
     try:
         check(pnml.read(text))
     except InputError as error:

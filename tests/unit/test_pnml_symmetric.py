@@ -1,4 +1,5 @@
-"""Symmetric nets of PNML: sorts, terms and known state spaces; one line for errors."""
+"""Tests of symmetric nets of PNML: sorts, terms and known state spaces, and one line for each
+error."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def everyone(sort: str) -> str:
 
 
 def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) -> str:
-    """The PNML text of a net: places with a sort and a marking, transitions with a condition and
-    arcs."""
+    """Returns the PNML text of a net. A place has a sort and a marking, and a transition has a
+    condition and arcs."""
     declared = sorts + "".join(
         f"<variabledecl id='{name}' name='{name}'><usersort declaration='{sort}'/></variabledecl>"
         for name, sort in variables.items()
@@ -67,7 +68,7 @@ def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) 
 
 
 def philosophers(count: int) -> str:
-    """The PNML text of the Model Checking Contest's philosophers.
+    """Returns the PNML text of the philosophers of the Model Checking Contest.
 
     A philosopher takes one fork after the other, in either order.
     """
@@ -100,7 +101,8 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_philosophers_of_the_contest(count: int):
-    """A fork is on the table or in one of two hands: 3^n markings, 243 for five; two are dead."""
+    """Each of n forks is on the table or in one of two hands, so there are 3^n markings, 243 for
+    five philosophers. Two markings are dead."""
     report = engine.state_space(pnml.read(philosophers(count)))
     assert report.markings == 3**count
     assert report.dead_markings == 2

@@ -1,4 +1,5 @@
-"""Runs until a mean has the requested precision, intervals of rates from their seconds, ramps."""
+"""Tests of runs that repeat until a mean has the requested precision, of intervals of a rate from
+its seconds, and of ramps."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from support.synthetic import scenario
 
 
 def second(count: float) -> Second:
-    """A second in which this number of operations ended, rounded."""
+    """Returns the record of a second in which this number of operations (rounded) ended."""
     return Second(count=round(count), errors=0, bytes=0, latency_ns_sum=0, latency_ns_max=0)
 
 
 def autocorrelated(rng: np.random.Generator, count: int, phi: float = 0.7) -> np.ndarray:
-    """A first-order autoregressive series with mean 1000."""
+    """Returns a first-order autoregressive series with mean 1000 and coefficient `phi`."""
     noise, value, series = rng.normal(size=count), 0.0, []
     for one in noise:
         value = phi * value + one
@@ -39,7 +40,7 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
         found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
         held += found.low_per_s <= 1000 <= found.high_per_s
-        # Seconds drawn one by one, as if they were independent.
+        # The wrong interval: it resamples seconds one by one, as if they were independent.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
     assert held >= 176, held
@@ -59,13 +60,14 @@ def test_seconds_before_a_load_settled_and_too_few_of_them_are_left_out():
 
 def test_half_a_width_is_that_of_students_interval():
     assert half_width([5.0]) == half_width([5.0, 0.0]) == math.inf
-    # Two values a factor e apart: deviation 1/sqrt(2), t = 12.706 for one degree of freedom.
+    # Two values that differ by a factor of e have logarithms with a standard error of 1/2, and t =
+    # 12.706 for one degree of freedom.
     assert half_width([1.0, math.e]) == pytest.approx(math.expm1(12.706 / 2), rel=1e-3)
     assert half_width([7.0] * 5) == 0
 
 
 class Noisy:
-    """A fake instrument whose second configuration is noisy and whose first is not."""
+    """A fake instrument that measures files of 2 MiB with noise, and other files without noise."""
 
     name = "measure"
 
@@ -90,7 +92,8 @@ def asked(**run):
 
 
 def counted(asked, tmp_path) -> list[int]:
-    """Numbers of runs of reads, for the configuration without noise and for the noisy one."""
+    """Returns the numbers of runs of the two configurations of reads: without noise, and with
+    noise."""
     results = sweep(asked, [Noisy()], open_run(asked, tmp_path), lambda *_: None)
     reads = [point for point in asked.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

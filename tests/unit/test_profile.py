@@ -1,4 +1,5 @@
-"""Hardware profiles: written by a calibration, named by a deployment, used by predictions."""
+"""Tests of hardware profiles: a calibration writes them, a deployment names them, and predictions
+use them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ methods = ["sequence"]
 
 
 def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
-    """Measured quantities of a host, with means of `share` times MEASURED, five per cent apart."""
+    """Returns measured quantities of a host. Each has two values, 5 % below and above `share` times
+    the value in MEASURED."""
     return [
         calibrate.quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
         for name, (unit, mean) in MEASURED.items()
@@ -53,7 +55,8 @@ def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
 
 
 def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
-    """A scenario in the same folder as the profile of a testbed of two groups."""
+    """Writes the profile of a testbed of two node groups, and returns a scenario in the same folder
+    that names this profile."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO.format(profile=profile, of_node=of_node))
     plain = SCENARIO.format(profile="", of_node="")
@@ -72,7 +75,7 @@ def test_a_deployment_takes_what_it_leaves_out_and_keeps_what_it_says(tmp_path):
     assert client.disk.latency == pytest.approx(4e-3, rel=1e-3)
     assert (brick.copy_rate, brick.call_time) == (pytest.approx(3e9), pytest.approx(9e-7))
     assert (brick.count, brick.roles) == (2, {"brick": 1})
-    # Half of the shortest round trip.
+    # The one-way latency is half of the shortest round trip.
     network = written(tmp_path).deployment.network
     assert network.latency == pytest.approx(1.5e-3, rel=1e-3)
     assert network.loopback_latency == pytest.approx(2e-5, rel=1e-3)

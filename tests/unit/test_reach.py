@@ -1,4 +1,5 @@
-"""Intervals from errors on held-out groups: wide where errors are large, with nominal coverage."""
+"""Tests of prediction intervals that are made from errors on held-out groups: they are wide where
+errors are large, and have nominal coverage."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ SPREAD = {"calm": 0.1, "wild": 1.0}
 
 
 def drawn(random, groups, rows=8):
-    """Errors of rows in two cells; rows of one group share half of their variance."""
+    """Returns errors of rows in two cells of different spread, with each row's cell and group. Rows
+    of one group share half of their variance."""
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)
     own = random.normal(size=groups * rows)
@@ -29,7 +31,8 @@ def test_a_cell_that_errs_more_reaches_further():
 def test_nine_of_ten_rows_of_groups_never_seen_are_within():
     """Nine of ten rows of new groups are within the intervals.
 
-    Average over many sets of twenty groups, each checked on a thousand rows of new groups.
+    This is an average over forty sets of twenty groups, each checked on a thousand rows of new
+    groups.
     """
     random, within = np.random.default_rng(2), []
     for _ in range(40):

@@ -1,4 +1,5 @@
-"""Runs from a table replace measurements: they are compared and plotted, nothing is measured."""
+"""Tests that runs from a table can replace measurements: they are compared and plotted, and nothing
+is measured."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def scenario(**workload):
 
 
 def run_of(point, repetition):
-    """The result of a planted law: 5 ms and 20 ms per MiB for each file; inner calls take a fixed
-    time."""
+    """Returns the result of a planted law: an operation takes 5 ms and 20 ms for each MiB, and its
+    inner calls take a fixed time."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
@@ -69,7 +70,8 @@ def run_of(point, repetition):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """(scenario file, table) of two repetitions, of which the last run is missing."""
+    """Writes a scenario file and a table of two repetitions, from which the last run is missing.
+    Returns the folder of both."""
     results = [run_of(point, n) for n in range(2) for point in scenario().points()][:-1]
     csv_runs.write(results, tmp_path / "runs.csv")
     (tmp_path / "recorded.toml").write_text(scenario().toml())
@@ -100,10 +102,11 @@ def latencies(latency):
     ("blocks", "asked", "trips"), [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)]
 )
 def test_where_many_blocks_are_is_told_in_windows(blocks, asked, trips):
-    """Locations of many blocks arrive in several congestion windows.
+    """The locations of many blocks arrive in several congestion windows, which takes additional
+    round trips.
 
-    About 690 bytes per block: 16 blocks fit into a new connection's window of 14,480 bytes, 32 do
-    not.
+    A block's location takes about 690 bytes. The 14,480 bytes of a new connection's window hold 16
+    locations, but not 32.
     """
     given = scenario(name="sequential_read").with_values(
         {
@@ -122,7 +125,7 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # Two short latencies, whose difference is smaller than the noise.
+    # The two latencies are so short that their difference is smaller than the noise.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}
@@ -155,10 +158,10 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
     }
     asked["file_system"] |= {"handler_count": 2, "call_queue": 5}
     asked["sweep"], asked["judge"] = [], {}
-    # Enough clients to make the NameNode the bottleneck.
+    # There are enough clients to make the NameNode the bottleneck.
     asked["deployment"]["node"][2]["count"] = 8
-    # The method `mean` cannot predict open workloads; the scenario names it, but the command
-    # overrides it.
+    # The scenario names the method `mean`, which cannot predict open workloads. The command line
+    # overrides the scenario's methods.
     asked["run"]["methods"] = ["measure", "mean", "sequence"]
     (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
     said = CliRunner().invoke(
@@ -173,7 +176,7 @@ def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
         assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(100)
         assert told["refused"] < 1e-6
         return
-    # A queue of ten calls is finite: an admitted call waits for ten others.
+    # The NameNode's queue has ten places, so an admitted call waits for ten others.
     assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(told["largest_rate_per_s"])
     assert told["refused"] > 0.95
     assert response["value"] < 30 / told["largest_rate_per_s"] + 1e-3
@@ -201,7 +204,7 @@ def test_another_programs_form_is_no_json(kept_run):
 
 
 def test_no_number_is_broken_at_80_columns(tmp_path):
-    """Every rate with its interval is printed at 80 columns as in a wide table, without line
+    """At 80 columns, every rate with its interval is printed as in a wide table, without line
     breaks."""
     shown = [
         synthetic.predicted(point, 1e6, 123_456.0, 7_654_321.0, "sequence")

@@ -1,4 +1,5 @@
-"""Regression and baselines: planted laws are found, intervals cover, errata are tested."""
+"""Tests of regression and baselines: planted laws are found, intervals cover as stated, and errata
+are corrected."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def fitted_on(results):
 def test_planted_exponents_are_found():
     model = Regression().fit(fitted_on(synthetic.planted()))
     found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
-    # Natural logarithm of the rate over powers of two.
+    # The coefficients are natural logarithms of the rate for each doubling.
     assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
     assert found["clients"] == pytest.approx(0.5 * np.log(2))
     assert found["operations=write"] == pytest.approx(-np.log(3))
@@ -26,7 +27,7 @@ def test_planted_exponents_are_found():
 
 
 def test_standard_errors_and_intervals_are_honest():
-    """Over many noisy data sets, 90 % of held-out values are in their intervals."""
+    """Over many noisy data sets, 90 % of held-out values are in their 90 % intervals."""
     hits = total = 0
     for seed in range(30):
         results = synthetic.planted(noise=0.2, seed=seed)
@@ -38,12 +39,13 @@ def test_standard_errors_and_intervals_are_honest():
                 hits += rate.low <= float(np.exp(np.mean(np.log(twice)))) <= rate.high
                 total += 1
     assert total == 180
-    # 90 % ± 4 standard errors: intervals that are too wide are as wrong as narrow ones.
+    # 90 % plus or minus 4 standard errors. Intervals that are too wide are as wrong as narrow ones.
     assert 0.90 - 4 * 0.0224 <= hits / total <= 0.90 + 4 * 0.0224
 
 
 def test_r_squared_is_one_minus_error_over_total():
-    """The paper's list exchanges SSE and SSR; as printed, a perfect fit would have R² = 0."""
+    """R² is 1 - SSE / SST (squared errors over total squares). Kumar's list exchanges SSE and SSR,
+    so that a perfect fit would have R² = 0."""
     results = fitted_on(synthetic.planted(noise=0.3, repetitions=1))
     model = Regression().fit(results)
     target = np.log([result.value() for result in results])
@@ -86,7 +88,8 @@ def test_too_little_to_learn_from_is_said():
 def test_what_is_left_out_is_named():
     wide = Regression().fit(fitted_on(synthetic.planted(0.1)))
     assert "transfer_size" in wide.fitted.columns.dropped["constant"]
-    # Workload and operation are the same factor here.
+    # In this scenario, the workload and the operation are the same factor, so one of them is
+    # dropped.
     assert "workload=sequential_write" in wide.fitted.columns.dropped["collinear"]
     assert not wide.run(synthetic.scenario().points()[0]).notes
     narrow = Regression().fit(
@@ -127,8 +130,8 @@ def test_the_mean_is_the_geometric_mean_of_its_operation():
 
 
 def test_the_ideal_bound_is_the_declared_disk():
-    """The method `ideal` gives the declared disk's bound: 64 KiB direct reads at 500 MB/s and 100
-    us."""
+    """The method `ideal` gives the bound of the declared disk: direct reads of 64 KiB at 500 MB/s
+    and 100 us."""
     results = synthetic.planted(hold_out=())
     point = results[0].point
     direct = point.model_copy(
@@ -144,7 +147,7 @@ def test_the_ideal_bound_is_the_declared_disk():
 
 
 def direct_point():
-    """A configuration of 64 KiB direct reads, which the declared disk limits."""
+    """Returns a configuration of direct reads of 64 KiB, which the declared disk limits."""
     point = synthetic.scenario(hold_out=()).points()[0]
     values = {"workload.cache": "direct", "workload.transfer_size": "64 KiB"}
     return point.model_copy(update={"scenario": point.scenario.with_values(values)})

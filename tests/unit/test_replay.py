@@ -1,4 +1,5 @@
-"""Traces of strace and Darshan become streams; recorded streams are read back unchanged."""
+"""Tests that traces of strace and Darshan become operation streams, and that recorded streams are
+read back unchanged."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def test_calls_are_followed_through_descriptors_children_and_directories():
         ("delete", 10, "/data/b", 0, 0),
     ]
     assert done()[-2].new_path == "/data/b"
-    # A call whose line is interrupted by other processes keeps its own start time.
+    # strace splits the line of a call when another process interrupts it. The call keeps its own
+    # start time.
     assert [one.start_s for one in done()][3:5] == [100.6, 100.6]
 
 
@@ -133,16 +135,17 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
         "rename",
         "delete",
     ]
-    # The child reads its parent's file, which it has to open, since clients do not share
-    # descriptors.
+    # The child process reads a file that its parent opened. In the stream the child opens the file
+    # itself, since clients do not share descriptors.
     assert [(one[2], one[7]) for one in told[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
-    # Files that are read exist before the run, as long as the reads require.
+    # Files that the stream reads exist before the run, with as many bytes as the reads need.
     assert _core.prepared_bytes(spec.text) == 8197
 
 
-# A log of Darshan's own tests: sixteen processes write one file through MPI-IO.
+# Logs from the tests of Darshan itself. In the simple one, sixteen processes write one file through
+# MPI-IO.
 LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
@@ -233,8 +236,8 @@ def test_what_is_wrong_is_named(tmp_path, told, message):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_real_command_is_traced_and_done_again(tmp_path):
-    """All bytes that a traced command wrote are written again, at the trace's speed and at ten
-    times it."""
+    """The replay of a traced command writes all bytes that the command wrote, at the trace's speed
+    and at ten times this speed."""
     work, trace = tmp_path / "work", tmp_path / "trace"
     work.mkdir()
     script = (
@@ -312,9 +315,9 @@ def test_queued_block_requests_are_reads_and_writes_of_their_devices():
 
 @pytest.mark.parametrize("form", ["dxt", "blkparse"])
 def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
-    """Two clients replay several processes' trace on real files.
+    """Two clients replay the trace of several processes on real files at the trace's times.
 
-    No operation starts early, and the speed is the requested multiple.
+    No operation starts early, and the speed is the requested multiple of the trace's speed.
     """
     (tmp_path / "trace").write_text({"dxt": DXT, "blkparse": BLOCKS}[form])
     last_s = max(_replay(tmp_path / "trace", form, 0.0)[0].starts_s)
@@ -344,8 +347,8 @@ def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
 
 
 def test_a_stream_recorded_without_times_is_refused():
-    """A stream recorded without times is refused, although eight of its rows are as long as seven
-    with times."""
+    """A stream that was recorded without times is refused, although its eight rows have as many
+    bytes as seven rows with times."""
     spec = {
         "seed": 3,
         "clients": 1,
@@ -362,8 +365,8 @@ def test_a_stream_recorded_without_times_is_refused():
 
 
 def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
-    """A recorded Poisson workload of two clients is replayed at its own start times, twice as
-    fast."""
+    """A recorded Poisson workload of two clients is replayed at its own start times, here at twice
+    the speed."""
     stream = {
         "seed": 4,
         "clients": 2,
@@ -387,12 +390,12 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     for client in (0, 1):
         for due_s, begun_s in zip(due[client], begun[client], strict=True):
             assert begun_s >= due_s / 2 - 1e-6
-        # The machine may delay operations, but not for long.
+        # The machine may delay operations, but by less than a second.
         assert begun[client][-1] < due[client][-1] / 2 + 1.0
 
 
 def test_a_recorded_run_replays_as_itself(tmp_path):
-    """On the command line, a run is recorded, replayed, and recorded again with the same
+    """A run that is recorded on the command line, replayed, and recorded again has the same
     operations."""
 
     def measured(text: str, name: str) -> list[tuple]:

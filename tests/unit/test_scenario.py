@@ -1,4 +1,4 @@
-"""Scenarios: TOML in and out, grids, hold-outs, and a complete reference file."""
+"""Tests of scenarios: reading and writing TOML, grids, hold-outs, and a complete reference file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A processor's score: the probe's output is parsed, and output that is no number is refused."""
+"""Tests of a processor's score: the output of the probe is parsed, and output that is not a number
+is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine, or that prints given text."""
+    """A host that is this machine. If `says` is given, every command prints this text instead of
+    being run."""
 
     name = "here"
 

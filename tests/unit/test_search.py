@@ -1,4 +1,5 @@
-"""The search for the highest rate finds planted truths: an M/D/1 server, simulated and real."""
+"""Tests that the search for the highest rate finds planted truths: on a simulated M/D/1 server and
+on a real server."""
 
 from __future__ import annotations
 
@@ -21,15 +22,16 @@ from support.rows import span_rows
 from support.synthetic import scenario
 
 SERVICE_S = 1e-3
-# The mean response of M/D/1 is twice the service time at two thirds of its capacity; its power is
-# largest at 2 - sqrt 2 of the capacity.
+# In M/D/1 with service time S, the mean response is 2 S at two thirds of the capacity 1 / S. The
+# power (rate / response) is largest at 2 - sqrt 2 of the capacity.
 TRUTH_PER_S = 2 / 3 / SERVICE_S
 LONG_SEED = 15
 KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
 def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
-    """A run of an M/D/1 server, simulated by Lindley's recursion."""
+    """Returns a run at `rate_per_s` on an M/D/1 server, simulated by Lindley's recursion. `number`
+    is the random seed."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
     for _ in range(count):
@@ -42,7 +44,7 @@ def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
 
 
 def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
-    """A run of a server that is never late."""
+    """Returns a run at `rate_per_s` on a server that is never late."""
     return RateRun(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
 
 
@@ -57,25 +59,27 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # A saturated rate fails, whatever its response times are.
+    # A rate at which the server is saturated fails, whatever its response times are.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run on a real server with one client, recomputed from its spans and scheduled starts."""
+    """A run on a real server with one client, whose figures the test recomputes from spans and
+    scheduled starts."""
 
     offered_per_s: float
     seen: RateRun
-    # Mean response from the operations' ends, and mean response of an ideal server with SERVICE_S
-    # for the same arrivals.
+    # The mean response recomputed from the ends of the operations, and the mean response of an
+    # ideal server that takes SERVICE_S for the same arrivals.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
 
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
-    """A run of Poisson arrivals at a target that takes 1 ms, or longer on a slow machine."""
+    """Returns a run of Poisson arrivals at a target that takes 1 ms, or longer on a slow
+    machine."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {
@@ -121,8 +125,8 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
-    """The search's result equals the result recomputed from each operation's scheduled start, start
-    and end.
+    """The search on a real server gives the result that follows from the scheduled start, start and
+    end of each operation.
 
     The server takes at least 1 ms, and longer on a slow machine.
     """
@@ -143,7 +147,7 @@ def test_a_real_server_is_found_to_do_what_it_did():
     found = search(told, probe)
     print(json.dumps(asdict(found.document())))
     for each in runs:
-        # Response times count from the scheduled starts, and include all operations.
+        # Response times count from the scheduled starts, and all operations are included.
         assert each.seen.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
         assert each.response_s_mean >= each.ideal_s_mean
         assert each.seen.behind_s == pytest.approx(each.behind_s, abs=1e-4)
@@ -164,10 +168,11 @@ def test_a_real_server_is_found_to_do_what_it_did():
 
 
 def test_a_random_schedule_is_judged_by_what_it_asked_for():
-    """A random schedule is judged by its own rate, not by the requested one.
+    """A run with a random schedule is judged by the rate of its own arrivals, not by the requested
+    rate.
 
-    This seed's arrivals take 8 % longer than at 60 per second, although the server could do a
-    thousand. A search that blamed the server would find no rate.
+    With this seed the arrivals take 8 % longer than at 60 per second, although the server could
+    serve a thousand. A search that blamed the server would find no rate.
     """
     seen = lindley(60.0, LONG_SEED, 700)
     assert seen.rate_per_s < 0.95 * 60
@@ -188,9 +193,9 @@ def test_a_file_system_without_limits_in_reach_says_so():
 
 
 def test_rates_are_told_to_the_workload(tmp_path):
-    """The workload runs at the requested rate.
+    """The search runs the workload at the requested rate.
 
-    The objective's quantile requires more operations than the run's length has.
+    It refuses an objective for an operation that the workload does not perform.
     """
     table = scenario().model_dump(mode="json")
     table["sweep"] = []
@@ -201,7 +206,7 @@ def test_rates_are_told_to_the_workload(tmp_path):
     seen = RateProbe(asked)(400.0, 1)
     assert seen.complete
     assert 0 < seen.value_s < math.inf
-    # At least 100 random arrivals: the seed determines their rate, not the machine.
+    # There are at least 100 random arrivals. The seed determines their rate, not the machine.
     assert seen.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     with pytest.raises(InputError, match=r"objective = 'read': the workload does only: create"):
@@ -211,7 +216,8 @@ def test_rates_are_told_to_the_workload(tmp_path):
 def test_what_cannot_be_searched_is_one_clear_line(tmp_path):
     with pytest.raises(InputError, match=r"run\.search\.lowest = '200 /s': must be at most high"):
         build(Search, {"lowest": "200 /s", "highest": "100 /s"})
-    # Its p99 would be that of twenty operations, however long the run is.
+    # These workloads have a fixed number of operations, so a p99 would be that of twenty
+    # operations, however long the run is.
     for name in ("dfsperf_mixture", "mdtest_easy"):
         table = scenario().model_dump(mode="json")
         table |= {"sweep": [], "workload": {"name": name}, "judge": {}}

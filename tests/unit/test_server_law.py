@@ -1,4 +1,5 @@
-"""The metadata server's law on synthetic runs with planted law, shares and bursts."""
+"""Tests of the law of a metadata server on synthetic runs with planted law, processor shares and
+peaks."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ OPERATIONS = 32
 
 
 def scenario():
-    """A scenario with two processor shares of a NameNode, numbers of clients, and one peak."""
+    """Returns a scenario with two processor shares of a NameNode, several numbers of clients, and
+    one peak of arrivals."""
     nodes = [
         {"name": "master", "cores": 1, "roles": {"namenode": 1}},
         {"name": "server", "roles": {"datanode": 1}},
@@ -47,8 +49,8 @@ def scenario():
 
 
 def result(point, repetition, noise=1.0):
-    """Planted: x ln x, four times as slow at a quarter of a core; a peak follows the fluid
-    formula."""
+    """Returns a result of the planted law: the response time is proportional to x ln x for x
+    clients, and four times as long at a quarter of a core. A peak follows the fluid formula."""
     asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
     clients = asked.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)

@@ -1,4 +1,5 @@
-"""A host's processor share: lifted while its daemons start, in effect afterwards."""
+"""Tests of a host's processor share: it does not limit daemons while they start, and does
+afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from dfslab.testbeds.hosts.cluster import Cluster
 
 @pytest.fixture
 def cluster():
-    """A cluster whose limits are only recorded."""
+    """Provides a cluster of two hosts, whose limits are only recorded."""
     nodes = [
         {"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
         {"name": "whole", "cores": 2, "roles": {"b": 1}},

@@ -1,4 +1,5 @@
-"""Processor seconds by stage, with a clock that the test advances."""
+"""Tests of the processor seconds that a run reports for each of its stages, with a clock that the
+test advances."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support import synthetic
 
 
 class Clock:
-    """A clock whose time a test sets by `now_s`."""
+    """A clock whose time a test sets in `now_s`."""
 
     def __init__(self):
         self.now_s = 0.0
@@ -60,7 +61,7 @@ def test_a_study_that_finds_nothing_is_no_stage():
 
 
 class Works:
-    """An instrument that takes one second of the clock for each configuration."""
+    """A fake instrument that takes one second of the clock for each configuration."""
 
     def __init__(self, name, clock):
         self.name, self._clock = name, clock
@@ -71,7 +72,7 @@ class Works:
 
 
 class Learns(Works):
-    """A model that takes one second for each configuration and ten seconds for its fit."""
+    """A fake model that takes one second for each configuration and ten seconds for its fit."""
 
     def fit(self, results):
         self._clock.now_s += 10.0
@@ -93,9 +94,9 @@ def test_a_sweep_loads_and_fits(tmp_path):
 
 
 def test_a_run_says_its_seconds_by_stage(tmp_path):
-    """A run reports its seconds by stage.
+    """A run reports its processor seconds by stage.
 
-    The clock counts its readings, so every stage takes an integer number of seconds.
+    The clock advances by a second at each reading, so every stage takes a whole number of seconds.
     """
     looked = iter(range(1000))
     scenario = synthetic.scenario(
@@ -109,6 +110,7 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # One second for each time that a stage began: a sweep and its end, a model and five studies, …
+    # Each stage takes one second for each time that it began: loading for a sweep and its end,
+    # fitting for a model and five studies, and the other two once.
     assert found == {"loading_s": 2.0, "fitting_s": 6.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

@@ -1,4 +1,5 @@
-"""Sweeps that resume, comparisons that add up, folds that never split a configuration."""
+"""Tests of sweeps that resume, comparisons that add up, and folds that never split a
+configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """Measures the planted law and counts its runs."""
+    """A fake instrument that measures the planted law and records its runs. It fails for the
+    configurations in `fails`."""
 
     name = "measure"
 
@@ -38,7 +40,7 @@ class Instrument:
 
 
 class Spy:
-    """A model that remembers what it was shown."""
+    """A fake model that stores the results from which it was fitted."""
 
     name = "spy"
 
@@ -121,19 +123,19 @@ def test_some_failures_are_borne_and_many_are_not(tmp_path):
     ] * 2
     assert points[0].id not in {result.point_id for result in spy.shown}
     assert points[0].id not in {row.point_id for row in compare(results).rows}
-    # What failed is tried again, what succeeded is not.
+    # A resumed sweep runs again what failed, but not what succeeded.
     again = Instrument()
     sweep(scenario, [again], store.open_run(scenario, tmp_path), SILENT)
     assert again.ran == [(points[0].id, 0), (points[0].id, 1)]
     everything = Instrument(fails={point.id for point in points})
     with pytest.raises(RunFailed, match="measure: made to fail"):
         sweep(scenario, [everything], store.open_run(scenario, tmp_path, fresh=True), SILENT)
-    # One pass over all configurations is enough to know.
+    # If every configuration fails, the sweep stops after one run of each.
     assert len(everything.ran) == len(points)
 
 
 class Choosy(Spy):
-    """A model that cannot learn from so little."""
+    """A fake model that refuses to be fitted, because it has too few results."""
 
     name = "choosy"
 
@@ -193,8 +195,8 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
     assert store.open_run(other, tmp_path).folder != opened.folder
 
 
-# Children of one process sweep on and kill themselves at a stated moment of a run: before its
-# result is stored, when the temporary file is written, when it has its name.
+# Moments at which a child process that runs the sweep kills itself: before a result is stored, when
+# the result's temporary file is written, and when that file has been renamed.
 MOMENTS = ("measured", "written", "named")
 KILLS, SEED = 10, 20261125
 KILLER = f"""
@@ -265,7 +267,8 @@ def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
     assert set(table.fetchall()) == wanted
     ran = (tmp_path / "ran").read_text().splitlines()
     assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
-    # A result that has its name is never measured again; the others of those killed are.
+    # A result whose file had its name before the kill is not measured again. Each of the other
+    # kills costs one more measurement.
     again = sum(MOMENTS[turn % len(MOMENTS)] != "named" for turn in range(KILLS))
     assert len(ran) == len(wanted) + again
 

@@ -1,4 +1,5 @@
-"""Test helpers behave as documented: waiting by an injected clock, the command as in a process."""
+"""Tests of the test helpers: waiting by an injected clock, and the command run as in a separate
+process."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support.waiting import wait_until
 
 
 class Clock:
-    """A clock that advances during `sleep` only."""
+    """A clock that advances only in `sleep`."""
 
     def __init__(self):
         self.now_s = 0.0

@@ -1,4 +1,5 @@
-"""Tables of spans and operations: each column and null, for readers with and without Arrow."""
+"""Tests of the core's tables of spans and operations: readers with and without Arrow get each
+column and each null."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ KINDS = ("read", "write", "append", "create", "stat", "list", "rename", "delete"
 
 
 def columns_of(table: _core.Table) -> dict[str, list[object]]:
-    """Every column as Arrow reads it, checked against the format's rules."""
+    """Returns every column as Arrow reads it, after checking the table against the rules of Arrow's
+    format."""
     arrow = pa.table(table)
     arrow.validate(full=True)
     assert len(arrow) == len(table)
@@ -41,7 +43,7 @@ def columns_of(table: _core.Table) -> dict[str, list[object]]:
 
 
 def stream(**changes: object) -> str:
-    """A small stream of two clients that draws files, sizes and operations."""
+    """Returns, as JSON, a small stream of two clients with random files, sizes and operations."""
     spec = {
         "seed": 11,
         "clients": 2,
@@ -55,7 +57,8 @@ def stream(**changes: object) -> str:
 
 
 def drawn_rows(seed: int, count: int) -> list[tuple]:
-    """Spans of which every integer is anywhere in its range."""
+    """Returns random spans as rows. Their integers are drawn from the whole range of each
+    column."""
     source = random.Random(seed)
     long = [0, 1, 2**53 + 1, 2**63, 2**64 - 1]
     return [
@@ -82,7 +85,7 @@ def test_spans_of_recorded_traces_are_those_of_a_naive_reader(path):
     for span in expected:
         row, wanted = ids.index((span.trace_id, span.span_id)), asdict(span)
         if (span.trace_id, span.parent_id) not in known:
-            wanted["parent_id"] = None  # the reader makes a root of a span whose parent is missing
+            wanted["parent_id"] = None  # the reader turns a span without its parent into a root
         assert {name: column[row] for name, column in found.items()} == wanted, row
 
 
@@ -206,7 +209,7 @@ def test_columns_outlive_their_table():
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds."""
+    """Returns the bytes of memory that this process holds."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -226,7 +229,7 @@ def resident_bytes() -> int:
 )
 def test_memory_is_freed_whatever_was_taken(read):
     def take() -> None:
-        # About 5 MB.
+        # One stream takes about 5 MB.
         read(_core.stream_operations(text, 0))
 
     text = stream(operations_per_client=100_000, mix=[{"operation": "stat", "weight": 1.0}])
@@ -246,7 +249,8 @@ def test_a_leak_of_tables_would_be_seen():
 
 
 class Kept:
-    """An object that gives the same capsule to every reader."""
+    """An object that gives the same Arrow capsule to every reader, although a capsule may be read
+    only once."""
 
     def __init__(self, capsule: object):
         self.capsule = capsule

@@ -1,4 +1,5 @@
-"""Testbeds of small Python daemons: recorded, listed, judged and taken down completely."""
+"""Tests of testbeds of small Python daemons: they are recorded, listed, judged and taken down
+completely."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("no_testbed_left")
 
 
 def in_other_process(tmp_path: Path, action: str) -> subprocess.Popen:
-    """A process that starts a testbed, prints the testbed's id, and performs `action`."""
+    """Starts a process that starts a testbed, prints the testbed's id, and then executes the Python
+    statements in `action`."""
     source = f"""
 import os, signal, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
@@ -186,7 +188,8 @@ def test_a_strange_folder_among_the_testbeds_is_left_alone():
 
 @pytest.fixture
 def few_ports(monkeypatch):
-    """Three ports that a search covers in this order, at an address of this process alone."""
+    """Makes the search for free ports cover only three ports, in this order, at an address that
+    only this process has."""
     numbers = [PORT, PORT + 1, PORT + 2]
     monkeypatch.setattr(ports, "_window", lambda: numbers)
     return numbers
@@ -241,7 +244,7 @@ def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):
-    """A second Ctrl-C during the take-down waits for its end."""
+    """A second Ctrl-C while a testbed is taken down waits until this is done."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 
@@ -257,7 +260,8 @@ def test_an_interruption_waits_for_the_take_down(monkeypatch):
 
 
 def test_jars_come_whole_or_not_at_all(tmp_path, monkeypatch):
-    """Jars appear all or none. A fake Maven copies one jar, or fails half-way."""
+    """A set of jars is installed completely or not at all. A fake Maven copies one jar, or fails
+    half-way."""
     monkeypatch.setenv("DFSLAB_CACHE", str(tmp_path / "cache"))
     programs = tmp_path / "bin"
     programs.mkdir()

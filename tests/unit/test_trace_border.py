@@ -1,4 +1,5 @@
-"""Traces across the border to Rust: written spans are profiled exactly, in both OTLP formats."""
+"""Tests of traces that cross the border to Rust: written spans are profiled exactly, in both
+formats of OTLP."""
 
 import json
 from pathlib import Path
@@ -15,7 +16,8 @@ START = 1_700_000_000 * SECOND
 
 
 def block_writes(blocks, packets):
-    """Spans of `blocks` block writes, each a receiveBlock with some receivePackets."""
+    """Returns the spans of `blocks` block writes, each of which is a receiveBlock with `packets`
+    receivePackets."""
     spans = []
     for block in range(blocks):
         begin = START + block * SECOND
@@ -121,8 +123,8 @@ def test_wrong_calls_are_refused(tmp_path):
 
 
 def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
-    """Two hosts write one file each; the server's clock is a minute ahead, which is reported and
-    corrected."""
+    """Of two hosts that write a file of spans each, one has a clock that is a minute ahead. This is
+    reported, and the spans are corrected."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9
 
     def written(host: str, spans: list[dict]) -> Path:

@@ -1,4 +1,5 @@
-"""A user's choices on a trace: calls, names, format; what they leave out is reported."""
+"""Tests of a user's choices when reading a trace (calls, names, format): what the choices leave out
+is reported."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def span(trace, number, parent, name, begin, end, failed=False):
 
 @pytest.fixture
 def otlp(tmp_path):
-    """A file of three writes with one, two and three attempts of 100 ns each, of which the last
-    succeeds."""
+    """Writes a trace of three writes with one, two and three attempts of 100 ns each, of which the
+    last succeeds. Returns the file's path."""
     spans = []
     for trace in (1, 2, 3):
         spans.append(span(trace, 1, 0, "write", 0, 1000))

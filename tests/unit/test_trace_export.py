@@ -1,4 +1,5 @@
-"""Exports contain all self time to the nanosecond, and give the same trees when read back."""
+"""Tests that exported traces contain all self time to the nanosecond, and give the same call trees
+when read back."""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
 
 
 def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(tag, value) of each field of a protobuf message; a value is a number or bytes."""
+    """Yields (field number, value) of each field of a protobuf message. A value is a number or
+    bytes."""
     at = 0
 
     def number() -> int:

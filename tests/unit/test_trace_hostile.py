@@ -1,4 +1,4 @@
-"""Damaged, foreign and hostile traces give one clear line, or losses counted by kind."""
+"""Tests that damaged, foreign and hostile traces give one clear line, or losses counted by kind."""
 
 import json
 

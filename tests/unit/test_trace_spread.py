@@ -1,4 +1,5 @@
-"""Traces read by the workers of a Dask cluster give the bytes of one reader, in any order."""
+"""Tests that a trace read by the workers of a Dask cluster gives the same bytes as one reader, in
+any order of the files."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ COUNT = 6
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """The scheduler's address of a real cluster with two workers."""
+    """Provides the address of the scheduler of a real Dask cluster with two workers."""
     with workers.started([ClientHost("one"), ClientHost("two")]) as address:
         yield address
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Files of some call trees each; every tree has its own trace."""
+    """Writes several files of call trees and returns their paths. Every tree has a separate trace
+    id."""
     draw, paths = random.Random(SEED), []
     for number in range(COUNT):
         spans, after = [], itertools.count(1)
@@ -66,7 +68,7 @@ def test_the_bytes_are_those_of_a_serial_merge(scheduler, files):
 
 
 def test_files_that_share_traces_are_read_together(scheduler, files, tmp_path):
-    # The same call trees are in two files, whose traces have the same ids.
+    # The same call tree is in both files, under the same trace id.
     halves = [tmp_path / "left.json", tmp_path / "right.json"]
     ids = {"traceId": "1" * 32, "startTimeUnixNano": "5"}
     for half, own in zip(

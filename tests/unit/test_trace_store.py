@@ -1,4 +1,5 @@
-"""Traces as tables: exact sums in ns, SQL without file access, one line for errors."""
+"""Tests of traces as tables: exact sums in ns, SQL without access to files, and one line for each
+error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The live view of traces: work of the last seconds, until all processes end or Ctrl-C."""
+"""Tests of the live view of traces, which shows the work of the last seconds until all processes
+end or Ctrl-C is pressed."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def received(folder: Path, spans: int, ended: bool) -> None:
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
-    """Write the profile of every process after `times` repetitions of the same work, one second
-    each."""
+    """Writes the profile of every process after `times` repetitions of the same work, which takes a
+    second each. `last` marks the profiles as final."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
         rows = [
@@ -86,7 +87,7 @@ def test_it_looks_at_running_jvms(tmp_path):
     answer = CliRunner().invoke(app, ["trace", "top", str(tmp_path), "--once", "--json"])
     assert answer.exit_code == 0, answer.output
     before = json.loads(answer.stdout)
-    # A second process writes its profile, so the next reading merges both.
+    # A second process writes its profile, so the next reading merges both profiles.
     for name, other in others:
         (tmp_path / f"{name}.profile.json").write_text(callprofile.written(other))
     after = trace_top.once(tmp_path)
@@ -108,7 +109,7 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     back_off = rows["client:put/close/back_off"]
     assert (back_off.count, back_off.self_s) == (50, pytest.approx(3.5))
     assert not seen.ended
-    # No new profile was written, so the last period stays.
+    # No new profile was written, so the view still shows the last period.
     assert looks.look().waits[0].count == seen.waits[0].count
     written(tmp_path, 121, times=110, last=True)
     assert not looks.look().ended, "another process may follow"
@@ -155,7 +156,7 @@ def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
 
 
 def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
-    """In a terminal of 80 columns the view is drawn until an interrupt, as Ctrl-C sends it."""
+    """In a terminal of 80 columns, the live view is drawn until the interrupt that Ctrl-C sends."""
     written(tmp_path, int(time.time()), times=3)
     control, terminal = pty.openpty()
     words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]
@@ -177,7 +178,7 @@ def _until(control: int, word: str, limit_s: float = 300.0) -> str:
         if select.select([control], [], [], 0.2)[0]:
             try:
                 text += os.read(control, 65536).decode()
-            except OSError:  # the other end is closed
+            except OSError:  # the other end of the terminal is closed
                 break
     assert word in text, text
     return text

@@ -1,4 +1,5 @@
-"""Recorded traces in models: the operations of the workload, with the cost of each."""
+"""Tests of models of replayed traces: the model's workload has the operations of the trace, each
+with its cost."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ DXT = """
 
 
 def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path:
-    """A trace file of the paper's hybrid workload: sequential reads, random reads and writes."""
+    """Writes a trace file of the paper's hybrid workload (sequential reads, random reads and
+    writes) and returns its path."""
     chance, rows = random.Random(seed), []
     for client in range(clients):
         told: list[tuple[str, int, int]] = [("open", 0, 0)]
@@ -58,7 +60,8 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
 
 
 def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **workload) -> Scenario:
-    """A replay scenario on a file system, with each role on its own node by default."""
+    """Returns a scenario that replays a trace on a file system. By default each role is on its own
+    node."""
     roles = discover.file_system(system).roles
     nodes = nodes or [
         {"name": r.name, "count": r.instances, "cores": 8, "roles": {r.name: 1}} for r in roles
@@ -82,7 +85,7 @@ def scenario(trace: Path, methods=("petri",), system="local", nodes=None, **work
 
 
 def predicted(given: Scenario, method: str = "petri"):
-    """A model's prediction of a scenario's only configuration."""
+    """Returns a model's prediction of a scenario's only configuration."""
     return discover.method(method).run(Point(scenario=given, labels={}))
 
 
@@ -125,7 +128,8 @@ def test_every_description_gives_the_calls_of_a_trace(name):
 
 @pytest.mark.parametrize("system", ["local", "glusterfs", "pvfs", "nfs"])
 def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system):
-    """With one client and deterministic times, the net's time equals the formula's."""
+    """For a replayed trace with one client and deterministic service times, the net's time equals
+    the formula's."""
     trace = hybrid(tmp_path / "one", clients=1)
     situation = Situation(scenario(trace, system=system, clients=1))
     constants = situation.constants
@@ -134,12 +138,14 @@ def test_nets_and_formulas_of_a_trace_agree_where_nobody_waits(tmp_path, system)
     assert found.operations == found.offered == 63
     assert set(found.latency_s) == set(situation.mix) == set(costs)
     for kind, latency_s in found.latency_s.items():
-        # If a choice is random (half of the reads are random), its draws differ from the mean.
+        # Half of the reads are random. The net draws which ones, so its mean differs from the
+        # formula's.
         assert latency_s == pytest.approx(costs[kind].latency_s, rel=0.02, abs=2e-6), kind
 
 
 def test_net_and_real_target_do_the_same_operations(tmp_path):
-    """The clients of the net start the operations that a real run recorded, in the same order."""
+    """The clients of the net start the operations that a run on a real target recorded, in the same
+    order."""
     nodes = [{"name": "here", "roles": {"client": 1, "storage": 1}}]
     given = scenario(hybrid(tmp_path / "trace"), nodes=nodes)
     target = PosixTarget(root=str(tmp_path))
@@ -175,13 +181,14 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
 
 
 def document_kinds(situation: Situation) -> list[str]:
-    """Operation types in the order of the numbers that tokens carry."""
+    """Returns the operation types of a workload, in the order of the numbers by which tokens refer
+    to them."""
     return sorted(situation.mix)
 
 
 def test_jumps_cost_a_disk_more_than_runs(tmp_path):
-    """Random reads of many units on GlusterFS take longer than sequential ones, since each is a
-    request."""
+    """Random reads of many transfer units on GlusterFS take longer than sequential ones, since each
+    is a separate request."""
     given = scenario(hybrid(tmp_path / "trace"), system="glusterfs", cache="cold")
     trace = Situation(given).trace
     assert trace is not None
@@ -208,7 +215,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     path.write_text(DXT)
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
-    # Five operations, including two opens; the last one is scheduled at 0.45 s, at twice the speed.
+    # The trace has five operations, including two opens. The last one is scheduled at 0.45 s and
+    # replayed at twice the speed.
     count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))

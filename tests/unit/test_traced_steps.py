@@ -1,4 +1,5 @@
-"""Traced steps compared with those of a description: times, steps on one side only, errors."""
+"""Tests of traced steps compared with those of a description: times, steps that only one of them
+has, errors."""
 
 from __future__ import annotations
 
@@ -35,11 +36,12 @@ def test_each_step_is_told_for_one_operation():
         step("write", 0.3),
     ]
     rows = {(row.step, str(row.traced or "")): row for row in compared(ROOTS, modelled, NAMED)}
-    # The handler of a call is part of the call and is not counted again.
+    # The server's handler is part of the call and is not counted again.
     assert rows["create", "create"].count == 4
     assert rows["create", "create"].traced_s == pytest.approx(0.1)
     assert rows["create", "create"].error == pytest.approx(1.0)
-    # Two calls of one operation add up, as two steps of the description do.
+    # The times of two traced calls of one operation are added, as are those of two steps of the
+    # description.
     both = rows["close/ask + close/wait", "finish/rpc_ask"]
     assert both.traced_s == pytest.approx(0.2)
     assert both.modelled_s == pytest.approx(0.16)

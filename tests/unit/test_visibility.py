@@ -1,4 +1,5 @@
-"""Visibility between clients: immediate on one machine, planted delays are found, errors."""
+"""Tests of how soon one client's changes are visible to another: at once on one machine, and with a
+planted delay that is found."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from support.waiting import wait_until
 
 
 def with_access(name: str, **how: str) -> Scenario:
-    """A scenario with this way of access to a file system."""
+    """Returns a scenario that reaches the file system `name` by the given access."""
     table = scenario().model_dump(mode="json")
     table["file_system"] = {"name": name, "access": how}
     return build(Scenario, table)
@@ -39,15 +40,15 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
     for row in found:
         assert (row.summary.trials, row.summary.unseen) == (8, 0), row
         assert 0 <= row.summary.times.visible_s_p50_low <= row.summary.times.visible_s_p50, row
-        # The kernel shows a change before its call returns, so no poll is stale.
+        # On one machine a change is visible before its call returns, so no poll is stale.
         assert row.summary.stale_looks == 0, row
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """A change that happens after its acknowledgement, with time for two polls in between, is
-    found."""
+    """A change that becomes visible only after its acknowledgement is reported with its delay and
+    its stale polls. Two polls fit into the delay."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -73,7 +74,7 @@ def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
 
 
 def test_control_c_leaves_nothing(tmp_path):
-    """Ctrl-C, sent to all processes of the command as a terminal does, leaves no file."""
+    """Ctrl-C, which a terminal sends to all processes of the command, leaves no file."""
     path, data = tmp_path / "scenario.toml", tmp_path / "data"
     path.write_text(with_access("local", directory=str(data)).toml())
     data.mkdir()
@@ -87,8 +88,8 @@ def test_control_c_leaves_nothing(tmp_path):
     )
 
     def is_at_work() -> bool:
-        # os.walk ignores files that disappear in the meantime, such as that of the check for write
-        # access.
+        # os.walk ignores files that disappear in the meantime, such as the file by which write
+        # access is checked.
         return any(
             root != str(data) and (folders or files) for root, folders, files in os.walk(data)
         )
@@ -105,9 +106,10 @@ def test_control_c_leaves_nothing(tmp_path):
 def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
     tmp_path, monkeypatch, sent
 ):
-    """After Ctrl-C a client answers later commands.
+    """After Ctrl-C a client still answers later commands.
 
-    No answer is expected for a command that was not sent; the answer to a sent command is skipped.
+    No answer is expected for a command that was not sent. The answer to a command that was sent is
+    skipped.
     """
     client, left = Observer(HERE), str(tmp_path / "left")
     try:
@@ -126,7 +128,7 @@ def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
 
 def _interrupt(called, sent, *told):
     if not sent:
-        # Interrupt after the number is assigned and before the command is written.
+        # The interrupt comes after the command got its number and before the command is written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 

@@ -1,4 +1,5 @@
-"""The warm-up of a fresh testbed: short by default, longer if the scenario requests it."""
+"""Tests of the warm-up of a fresh testbed: it is short by default, and longer if the scenario
+requests it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dfslab.testbeds.capabilities import WarmUp
 
 @pytest.fixture
 def given(monkeypatch):
-    """A list of the plans that a fresh testbed would run."""
+    """Provides a list to which the plans that a fresh testbed would run are added."""
     plans = []
     monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans

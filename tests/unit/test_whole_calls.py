@@ -1,4 +1,5 @@
-"""Exemplar traces: the slowest of each kind, its spans in order, and tolerance of damage."""
+"""Tests of exemplar traces: the slowest of each kind is chosen, its spans are in order, and damaged
+files are tolerated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every workload's stream is that of its paper or tool, operation by operation."""
+"""Tests that the stream of every workload is that of its paper or tool, operation by operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ CLIENTS = 3
 
 
 def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
-    """A scenario of a workload with three clients on a local directory."""
+    """Returns a scenario of a workload with three clients on a local directory. `parameters` set
+    keys of the workload."""
     return build(
         Scenario,
         {
@@ -39,12 +40,13 @@ def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Sce
 
 
 def spec_of(name: str, **parameters) -> dict[str, Any]:
-    """The stream specification that the core reads, for three clients."""
+    """Returns the stream specification of a workload for three clients, as the Rust core reads
+    it."""
     return json.loads(stream_spec(asked(name, **parameters)).text)
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
-    """(operation, file, bytes, offset, owner, phase) of one client's operations."""
+    """Returns (operation, file, bytes, offset, owner, phase) of each operation of one client."""
     told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
     return [
         (kind, file, size, offset, owner, phase)
@@ -78,7 +80,8 @@ def test_simple_write_and_read_take_every_file_once():
     read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
     assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
     drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
-    # Drawing with replacement omits a share 1/e of the files: 147 of 400, deviation below 10.
+    # Drawing 400 files with replacement omits a share of about 1/e of them: 147 files, with a
+    # standard deviation below 10.
     assert 200 < len({one[1] for one in drawn}) < 306
 
 
@@ -98,7 +101,7 @@ def test_mixture_draws_reads_and_writes_by_their_counts(reads, writes):
     done = operations("dfsperf_mixture", read_files=reads, write_files=writes)
     counts = Counter(kinds(done))
     assert counts["read"] + counts["write"] == 500
-    # Five standard deviations of 500 draws.
+    # The number of reads is within five standard deviations of its mean, for 500 draws.
     assert abs(counts["read"] - reads) < 5 * (500 * 0.25) ** 0.5
     written = [one[1] for one in done if one[0] == "write"]
     assert written == sorted(set(written)), "every write makes a new file"
@@ -244,7 +247,8 @@ def test_smallfile_takes_every_file_in_every_test():
     ]
     assert all(len(part) == 300 for part in parts)
     sizes = [one[2] for one in parts[0]]
-    # Exponential: mean and deviation are equal; five standard errors of 300 draws.
+    # File sizes are exponential, so their mean and standard deviation are equal. The mean is within
+    # five standard errors of 300 draws.
     assert abs(statistics.mean(sizes) / 65536 - 1) < 5 / 300**0.5
     assert 0.7 < statistics.pstdev(sizes) / 65536 < 1.4
 
@@ -279,7 +283,7 @@ def test_testdfsio_is_one_large_file_each(test, kind, order):
     done = operations("testdfsio", test=test, file_size="16 MB")
     assert kinds(done) == [kind]
     assert spec_of("testdfsio", test=test)["mix"][0]["access"] == {"order": order}
-    # Skipping as much as is read leaves half of the bytes.
+    # If a client skips as many bytes as it reads, it reads half of the file.
     assert done[0][2] == (8_000_000 if test == "skip" else 16_000_000)
 
 
@@ -411,8 +415,8 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def test_every_workload_is_run():
-    """Every workload is run, except replays and programs, which test_replay and test_command
-    cover."""
+    """These tests run every workload except replays and external programs, which test_replay and
+    test_command run."""
     assert {*SMALL, "replay", "command"} == set(discover.members(discover.WORKLOADS))
 
 
@@ -448,7 +452,7 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
 def test_who_is_done_keeps_its_files_while_others_read_them(name, tmp_path):
     """A client that has finished keeps its files while other clients read them.
 
-    The clients are separate processes, which only the stream's last phase synchronises.
+    The clients are separate processes, which only the last phase of the stream synchronises.
     """
     spec = spec_of(name, **SMALL[name])
     plan = {

@@ -1,4 +1,5 @@
-"""UML elements of every description, their diagrams, and XMI that is read back."""
+"""Tests of the UML elements of every description, their diagrams, and the XMI that is written and
+read back."""
 
 from __future__ import annotations
 

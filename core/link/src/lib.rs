@@ -1,9 +1,10 @@
-//! Delay, jitter and loss on links, for kernels without netem. An iptables rule sends packets to a
-//! queue (NFQUEUE), where this process holds each for its delay and then accepts or drops it.
+//! Emulates delay, jitter and packet loss on links, for kernels without netem. An iptables rule
+//! sends packets to a queue (NFQUEUE), where this process holds each packet for its delay and then
+//! accepts or drops it.
 //!
-//! The rule belongs on the receiving side, since held packets would throttle a sender:
+//! The rule belongs on the receiving side of a link, since held packets would throttle a sender:
 //! `iptables-legacy -t mangle -A PREROUTING -i eth0 -j NFQUEUE --queue-num 7 --queue-bypass`. While
-//! this process does not run, such packets pass undelayed.
+//! this process does not run, the packets of the queue pass undelayed.
 
 mod line;
 mod message;

@@ -1,4 +1,5 @@
-//! The delay line: a thread for each direction of a link, which runs until it is stopped.
+//! Runs the emulation of links: one thread for each direction of a link holds its packets until it
+//! is stopped.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,23 +10,23 @@ use serde::{Deserialize, Serialize};
 use crate::queue::Queue;
 use crate::schedule::Schedule;
 
-/// Interval at which threads check whether to stop.
+/// Interval at which the threads of the delay line check whether to stop, ns.
 const STOP_POLL_NS: u64 = 50_000_000;
 
-/// The emulation on one queue.
+/// One direction of a link: the queue that receives its packets, and the delay and loss to emulate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The network namespace: "/proc/PID/ns/net".
+    /// Path of the network namespace that has the queue, such as "/proc/PID/ns/net".
     pub netns: String,
-    /// The number of the queue.
+    /// The number of the NFQUEUE queue in the namespace.
     pub queue: u16,
-    /// Mean delay of packets, s.
+    /// Mean delay of a packet, s.
     pub delay_s: f64,
-    /// Standard deviation of the delay, s; packets keep their order.
+    /// Standard deviation of the delay, s. Packets keep their order even so.
     #[serde(default)]
     pub jitter_s: f64,
-    /// Probability that a packet is lost.
+    /// Probability that a packet is dropped, from 0 to 1.
     #[serde(default)]
     pub loss: f64,
     /// Seed of the random numbers for jitter and loss.
@@ -33,7 +34,7 @@ pub struct Line {
     pub seed: u64,
 }
 
-/// Statistics of one queue.
+/// What happened to the packets of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// Number of packets received (an unsegmented GSO packet counts once).
@@ -44,8 +45,9 @@ pub struct Report {
     pub lateness_s_max: f64,
 }
 
-/// Delays packets until `stop` is set; `ready` is called once every queue is bound. An error on any
-/// queue ends the run; it is one line that names the queue.
+/// Delays and drops packets on all lines until `stop` is set. Calls `ready` once every queue is
+/// bound. Returns the report of each line, in the order of `lines`. An error on any queue stops all
+/// lines; its text is one line that names the queue.
 pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
@@ -78,7 +80,7 @@ pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Ve
 fn hold(line: &Line, stop: &AtomicBool, tell: &mpsc::Sender<()>) -> std::io::Result<Report> {
     let mut queue = Queue::bind(&line.netns, line.queue)?;
     // By default the kernel may let this thread sleep up to 50 us longer than requested.
-    // SAFETY: sets an attribute of the calling thread.
+    // SAFETY: the call sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     let _ = tell.send(());
     let began = Instant::now();

@@ -16,16 +16,17 @@ const QUEUE_LENGTH: u32 = 60_000;
 const SEGMENTS_STAY_WHOLE: u32 = 1 << 2;
 const INET: u16 = 2;
 
-/// The verdict on a packet.
+/// What the kernel does with a packet when the process has decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// The packet goes on.
+    /// The packet continues on its way.
     Accept = 1,
     /// The packet is dropped.
     Drop = 0,
 }
 
-/// A message with one attribute list; `done` fills in all lengths.
+/// A netlink message under construction, with a list of attributes. `done` fills in the message's
+/// length.
 struct Message(Vec<u8>);
 
 impl Message {
@@ -53,7 +54,7 @@ impl Message {
     }
 }
 
-/// Binds a queue to the socket.
+/// Encodes the request to bind the queue with this number to the socket.
 pub fn bind(queue: u16) -> Vec<u8> {
     let [high, low] = INET.to_be_bytes();
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
@@ -61,8 +62,8 @@ pub fn bind(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// Sets the mode of a queue: packet data stays in the kernel, GSO packets stay unsegmented, and the
-/// queue is long.
+/// Encodes the request that sets the mode of a queue: packet data stays in the kernel, large
+/// packets (GSO) stay unsegmented, and the queue holds up to 60 000 packets.
 pub fn configure(queue: u16) -> Vec<u8> {
     Message::new(CONFIG, REQUEST | ACKNOWLEDGE, queue)
         .attribute(2, &[0, 0, 0, 0, 1])
@@ -72,7 +73,8 @@ pub fn configure(queue: u16) -> Vec<u8> {
         .done()
 }
 
-/// Encodes the verdict on one packet, or on that packet and all earlier ones if `all_up_to_it`.
+/// Encodes the verdict `fate` on the packet with this id. If `all_up_to_it`, the verdict also holds
+/// for all earlier packets of the queue.
 pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
     let kind = if all_up_to_it { VERDICT_BATCH } else { VERDICT };
     let mut value = (fate as u32).to_be_bytes().to_vec();
@@ -82,16 +84,17 @@ pub fn verdict(queue: u16, id: u32, fate: Fate, all_up_to_it: bool) -> Vec<u8> {
         .done()
 }
 
-/// A message from the kernel.
+/// A message that the kernel sent.
 #[derive(Debug, PartialEq)]
 pub enum Received {
-    /// A packet with this id waits for its verdict.
+    /// The packet with this id waits for a verdict.
     Packet(u32),
-    /// The reply to a request: 0, or an error number.
+    /// The reply to a request: 0 for success, or an error number as in `errno`.
     Answer(i32),
 }
 
-/// Parses the received messages; those of other types are ignored.
+/// Parses the bytes of one or more netlink messages. Ignores messages of other types than packets
+/// and replies, and stops at a truncated message.
 pub fn received(mut bytes: &[u8]) -> Vec<Received> {
     let mut found = Vec::new();
     while bytes.len() >= HEADER {
@@ -136,7 +139,8 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
 mod tests {
     use super::*;
 
-    /// Bytes as libnetfilter_queue writes them on a little-endian machine.
+    /// Shows that the request to bind a queue has the bytes that libnetfilter_queue writes on a
+    /// little-endian machine.
     #[test]
     #[cfg(target_endian = "little")]
     fn binding_is_written_as_the_kernel_reads_it() {

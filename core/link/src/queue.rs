@@ -1,4 +1,4 @@
-//! One NFQUEUE queue of one network namespace, over a netlink socket.
+//! One NFQUEUE queue of one network namespace, used over a netlink socket.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use crate::message::{self, Fate, Received};
 const RECEIVE_BYTES: libc::c_int = 32 << 20;
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A bound queue; it receives packets until it is dropped.
+/// A queue that is bound to this process. It receives packets until it is dropped.
 pub struct Queue {
     socket: OwnedFd,
     number: u16,
@@ -17,15 +17,16 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Binds the queue `number` of the namespace at `netns` ("/proc/PID/ns/net"). The calling
-    /// thread stays in that namespace.
+    /// Binds the queue `number` of the network namespace at the path `netns`, such as
+    /// "/proc/PID/ns/net". As a side effect, the calling thread enters that namespace and stays in
+    /// it.
     pub fn bind(netns: &str, number: u16) -> io::Result<Self> {
         let namespace = File::open(netns)?;
-        // SAFETY: the descriptor is open and refers to a namespace; only the calling thread changes
+        // SAFETY: the descriptor is open and refers to a namespace. Only the calling thread changes
         // its namespace.
         check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: plain socket call; the returned descriptor is wrapped below.
+        // SAFETY: the call takes only numbers. The returned descriptor is wrapped below.
         let raw = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_NETFILTER) };
         check(raw)?;
         // SAFETY: the descriptor is new and has no other owner.
@@ -36,15 +37,16 @@ impl Queue {
             buffer: vec![0; BUFFER_BYTES],
         };
         queue.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BYTES)?;
-        // Packets that do not fit into the buffer pass undelayed; the overflow must not fail the
-        // socket.
+        // Packets that do not fit into the socket's buffer pass undelayed. Without this option,
+        // such an overflow would be an error of the socket.
         queue.option(libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)?;
         queue.request(&message::bind(number))?;
         queue.request(&message::configure(number))?;
         Ok(queue)
     }
 
-    /// Waits up to `timeout_ns` for packets; returns their ids in order of arrival.
+    /// Waits up to `timeout_ns` nanoseconds for packets. Returns the ids of the packets that
+    /// arrived, in order of arrival; the list is empty at a timeout or a signal.
     pub fn wait(&mut self, timeout_ns: u64) -> io::Result<Vec<u32>> {
         let mut poll = libc::pollfd {
             fd: self.socket.as_raw_fd(),
@@ -77,12 +79,12 @@ impl Queue {
         Ok(packets)
     }
 
-    /// Accepts the packet with this id and all earlier ones.
+    /// Accepts the packet with this id and all earlier packets of the queue.
     pub fn accept_up_to(&self, id: u32) -> io::Result<()> {
         self.send(&message::verdict(self.number, id, Fate::Accept, true))
     }
 
-    /// Drops one packet.
+    /// Drops the packet with this id.
     pub fn lose(&self, id: u32) -> io::Result<()> {
         self.send(&message::verdict(self.number, id, Fate::Drop, false))
     }
@@ -110,7 +112,8 @@ impl Queue {
         check(sent as libc::c_int).map(drop)
     }
 
-    /// Receives the messages of one datagram. None when there is no datagram (with MSG_DONTWAIT).
+    /// Receives the messages of one datagram with the flags of `recv`. Returns None if MSG_DONTWAIT
+    /// is set and there is no datagram.
     fn receive(&mut self, flags: libc::c_int) -> io::Result<Option<Vec<Received>>> {
         // SAFETY: the buffer is valid for its length.
         let length = unsafe {

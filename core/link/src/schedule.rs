@@ -1,5 +1,5 @@
-//! Decides when each packet is released and which packets are lost: a pure function of the seed and
-//! the arrivals.
+//! Decides when each packet of a link is released and which packets are lost. The decisions are a
+//! pure function of the seed and the arrival times.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,8 @@ use dfslab_workload::{draw, normal, unit};
 const LOSS: u64 = 1;
 const JITTER: u64 = 2;
 
-/// Waiting packets, in order: none overtakes another, so jitter does not reorder.
+/// The packets that wait on one direction of a link, in order of arrival, with their release times.
+/// None overtakes another, so jitter does not reorder packets.
 pub struct Schedule {
     delay_ns: f64,
     jitter_ns: f64,
@@ -20,7 +21,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// One direction of a link; `loss` is a probability, times are in seconds.
+    /// Creates the empty schedule of one direction of a link: mean delay and its standard deviation
+    /// (jitter) in seconds, and the probability that a packet is lost.
     pub fn new(delay_s: f64, jitter_s: f64, loss: f64, seed: u64) -> Self {
         Schedule {
             delay_ns: delay_s * 1e9,
@@ -33,7 +35,8 @@ impl Schedule {
         }
     }
 
-    /// Registers the arrival of a packet; false when it is lost.
+    /// Registers the arrival of the packet `id` at `now_ns` and draws its delay. Returns false if
+    /// the packet is lost.
     pub fn arrive(&mut self, id: u32, now_ns: u64) -> bool {
         let number = self.arrived;
         self.arrived += 1;
@@ -52,8 +55,9 @@ impl Schedule {
         true
     }
 
-    /// Removes all packets whose release time has come; returns the last one's id and its lateness,
-    /// ns.
+    /// Removes all packets whose release time is not after `now_ns`. Returns the id of the last of
+    /// them and the largest time by which one of them is late, ns; None if there are no such
+    /// packets.
     pub fn release(&mut self, now_ns: u64) -> Option<(u32, u64)> {
         let mut last = None;
         while let Some(&(id, due)) = self.waiting.front().filter(|(_, due)| *due <= now_ns) {
@@ -64,7 +68,7 @@ impl Schedule {
         last
     }
 
-    /// The release time of the next packet, ns.
+    /// The release time of the next packet, ns; None if no packet waits.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(_, due)| *due)
     }
@@ -87,7 +91,7 @@ mod tests {
 
     #[test]
     fn jitter_has_its_mean_and_deviation_and_keeps_the_order() {
-        // Arrivals are far enough apart that no packet waits for the one before it.
+        // Arrivals are far enough apart that no packet waits for the previous packet.
         let mut schedule = Schedule::new(5e-3, 1e-3, 0.0, 3);
         let mut delays = Vec::new();
         for id in 0..20_000u32 {
@@ -100,7 +104,7 @@ mod tests {
         let count = delays.len() as f64;
         let mean = delays.iter().sum::<f64>() / count;
         let variance = delays.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / count;
-        // The tolerances are three standard errors.
+        // The tolerances are three standard errors of the mean and of the standard deviation.
         assert!((mean - 5e6).abs() < 3.0 * 1e6 / count.sqrt(), "mean {mean}");
         assert!((variance.sqrt() - 1e6).abs() < 3.0 * 1e6 / (2.0 * count).sqrt());
         let mut crowded = Schedule::new(5e-3, 1e-3, 0.0, 4);

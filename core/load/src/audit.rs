@@ -9,29 +9,34 @@ use crate::target::capabilities_of;
 use crate::{Error, ErrorKind, Result, Status};
 
 impl Made {
-    /// The generation of the next overwrite. Files that other clients may also write keep
-    /// generation 0, since the order of the writes is unknown.
+    /// Counts one more overwrite of this file and returns its number (the generation), which
+    /// determines the bytes to write. Returns 0 if the file does not exist, and if other clients
+    /// may also write it, since then the order of the writes is unknown.
     #[inline]
     pub(crate) fn next(&mut self, setup: &Setup) -> u32 {
         if !self.there || setup.takes_others {
             return 0;
         }
-        // Generations wrap around before the value that means "unknown".
+        // Generations wrap around before UNKNOWN, which marks bytes of a write that may have
+        // failed.
         self.generation = (self.generation + 1) % UNKNOWN;
         self.generation
     }
 }
 
 impl Client<'_> {
-    /// The generation of the bytes that an operation is about to write over a file.
+    /// Counts one more overwrite of a file and returns its number (the generation), which
+    /// determines the bytes to write. Returns 0 for files of other clients, and for files that
+    /// others may also write.
     pub(crate) fn next_generation(&mut self, owner: u32, file: u64) -> u32 {
         let own = owner == self.number;
         let made = self.files.get_mut(file as usize).filter(|_| own);
         made.map_or(0, |made| made.next(self.setup))
     }
 
-    /// Records that bytes of a file were overwritten; `generation` is None where the write may have
-    /// failed.
+    /// Records that the bytes [from, to) of one of the client's files were overwritten by the write
+    /// number `generation`, or by an unknown write (None) if that write may have failed. Does
+    /// nothing if the run does not check content.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
         if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
@@ -40,7 +45,8 @@ impl Client<'_> {
         }
     }
 
-    /// Compares bytes read at an offset of a file with those expected; a difference is an error.
+    /// Compares the bytes read at `offset` of a file with the expected content. Returns an error
+    /// that names the first difference.
     pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
         let content = &self.setup.content;
         let end = offset + seen.len() as u64;
@@ -72,9 +78,10 @@ impl Client<'_> {
         }
     }
 
-    /// Checks every remaining file whose content is certain, completely; calls `wrong` with each
-    /// error. Returns the number of bytes read. Once the target is unreachable, the remaining files
-    /// count as unreadable.
+    /// Reads each remaining file of the client completely and compares it with its expected
+    /// content; files with a doubtful last change are left out. Calls `wrong` with each error and
+    /// returns the number of bytes read. Once the target is unreachable, the remaining files count
+    /// as unreadable.
     pub fn verify_all(
         &mut self,
         stop: &dyn Fn() -> bool,
@@ -115,12 +122,14 @@ impl Client<'_> {
         bytes
     }
 
-    /// Checks that a file holds exactly `bytes` bytes, all as expected; returns their number.
+    /// Checks that a file has a length of exactly `bytes` bytes and the expected content. Returns
+    /// the number of bytes read.
     fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
         self.go_to(self.number, file);
         if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
-            // Pages cached on this machine prove nothing about what is stored.
+            // The file's cached pages are dropped first, since pages cached on this machine prove
+            // nothing about what the target stores.
             self.target.drop_cache(&self.path)?;
         }
         let mut open = self.target.open(&self.path)?;

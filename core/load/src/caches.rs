@@ -1,18 +1,20 @@
-//! Empties the kernel's caches before each phase of a cold run, and checks that they are empty.
+//! Empties the kernel's caches before each phase of a cold run, and checks that no file of the
+//! clients is cached.
 
 use crate::report::Resident;
 use crate::target::Target;
 use crate::{Error, Result};
 
-/// The kernel need not drop every page; one in a hundred changes no figure.
+/// The largest fraction of the checked bytes that may remain in the page cache in a cold run. The
+/// kernel need not drop every page, and 1 % changes no figure noticeably.
 const MOST_RESIDENT: f64 = 0.01;
-/// Number of files whose cached pages are checked. Checking a file opens it, which may send a
-/// request to a server.
+/// Largest number of files of this process whose cached pages are counted. Counting opens a file,
+/// which may send a request to a server.
 pub const MOST_FILES: usize = 64;
 
-/// Measures how much of these files (paths and bytes) of this process's clients is in the page
-/// cache; None where the target cannot report it. A cold run with cached files is an error: its
-/// figures would be those of memory.
+/// Measures how much of the given files (path, size in bytes) is in the page cache. Returns None if
+/// the target cannot report it. Returns an error if more than 1 % of the bytes is cached, since the
+/// run would then measure memory.
 pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Option<Resident>> {
     target.settle()?;
     let mut seen = Resident::default();
@@ -39,7 +41,8 @@ pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Op
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Checks that this process has the right to drop the system's caches.
+/// Checks that this process may drop the system's caches, which needs write access to
+/// /proc/sys/vm/drop_caches.
 pub fn check_system_caches() -> Result<()> {
     std::fs::OpenOptions::new()
         .write(true)
@@ -54,7 +57,7 @@ pub fn check_system_caches() -> Result<()> {
         )
 }
 
-/// Writes dirty pages, then drops clean pages, dentries and inodes.
+/// Writes all dirty pages of this machine to disk, then drops its clean pages, dentries and inodes.
 pub fn drop_system_caches() -> Result<()> {
     // SAFETY: sync takes no arguments and cannot fail.
     unsafe { libc::sync() };

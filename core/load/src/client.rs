@@ -1,4 +1,4 @@
-//! One client: creates its files, tracks what it created, and removes it.
+//! One client of a run: creates its files, tracks the state of each, and removes them at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,54 +17,61 @@ use crate::{Error, ErrorKind, Result, Status};
 /// Alignment of buffers in bytes, as direct I/O requires.
 const ALIGNMENT: usize = 4096;
 
-/// The state of a file that a client may have created.
+/// The state of one file that a client created or tried to create.
 #[derive(Clone, Copy, Default)]
 pub struct Made {
     pub bytes: u64,
-    /// The file exists, or may exist.
+    /// True if the file exists or may exist, so that it has to be removed at the end.
     pub there: bool,
     pub renamed: bool,
-    /// A call that changes the file is in progress, or one failed: its content and name may be
-    /// those before or after that call.
+    /// True while a call that changes the file is in progress, and after such a call failed: the
+    /// file's content and name may then be those before or after the call.
     pub doubtful: bool,
-    /// Number of times any bytes of the file were overwritten.
+    /// Number of times any bytes of the file were overwritten, which determines the content of the
+    /// last overwrite.
     pub generation: u32,
 }
 
-/// A client with its connection and the files that it created; a client changes no other files.
+/// A client, its connection to the target, and the files that it created. A client removes no other
+/// files.
 pub struct Client<'a> {
     pub number: u32,
     pub(crate) setup: &'a Setup<'a>,
     pub(crate) target: Box<dyn Target>,
-    /// Indexed by file number: clients number their files from 0 without gaps.
+    /// State of each file, indexed by file number. Clients number their files from 0 without gaps.
     pub(crate) files: Vec<Made>,
     pub(crate) directories: Vec<u64>,
-    /// The client's own directories that were created.
+    /// Paths of the directories that this client created for its files; they are removed at the
+    /// end.
     own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
-    /// The client's own file to which `path` leads, and whether under its alternative name.
+    /// The client's file (number, true for its name after a rename) to which `path` leads; None
+    /// where `path` leads elsewhere.
     leads_to: Option<(u64, bool)>,
-    /// Open files: the client's own by number, and those of other clients.
+    /// Files kept open between operations: `held` has the client's files by number,
+    /// `held_of_others` has those of other clients by owner and number.
     pub(crate) held: Vec<Option<Box<dyn File>>>,
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
-    /// The file last written to, and the page of content with which it begins.
+    /// Cache of one entry: the file (owner, number) last written to, and the number of the content
+    /// page with which that file begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
-    /// Metadata-server calls of the last step, where the target reports them.
+    /// Metadata-server calls within the last step, if the target reports them.
     asked: Vec<Call>,
     pub(crate) tells_calls: bool,
     pub(crate) clock: Clock,
-    /// Whether content is checked at every read.
+    /// Whether each read is compared with the expected content.
     pub verifies: bool,
-    /// Other clients' files that have their alternative name since the phase began.
+    /// Files (owner, number) of other clients that this client has renamed to their alternative
+    /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
-    /// Generations of overwritten files, where their content is going to be checked.
+    /// By file number: which overwrite produced each byte. Recorded only if the run checks content.
     pub(crate) generations: BTreeMap<u64, Generations>,
-    /// Clock reading at the end of the last call, or later if the clock was read since; the next
-    /// step starts then.
+    /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
+    /// reading of the clock.
     pub(crate) now: u64,
 }
 
@@ -100,7 +107,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The state of one of the client's own files.
+    /// The state of one of the client's files; None if the file does not exist.
     #[inline]
     pub(crate) fn made(&self, file: u64) -> Option<Made> {
         self.files
@@ -123,7 +130,8 @@ impl<'a> Client<'a> {
         self.files.push(made);
     }
 
-    /// Sets `self.path` to the path of a file of `owner`; returns whether it changed.
+    /// Sets `self.path` to the path of the file with this number of the client `owner`. Returns
+    /// true if the path had to be built, which takes time.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
@@ -154,7 +162,8 @@ impl<'a> Client<'a> {
         true
     }
 
-    /// Sets `self.path` to the path of a directory that an operation creates.
+    /// Sets `self.path` to the path of the directory with this number, which an operation is about
+    /// to create.
     pub(crate) fn go_to_directory(&mut self, directory: u64) {
         self.leads_to = None;
         self.path.clear();
@@ -163,20 +172,22 @@ impl<'a> Client<'a> {
         self.path.push_str(&directory.to_string());
     }
 
-    /// Sets `self.path` to the client directory with this number.
+    /// Sets `self.path` to the directory with this number below the root of the client `owner`, for
+    /// a listing.
     pub(crate) fn go_to_listed(&mut self, owner: u32, directory: u64) {
         self.leads_to = None;
         self.path = self.setup.directory(owner, directory);
     }
 
-    /// Returns the state of the file at the current path; an error unless this client created it.
+    /// Returns the state of a file of this client, whose path is `self.path`. Returns an error if
+    /// the file does not exist because its creation failed.
     pub(crate) fn must_be_own(&self, operation: &'static str, file: u64) -> Result<Made> {
         let reason = "making it failed before";
         self.made(file)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// Adds the current path to an error of an open file, which does not know its path.
+    /// Fills in the current path where an error has none: an open file does not know its path.
     pub(crate) fn named(&self, mut error: Error) -> Error {
         if error.path.is_empty() {
             error.path = self.path.clone();
@@ -184,7 +195,8 @@ impl<'a> Client<'a> {
         error
     }
 
-    /// Creates the client's directories and the files that its stream starts with.
+    /// Creates the client's directories and the files that exist when its stream of operations
+    /// starts. Calls `prepared` after each file and ends early once `stop` returns true.
     pub fn prepare(&mut self, stop: &dyn Fn() -> bool, prepared: &dyn Fn()) -> Result<()> {
         if self.setup.own_directories() {
             let own = format!("c{}", self.number);
@@ -225,8 +237,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Opens the files that the stream's first operations expect to be open. With single transfers
-    /// to a few files, the time to open them must not be part of the first transfers.
+    /// Opens the client's files before the timed part if all operations are single transfers or
+    /// syncs in open files, so that the time of opening is not part of the first transfers. Does
+    /// nothing with more than MOST_OPENED_BEFORE files.
     pub fn open_held(&mut self) -> Result<()> {
         let stream = &self.setup.plan.stream;
         let kinds = stream.kinds();
@@ -247,8 +260,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops the files whose content is certain from the page cache, where the plan asks for it;
-    /// returns paths and bytes of at most `most` of them.
+    /// Drops the client's files from the page cache if the plan asks for it per file; leaves out
+    /// files whose state is doubtful. Returns path and size in bytes of at most `most` files,
+    /// evenly chosen, for a check.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -275,7 +289,8 @@ impl<'a> Client<'a> {
             .collect()
     }
 
-    /// Reads the clock, so that work since the last call is not attributed to the next one.
+    /// Reads the clock again, so that work since the last call is not counted in the next call's
+    /// latency.
     #[inline]
     pub(crate) fn look_anew(&mut self) {
         self.now = self.clock.now();
@@ -292,7 +307,8 @@ impl<'a> Client<'a> {
         self.buffer = buffer;
     }
 
-    /// Times one call; the end of a step is the start of the next, so a step costs one clock read.
+    /// Times one call, which is one step of an operation. The end of a step is the start of the
+    /// next, so that a step costs only one clock read.
     #[inline]
     pub(crate) fn timed<T>(
         &mut self,
@@ -304,8 +320,8 @@ impl<'a> Client<'a> {
         self.noted(step, bytes, outcome)
     }
 
-    /// Records a call that has just returned: its step lasts from the end of the last call until
-    /// now.
+    /// Records a call that has just returned as a step that lasted from the end of the previous
+    /// call until now. Returns the call's outcome.
     #[inline]
     pub(crate) fn noted<T>(&mut self, step: Step, bytes: u64, outcome: Result<T>) -> Result<T> {
         let start = self.now;
@@ -333,7 +349,7 @@ impl<'a> Client<'a> {
         self.target.calls(&mut self.asked);
     }
 
-    /// Records the metadata-server calls inside the step that has just ended.
+    /// Records the metadata-server calls within the step `outer`, which has just ended.
     #[cold]
     fn note_calls(&mut self, outer: Step) {
         for call in self.asked.drain(..) {
@@ -348,7 +364,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The page of content with which a file begins, cached for the last file.
+    /// The number of the content page with which a file begins. The result for the last file is
+    /// cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {
@@ -361,14 +378,15 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The bytes of a file as it is created.
+    /// The content of a file as it is created: `length` bytes from `offset`.
     fn content(&self, file: u64, offset: u64, length: u64) -> Bytes {
         let content = &self.setup.content;
         content.slice(self.number, (file, 0), offset, length as usize)
     }
 
-    /// Goes to a file that is about to be created and returns its state as an empty file. The file
-    /// is registered before it is created, so that it is removed even after a partial failure.
+    /// Sets the path to a file that is about to be created and returns the state of an empty file.
+    /// The file is registered before it is created, so that it is removed even after a partial
+    /// failure.
     #[inline]
     pub(crate) fn expect_made(&mut self, file: u64) -> Made {
         self.go_to_name(file, false);
@@ -384,8 +402,9 @@ impl<'a> Client<'a> {
         made
     }
 
-    /// Creating a file failed. Object stores report only at the close that the object existed: then
-    /// it belongs to another writer and must not be removed.
+    /// Updates a file's state after its creation failed with `error`. If the file existed before,
+    /// it belongs to another writer and is not removed. Object stores report an existing object
+    /// only at the close.
     #[cold]
     pub(crate) fn disown(&mut self, file: u64, error: &Error) {
         if error.kind == ErrorKind::Exists {
@@ -400,7 +419,8 @@ impl<'a> Client<'a> {
         filled.inspect_err(|error| self.disown(file, error))
     }
 
-    /// Appends `bytes` bytes to an open file in state `made`, and closes it.
+    /// Appends `bytes` bytes to the open file with the state `made`, syncs it if `fsync`, and
+    /// closes it.
     pub(crate) fn fill(
         &mut self,
         mut open: Box<dyn File>,
@@ -431,8 +451,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Removes everything this client created, and nothing else. Returns the first error; the
-    /// remaining files are still tried, unless the target is unreachable.
+    /// Removes the files and directories that this client created, and nothing else. Returns the
+    /// first error. The remaining files are still removed after an error, unless the target is
+    /// unreachable.
     pub fn clean_up(&mut self) -> Result<()> {
         self.held.clear();
         self.held_of_others.clear();
@@ -440,7 +461,8 @@ impl<'a> Client<'a> {
         for file in self.own_files() {
             let made = std::mem::take(&mut self.files[file as usize]);
             self.go_to_name(file, made.renamed);
-            // Object stores report no error for a missing object, so its existence is checked.
+            // Object stores report no error when a missing object is deleted, so its existence is
+            // checked first.
             if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
                 self.go_to_name(file, !made.renamed);
             }
@@ -458,10 +480,12 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Beyond this number, files are opened at their first use: descriptors are limited.
+/// Largest number of files that are opened before the timed part, since descriptors are limited.
+/// With more files, each is opened at its first use.
 const MOST_OPENED_BEFORE: usize = 256;
 
-/// Keeps the first relevant error; an error that the target is unreachable is returned at once.
+/// Keeps the first error of a sequence of removals; a missing file is no error. Returns at once an
+/// error that says that the target is unreachable.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

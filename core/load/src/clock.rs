@@ -1,13 +1,13 @@
-//! The load generator's clock: CLOCK_MONOTONIC in nanoseconds, from the time-stamp counter where it
-//! is reliable.
+//! The load generator's clock. It reads CLOCK_MONOTONIC in nanoseconds, derived from the
+//! processor's time-stamp counter where the counter is reliable.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Ticks of the counter between readings of the kernel's clock: about 50 ms.
+/// Ticks of the time-stamp counter after which the kernel's clock is read again: about 50 ms.
 const ANCHOR_TICKS: u64 = 1 << 27;
 const CALIBRATION: Duration = Duration::from_millis(10);
-/// Fractional bits of nanoseconds per tick.
+/// The scale (nanoseconds per tick) is a fixed-point number with this number of fractional bits.
 const FRACTION: u32 = 32;
 
 /// Returns the present reading of the kernel's CLOCK_MONOTONIC, ns.
@@ -21,7 +21,7 @@ pub fn monotonic_ns() -> u64 {
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// Converts an instant to a reading of CLOCK_MONOTONIC.
+/// Converts an instant to a reading of CLOCK_MONOTONIC, ns.
 pub fn ns_of(instant: Instant) -> u64 {
     let (now, now_ns) = (Instant::now(), monotonic_ns());
     let ahead = instant.saturating_duration_since(now).as_nanos() as u64;
@@ -35,19 +35,21 @@ pub fn thread_cpu_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: as in `monotonic_ns`, for another clock.
+    // SAFETY: the call fills the structure that it is given; the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut clock) };
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
 }
 
-/// One thread's clock. It reads the time-stamp counter where the kernel uses that as its own clock
-/// source, which requires a constant and synchronous rate on all cores; a reading costs a third of
-/// a system clock call. The counter is re-anchored to the kernel's clock every 50 ms, so the two
-/// differ by at most some 100 ns.
+/// The clock of one thread. It reads the processor's time-stamp counter if the kernel uses that
+/// counter as its own clock source, which requires a constant and synchronous rate on all cores.
+/// Such a reading costs a third of a system clock call. The kernel's clock is read again every 50
+/// ms, so that the two clocks differ by at most some 100 ns.
 pub struct Clock {
-    /// Nanoseconds per tick, in units of 2^-32; 0: every reading is a call into the kernel.
+    /// Nanoseconds per tick of the time-stamp counter, in units of 2^-32. 0 means that every
+    /// reading is a call into the kernel.
     scale: u64,
-    /// Ticks after the base for which the counter is used.
+    /// Ticks after `base_ticks` for which the counter is used before the kernel's clock is read
+    /// again.
     trusted: u64,
     base_ticks: u64,
     base_ns: u64,
@@ -87,7 +89,8 @@ impl Clock {
             return monotonic_ns();
         }
         (self.base_ticks, self.base_ns) = pair();
-        // The longer the interval since the first reading, the more accurate the ratio.
+        // The ratio is taken since the first reading: it is the more accurate, the longer the
+        // interval.
         self.scale = ratio(self.first, (self.base_ticks, self.base_ns)).unwrap_or(self.scale);
         self.trusted = trusted(self.scale);
         self.last_ns = self.last_ns.max(self.base_ns);
@@ -95,7 +98,8 @@ impl Clock {
     }
 }
 
-/// Number of ticks for which a counter of this scale is used before it is re-anchored.
+/// Number of ticks for which a counter with this scale is used before the kernel's clock is read
+/// again. 0 for an unreliable counter (scale 0).
 fn trusted(scale: u64) -> u64 {
     match scale {
         0 => 0,
@@ -103,7 +107,8 @@ fn trusted(scale: u64) -> u64 {
     }
 }
 
-/// Reads the counter and the kernel's clock together: the closest pair of a few tries.
+/// Reads the time-stamp counter (ticks) and the kernel's clock (ns) at nearly the same time. Of
+/// several tries, the pair with the shortest time between both readings is returned.
 fn pair() -> (u64, u64) {
     let attempt = || {
         let before = ticks();
@@ -119,14 +124,16 @@ fn pair() -> (u64, u64) {
     best.map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
 }
 
-/// Nanoseconds per tick between two readings; None where they are too close for accuracy.
+/// Nanoseconds per tick, in units of 2^-32, between two readings (ticks, ns). None if the readings
+/// are too close together for an accurate ratio.
 fn ratio(from: (u64, u64), to: (u64, u64)) -> Option<u64> {
     let (ticks, ns) = (to.0.wrapping_sub(from.0), to.1.saturating_sub(from.1));
     let enough = ns >= CALIBRATION.as_nanos() as u64 && ticks > 0;
     enough.then(|| ((u128::from(ns) << FRACTION) / u128::from(ticks)) as u64)
 }
 
-/// Returns the scale, which is measured once in a process; 0 where the counter is unreliable.
+/// Returns nanoseconds per tick of the time-stamp counter, in units of 2^-32. It is measured once
+/// in a process and is 0 if the counter is unreliable.
 fn scale() -> &'static u64 {
     static SCALE: OnceLock<u64> = OnceLock::new();
     SCALE.get_or_init(|| {
@@ -151,7 +158,8 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the counter is the kernel's clock source: the kernel checks that the cores agree.
+/// Whether the kernel uses the time-stamp counter as its own clock source, after its check that the
+/// counters of all cores agree.
 fn is_kernels_own() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(target_arch = "x86_64")
@@ -170,8 +178,8 @@ mod tests {
             let (low, seen, high) = (monotonic_ns(), clock.now(), monotonic_ns());
             assert!(seen >= before);
             before = seen;
-            // 20 µs is far more than the two clocks ever differ, and far less than a wrong scale
-            // would cause.
+            // The tolerance of 20 µs is far more than the two clocks ever differ, and far less than
+            // a wrong scale would cause.
             assert!(
                 low < seen + 20_000 && seen < high + 20_000,
                 "{low} {seen} {high}"

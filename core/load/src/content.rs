@@ -1,4 +1,5 @@
-//! The content of files: incompressible bytes that are a pure function of (seed, file, offset).
+//! The content of files: incompressible bytes that are a pure function of seed, client, file,
+//! number of overwrites and offset.
 
 use std::ops::Range;
 
@@ -6,21 +7,23 @@ use bytes::Bytes;
 use dfslab_workload::draw;
 
 const PAGE: usize = 4096;
-/// A prime number of pages, so that two offsets of one file hold equal pages only when they are a
-/// multiple of 1021 pages apart: exchanged blocks of any power-of-two size are detected.
+/// Size of the pool in pages. The number is prime, so that two offsets of one file hold equal pages
+/// only if they are a multiple of 1021 pages apart. Hence exchanged blocks of any power-of-two size
+/// are detected.
 const POOL_PAGES: usize = 1021;
 const POOL_BYTES: usize = POOL_PAGES * PAGE;
 
-/// Pages by which the start of a file moves with every generation: enough that no small shift
-/// within a file cancels it.
+/// Number of pages by which each overwrite (generation) shifts the start of a file's content in the
+/// pool. It is large, so that no small shift within a file hides a stale page.
 const PAGES_A_GENERATION: u64 = 509;
 
-/// A file's bytes are a range of one seeded, periodic pool. The file and its generation determine
-/// where the range starts, so that stale bytes are distinguished from those of an overwrite.
+/// The content of all files of a run. A file's bytes are a range of one seeded, periodic pool. The
+/// file and its number of overwrites (its generation) determine where the range starts, so that
+/// stale bytes differ from those of the last overwrite.
 ///
 /// The pool is page aligned and followed by a copy of its beginning, so that any range is
-/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The
-/// price: another file of the same client has the same content with probability 1/1021, and a store
+/// contiguous: writing takes no copy (under 30 ns a call) and checking is one comparison. The price
+/// is that two files of one client have the same content with probability 1/1021, and that a store
 /// that deduplicates pages finds some.
 pub struct Content {
     seed: u64,
@@ -29,8 +32,8 @@ pub struct Content {
 }
 
 impl Content {
-    /// A pool for transfers of up to `transfer_bytes`. The fraction `compressible` of every page,
-    /// at its end, is zeros.
+    /// Creates the pool for transfers of up to `transfer_bytes` bytes. In every page, the last part
+    /// (the fraction `compressible`, from 0 to 1) is zeros.
     pub fn new(seed: u64, transfer_bytes: usize, compressible: f64) -> Self {
         let mut pool = vec![0u8; POOL_BYTES + transfer_bytes + PAGE];
         let start = pool.as_ptr().align_offset(PAGE);
@@ -53,14 +56,13 @@ impl Content {
         }
     }
 
-    /// Returns the number of the pool's page with which a client's file begins when the file is
-    /// created.
+    /// Returns the number of the pool's page with which a newly created file of a client begins.
     pub fn first_page(&self, client: u32, file: u64) -> u64 {
         draw(self.seed, u64::from(client), file, 9) % POOL_PAGES as u64
     }
 
-    /// The range of the pool that holds `length` bytes from `offset` of a file that begins with
-    /// `page`.
+    /// The range of the pool that holds `length` bytes from `offset` of a file. The file began with
+    /// the pool's page `page` when it was created, and was overwritten `generation` times.
     #[inline]
     fn place(&self, (page, generation): (u64, u32), offset: u64, length: usize) -> Range<usize> {
         let moved = u64::from(generation) % POOL_PAGES as u64 * PAGES_A_GENERATION;
@@ -70,20 +72,23 @@ impl Content {
         from..from + length
     }
 
-    /// `length` bytes of a client's file from `offset`, without copying.
+    /// Returns `length` bytes from `offset` of a client's file, given as (file number, number of
+    /// overwrites). The bytes are not copied.
     pub fn slice(&self, client: u32, of: (u64, u32), offset: u64, length: usize) -> Bytes {
         let page = self.first_page(client, of.0);
         self.bytes.slice(self.place((page, of.1), offset, length))
     }
 
-    /// The same bytes as `slice`, borrowed, for a file whose first page is known: a reference count
-    /// would be a cache line contended by all threads.
+    /// Returns the same bytes as `slice` but borrowed, for a file given as (its first page in the
+    /// pool, number of overwrites). A reference count would be a cache line for which all threads
+    /// contend.
     #[inline]
     pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {
         &self.bytes[self.place(of, offset, length)]
     }
 
-    /// Offset of the first byte that differs from the expected content, if any.
+    /// Returns the offset within the compared bytes of the first byte that differs from the
+    /// expected content. None if all are equal.
     pub fn first_difference(
         &self,
         client: u32,

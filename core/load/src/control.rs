@@ -1,4 +1,5 @@
-//! Shared control of a run: its progress, its barrier and its stop flag.
+//! The state that a run shares with the threads that observe or stop it: its progress, its barrier
+//! and its stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,18 +24,19 @@ const GATE_POLL: Duration = Duration::from_millis(20);
 /// State of the barrier before the start of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Gate {
-    /// There is no barrier: the run starts when it is prepared.
+    /// There is no barrier: the run starts as soon as it is prepared.
     #[default]
     None,
     /// The run is being prepared.
     Shut,
     /// The run is prepared and waits for its start time.
     Waiting,
-    /// The barrier is released: the run starts at this instant.
+    /// The barrier is released: the run starts at the given instant.
     Open(Instant),
 }
 
-/// Statistics of the timed part: totals so far, and the longest latency since the last query.
+/// Statistics of the timed part so far: totals since its start, and the longest latency since the
+/// last query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Operations that succeeded.
@@ -63,7 +65,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// A control whose run, once prepared, waits at a barrier for `start_at`.
+    /// Creates the control of a run that is prepared first and then waits at a barrier until
+    /// `start_at` is called.
     pub fn gated() -> Self {
         Control {
             gate: Mutex::new(Gate::Shut),
@@ -76,14 +79,15 @@ impl Control {
         *self.gate() == Gate::Waiting
     }
 
-    /// Sets the start of the run; an instant in the past starts it at once.
+    /// Sets the start of a run that waits at its barrier. An instant in the past starts the run at
+    /// once.
     pub fn start_at(&self, instant: Instant) {
         *self.gate() = Gate::Open(instant);
         self.gate_changed.notify_all();
     }
 
-    /// Sets the start as a reading of CLOCK_MONOTONIC, seconds, which all processes of a machine
-    /// share.
+    /// Sets the start of a run that waits at its barrier: a reading of CLOCK_MONOTONIC in seconds.
+    /// All processes of a machine share that clock.
     pub fn start_at_monotonic(&self, seconds: f64) {
         let mut clock = libc::timespec {
             tv_sec: 0,
@@ -101,11 +105,12 @@ impl Control {
         self.start_at(at.unwrap_or(now));
     }
 
-    /// Waits at the barrier and returns the start instant; `again` closes the barrier for a later
-    /// phase. Without a barrier, or when the run is stopped, returns now.
+    /// Waits at the barrier and returns the start instant. `again` closes the barrier first, for a
+    /// later phase of the run. Returns the present time if there is no barrier or the run is
+    /// stopped.
     pub(crate) fn pass_gate(&self, again: bool) -> Instant {
         let mut gate = self.gate();
-        // Every phase has its own start to wait for.
+        // Every phase waits for a start time of its phase.
         if *gate == Gate::Shut || again && *gate != Gate::None {
             *gate = Gate::Waiting;
         }
@@ -140,12 +145,13 @@ impl Control {
         (share.min(1.0), PHASES[phase])
     }
 
-    /// Files or operations completed in the current stage.
+    /// Number of files or operations completed in the current stage.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Returns the statistics of the timed part, as published by the clients.
+    /// Returns the statistics of the timed part as last published by the clients, and resets the
+    /// longest latency.
     pub fn seen(&self) -> Seen {
         Seen {
             count: self.seen_count.load(Ordering::Relaxed),
@@ -155,8 +161,8 @@ impl Control {
         }
     }
 
-    /// Adds one client's operations since its last report: the difference of the totals `now` and
-    /// `before`.
+    /// Adds the operations that one client completed since its last report. `before` has the
+    /// client's totals at that report, `now` its present totals.
     pub(crate) fn tell(&self, before: &Second, now: &Second) {
         let (count, errors) = (now.count - before.count, now.errors - before.errors);
         let spent = now.latency_ns_sum - before.latency_ns_sum;
@@ -176,8 +182,8 @@ impl Control {
         self.done.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Enters a stage of `total` items. A stage that the run has already passed is not entered
-    /// again.
+    /// Enters a stage of the run that has `total` items (files or operations). Does nothing if the
+    /// run is already at a later stage.
     pub(crate) fn enter(&self, phase: Phase, total: u64) {
         if self.phase.fetch_max(phase as u64, Ordering::Relaxed) <= phase as u64 {
             self.done.store(0, Ordering::Relaxed);

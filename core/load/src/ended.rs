@@ -1,11 +1,11 @@
-//! A queue of successful operations, which are counted in batches.
+//! A queue of successful operations, from which they are counted in batches.
 
 use dfslab_workload::{Operation, OperationKind};
 
 use crate::step::Step;
 
-/// Operations counted in one batch. After a system call the processor's caches hold kernel data; a
-/// batch shares the cost of refilling them.
+/// Number of operations that are counted in one batch. A system call displaces the generator's data
+/// from the processor's caches, and a batch shares the cost of reloading them.
 pub const TOGETHER: usize = 64;
 
 /// A completed step: its start and end in ns of the monotonic clock, and the bytes moved.
@@ -17,12 +17,14 @@ pub struct Done {
     pub bytes: u64,
 }
 
-/// A successful operation.
+/// A successful operation in the queue.
 pub struct Ended {
     pub kind: OperationKind,
-    /// The operation's only call; None where the operation consisted of several calls.
+    /// The step, if the operation consisted of one call only; None if it consisted of several
+    /// calls.
     pub single: Option<Step>,
-    /// Number of the queued steps that belong to the operation; 0 where `single` is set.
+    /// Number of entries in the queue's list of steps that belong to the operation; 0 where
+    /// `single` is set.
     steps: u32,
     pub bytes: u64,
     pub intended: Option<u64>,
@@ -30,7 +32,8 @@ pub struct Ended {
     pub end: u64,
 }
 
-/// Operations that ended since the last count, and the steps of all these operations in one list.
+/// The queue: operations that ended since the last count, and one list of the steps of all these
+/// operations.
 #[derive(Default)]
 pub struct Waiting {
     ended: Vec<Ended>,
@@ -51,7 +54,8 @@ impl Ended {
         }
     }
 
-    /// The operation's only step; None where the operation consisted of several calls.
+    /// The operation's step if the operation consisted of one call only; None if it consisted of
+    /// several calls.
     pub fn only(&self) -> Option<Done> {
         self.single.map(|step| Done {
             step,
@@ -74,7 +78,7 @@ impl Waiting {
         self.ended.is_empty()
     }
 
-    /// Queues an operation that consisted of a single call. `when`: start and end, ns of the
+    /// Queues an operation that consisted of a single call. `when` is its start and end, ns of the
     /// monotonic clock.
     #[inline]
     pub fn put_single(
@@ -89,7 +93,8 @@ impl Waiting {
         self.ended.push(ended);
     }
 
-    /// Queues an operation with its steps. `when`: start and end, ns of the monotonic clock.
+    /// Queues an operation and its steps. `when` is the operation's start and end, ns of the
+    /// monotonic clock.
     #[inline]
     pub fn put(
         &mut self,
@@ -109,8 +114,8 @@ impl Waiting {
         self.steps.extend_from_slice(done);
     }
 
-    /// Passes each queued operation to `count`, in order, and empties the queue. The steps are
-    /// passed along, except for an operation of a single call.
+    /// Calls `count` with each queued operation and its steps, in the order of their ends, and
+    /// empties the queue. The list of steps is empty for an operation of a single call.
     #[inline]
     pub fn count(&mut self, mut count: impl FnMut(&Ended, &[Done])) {
         let mut rest = &self.steps[..];

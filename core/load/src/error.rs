@@ -1,11 +1,12 @@
-//! Errors of operations: kind, operation, path, context.
+//! Errors of operations on a target. Each has a kind, the operation, the path and the target's
+//! message.
 
 use std::fmt;
 
-/// The kind of an error, as far as a caller can act on it.
+/// The kind of an error: what a caller can do about it depends on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The plan or its target is invalid: fix the input.
+    /// The plan or its target is invalid, so the user must change the input.
     Input,
     /// A file or directory that should exist does not.
     NotFound,
@@ -15,20 +16,20 @@ pub enum ErrorKind {
     Permission,
     /// The file system or the quota is full.
     NoSpace,
-    /// The bytes read are not the bytes written.
+    /// The bytes read differ from the bytes written.
     Corruption,
     /// The server does not answer, or the connection broke.
     Unreachable,
     /// A call exceeded the target's time limit.
     Timeout,
-    /// The client of a file system, or the generator itself, broke down.
+    /// The client library of a file system, or the load generator itself, panicked or broke down.
     Crash,
     /// Any other error of the target.
     Other,
 }
 
 impl ErrorKind {
-    /// The name used in reports.
+    /// Returns the name of the kind that reports use.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Input => "input",
@@ -45,7 +46,7 @@ impl ErrorKind {
     }
 }
 
-/// Whether a retry can succeed.
+/// Whether a retry of a failed operation can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// A retry would fail again.
@@ -54,7 +55,7 @@ pub enum Status {
     Temporary,
 }
 
-/// An error of one operation on one path.
+/// The error of one operation on one path.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// The kind of the error.
@@ -71,7 +72,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error from its parts.
+    /// Creates an error from its kind, operation, path and message.
     pub fn new(
         kind: ErrorKind,
         operation: &'static str,
@@ -86,12 +87,13 @@ impl Error {
         }
     }
 
-    /// An error of the input; `key` is the plan's key with the wrong value.
+    /// Creates an error of invalid input. `key` is the key of the plan that has the wrong value.
     pub fn input(key: &str, context: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Input, "check", key, context)
     }
 
-    /// Whether a retry can succeed: only where a server may become available again.
+    /// Whether a retry can succeed, which holds only for kinds of errors that end when a server
+    /// becomes available again.
     pub fn status(&self) -> Status {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::Timeout => Status::Temporary,
@@ -99,7 +101,8 @@ impl Error {
         }
     }
 
-    /// Converts an error of the operating system.
+    /// Converts an error of the operating system, which the given operation on the given path
+    /// returned.
     pub fn io(operation: &'static str, path: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
         let kind = match error.kind() {

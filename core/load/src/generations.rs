@@ -1,12 +1,15 @@
-//! Tracks which write of a file produced each of its bytes.
+//! Tracks, for each byte of a file, which overwrite produced it. Overwrites of a file are numbered
+//! from 1 (the generation); 0 is the creation.
 
 use std::collections::BTreeMap;
 
-/// The generation of bytes that a failed write may or may not have changed.
+/// Marks bytes that a failed write may or may not have changed, instead of the number of an
+/// overwrite.
 pub const UNKNOWN: u32 = u32::MAX;
 
-/// Ranges of one file, keyed by their first byte; each range ends where the next begins. Bytes
-/// before the first range have generation 0: they are as created.
+/// The overwrites of one file. Each key is the first byte of a range, which ends where the next
+/// range begins; the value is the number of the overwrite that wrote the range. Bytes before the
+/// first range have number 0: they are as created.
 #[derive(Default)]
 pub struct Generations(BTreeMap<u64, u32>);
 
@@ -16,7 +19,7 @@ impl Generations {
         before.map_or(0, |(_, generation)| *generation)
     }
 
-    /// Sets the generation of the bytes in [from, to).
+    /// Records that overwrite number `generation` wrote the bytes [from, to).
     pub fn wrote(&mut self, from: u64, to: u64, generation: u32) {
         if from >= to {
             return;
@@ -30,7 +33,7 @@ impl Generations {
         self.0.insert(to, after);
     }
 
-    /// Returns the ranges (from, to, generation) that cover the bytes in [from, to).
+    /// Returns the ranges (from, to, number of the overwrite) that cover the bytes in [from, to).
     pub fn stretches(&self, from: u64, to: u64) -> Vec<(u64, u64, u32)> {
         let mut found = Vec::new();
         let (mut start, mut generation) = (from, self.at(from));

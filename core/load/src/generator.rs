@@ -1,4 +1,5 @@
-//! Measures the generator's own cost: the same stream on a target that does nothing.
+//! Measures the processor time that the load generator itself needs for an operation, by executing
+//! the same stream on a target that does nothing.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +13,17 @@ use crate::report::GeneratorReport;
 use crate::setup::Setup;
 use crate::target::null::Null;
 
-/// Largest number of operations that are measured: enough for three significant digits in a
-/// fraction of a second.
+/// Largest number of operations that are executed for the measurement: enough for three significant
+/// digits in a fraction of a second.
 const MOST_OPERATIONS: u64 = 20_000;
 const LONGEST: Duration = Duration::from_millis(20);
 const CALLS: u64 = 2_000;
-/// Preparing more files than this, even without creating them, would take longer than the
-/// measurement.
+/// Largest number of files for which the generator's cost is measured. Registering more files would
+/// take longer than the measurement itself.
 const MOST_FILES: u64 = 100_000;
 
-/// Measures the processor time of the generator for one operation, and of the cheapest system call.
+/// Measures the processor time that the generator needs for one operation of the plan's stream, and
+/// the processor time of the cheapest system call. Both are in nanoseconds.
 pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let stream = &setup.plan.stream;
     let number = setup.plan.clients().start;
@@ -43,7 +45,8 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
     let mut done = 0;
     let mut operations = Stream::new(stream, number);
     let mut ahead = Vec::with_capacity(TOGETHER);
-    // The clock is read only once a batch: more reads would be a large part of the measured time.
+    // The clock is read only once a batch: a clock read for each operation would be a large part of
+    // the measured time.
     while done < MOST_OPERATIONS && Instant::now() < until {
         ahead.clear();
         operations.ahead(0, TOGETHER, &mut ahead);
@@ -67,8 +70,8 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
 fn call_floor_ns() -> f64 {
     let before = thread_cpu_ns();
     for _ in 0..CALLS {
-        // SAFETY: the call takes no arguments and has no effect; `syscall` bypasses any cached
-        // result.
+        // SAFETY: the system call takes no arguments and has no effect. `syscall` bypasses a result
+        // that the C library may have cached.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
     (thread_cpu_ns() - before) as f64 / CALLS as f64

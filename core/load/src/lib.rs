@@ -1,4 +1,5 @@
-//! The load generator: targets, their capabilities, and the runner that drives them.
+//! The load generator: executes a stream of file operations on a target and measures each
+//! operation.
 
 mod audit;
 mod caches;
@@ -39,7 +40,7 @@ pub use schedule::ScheduleReport;
 pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
 
-/// The content of a plan's files, for checks outside this crate.
+/// Returns the expected content of a plan's files, for checks outside this crate.
 pub fn content_of(plan: &Plan) -> content::Content {
     let transfer = plan.stream.transfer_size_bytes as usize;
     content::Content::new(plan.stream.seed, transfer, plan.stream.compressible)

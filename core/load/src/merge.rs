@@ -1,4 +1,5 @@
-//! Merges the reports of shards of one run into the report of the whole, without loss.
+//! Merges the reports of shards, each of which ran some clients of one run, into the report of the
+//! whole run, without loss.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,13 @@ use crate::report::{
 use crate::schedule::ScheduleReport;
 use crate::series::{add_seconds, steady};
 
-/// A lateness that is tolerated, ns: no scheduler wakes threads more precisely.
+/// Lateness of starts, in ns, that is tolerated in every run: no scheduler wakes threads more
+/// precisely.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
-    /// Adds the report of other clients that started at the same instant. The order of merging
-    /// affects only which first error is shown.
+    /// Adds the report of another shard, whose clients started at the same instant. The order of
+    /// merging affects only which message is reported as the first error.
     pub fn merge(&mut self, other: &Report) {
         self.complete &= other.complete;
         self.wall_s = self.wall_s.max(other.wall_s);
@@ -46,7 +48,8 @@ impl Report {
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
             mine.merge(theirs);
         }
-        // A shard that was stopped early did not reach its later phases.
+        // The phases that only the other shard reached are taken over: a shard that was stopped
+        // early did not reach its later phases.
         let begun = self.phases.len();
         self.phases.extend(other.phases.iter().skip(begun).cloned());
         self.generator.merge(&other.generator);
@@ -56,7 +59,8 @@ impl Report {
         self.settle();
     }
 
-    /// Computes the derived figures: the windows and the rates.
+    /// Recomputes the figures that are derived from others: windows, rates and the generator's
+    /// share.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
@@ -95,7 +99,8 @@ fn over(value: f64, seconds: f64) -> f64 {
     }
 }
 
-/// Number of operations that ended before the stonewall, estimated from a histogram.
+/// Number of operations that ended before the stonewall, `stonewall_s` seconds after the start. It
+/// is estimated from the histogram of end times.
 fn before_wall(ends: &Histogram, stonewall_s: f64) -> f64 {
     ends.count_up_to((stonewall_s * 1e9).round() as u64)
 }
@@ -155,7 +160,7 @@ fn merge_operations(
     }
 }
 
-/// The earlier of two times, where 0 means none.
+/// The earlier of two times in seconds, each of which is 0 if it is unknown.
 fn earlier(mine_s: f64, theirs_s: f64) -> f64 {
     match (mine_s > 0.0, theirs_s > 0.0) {
         (true, true) => mine_s.min(theirs_s),

@@ -1,4 +1,5 @@
-//! Fast paths that create, look up and delete empty files: the overhead beyond the calls is small.
+//! Fast paths for operations that create, look up or delete an empty file by one or two calls. They
+//! keep the generator's overhead per operation small.
 
 use dfslab_workload::Operation;
 
@@ -10,8 +11,8 @@ use crate::target::Target;
 use crate::Result;
 
 impl Client<'_> {
-    /// Creates an empty file where the calls are the only work; returns whether it succeeded. None:
-    /// the fast path does not apply and nothing was done.
+    /// Creates an empty file if the calls on the target are the operation's only work. Returns
+    /// whether it succeeded, or None if the fast path does not apply; then nothing was done.
     pub(crate) fn create_at_once(
         &mut self,
         operation: &Operation,
@@ -49,7 +50,8 @@ impl Client<'_> {
         Some(true)
     }
 
-    /// Reads a file's attributes, as a fast path like `create_at_once`.
+    /// Reads a file's attributes if the call on the target is the operation's only work. Returns
+    /// whether it succeeded, or None if the fast path does not apply; then nothing was done.
     pub(crate) fn stat_at_once(
         &mut self,
         operation: &Operation,
@@ -64,7 +66,8 @@ impl Client<'_> {
         Some(self.only_call(operation, intended, record, (Step::Stat, call)))
     }
 
-    /// Deletes a file, as a fast path like `create_at_once`.
+    /// Deletes a file if the call on the target is the operation's only work. Returns whether it
+    /// succeeded, or None if the fast path does not apply; then nothing was done.
     pub(crate) fn delete_at_once(
         &mut self,
         operation: &Operation,
@@ -81,15 +84,17 @@ impl Client<'_> {
         if deleted {
             self.set_made(file, Made::default());
             if self.hold(self.number, file, None).is_some() {
-                // Closing an open file may have taken long.
+                // Closing the open file may have taken long, and its time must not count as part of
+                // the deletion.
                 self.look_anew();
             }
         }
         Some(deleted)
     }
 
-    /// Goes to a file. If the file's path has to be built first, the next call starts after that;
-    /// otherwise the next call starts at the end of the previous operation.
+    /// Sets the path to a file. If the path has to be built, the clock is read afterwards, so that
+    /// the work is not part of the next call. Otherwise the next call starts when the previous
+    /// operation ended.
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
@@ -97,7 +102,8 @@ impl Client<'_> {
         }
     }
 
-    /// Times a single call on the current path that starts now; returns whether it succeeded.
+    /// Executes an operation that is a single call on the current path and starts at `self.now`.
+    /// Records it and returns whether it succeeded.
     #[inline]
     fn only_call(
         &mut self,
@@ -138,7 +144,8 @@ mod tests {
     use crate::target::null::Null;
     use crate::target::File;
 
-    /// A null target whose open files take long to close, and that records when they were closed.
+    /// A target that does nothing, except that its open files take long to close. The shared number
+    /// is the time at which the last was closed, ns of the monotonic clock.
     struct SlowlyClosed(Arc<AtomicU64>);
 
     struct Slow(Arc<AtomicU64>);
@@ -230,7 +237,8 @@ mod tests {
             assert_eq!((ran.begun, record.failures), (1, 0), "{kind:?}");
             let at = closed.load(Ordering::Relaxed);
             assert_eq!(at > before, closes, "{kind:?}");
-            // The two clocks differ by less than 20 µs; closing takes a millisecond.
+            // The generator's clock and the kernel's clock differ by less than 20 µs; closing takes
+            // a millisecond.
             assert!(client.now + 20_000 >= at, "{kind:?}: {} {at}", client.now);
         }
     }

@@ -1,4 +1,4 @@
-//! Merges the clients' records into one report.
+//! Merges the records of all clients into the report of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use crate::schedule::ScheduleReport;
 use crate::series::add_seconds;
 use crate::setup::Setup;
 
-/// A report, and the data too large for it.
+/// The report of a run, and results that are too large for the report.
 pub struct Outcome {
     /// The report of the run.
     pub report: Report,
     /// Spans, if the plan requests them.
     pub spans: Vec<SpanRecord>,
-    /// The executed operations, ordered by client, if the plan requests them. Each operation is in
-    /// its encoding, followed by its start, ns after the common start, in 8 bytes, little endian.
+    /// The executed operations, ordered by client, if the plan requests them. Each is the encoded
+    /// operation, followed by its start in 8 bytes, little endian: ns after the common start.
     pub recorded: Vec<u8>,
 }
 
-/// Times of a phase.
+/// The measured times of a phase, and its cache state.
 pub struct PhaseTiming {
     /// The phase's common start, ns of the monotonic clock.
     pub zero: u64,
-    /// The stonewall, when the first client had completed its operations, ns after zero; the
-    /// largest integer when none did.
+    /// The stonewall: the time from the phase's start until the first client had completed its
+    /// operations, ns. The largest integer if no client completed them.
     pub wall_ns: u64,
-    /// What was in the page cache when the phase began, for a cold run where the target can report
-    /// it.
+    /// What was in the page cache when the phase began. None unless the run is cold and the target
+    /// can report it.
     pub cold: Option<Resident>,
 }
 
-/// Times of the timed part, and the processor time of the process in it.
+/// The measured times of the timed part, and the processor time that the process used in it.
 pub struct Timing {
     pub zero_unix_ns: u64,
     pub late_s: f64,
@@ -45,7 +45,7 @@ pub struct Timing {
     pub complete: bool,
 }
 
-/// Results of a run that are not in the clients' records.
+/// Results of a run that the clients' records do not contain.
 pub struct Beside {
     pub generator: GeneratorReport,
     pub layers: BTreeMap<String, u64>,
@@ -105,7 +105,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
     }
 }
 
-/// The report of one phase over all clients.
+/// Computes the report of the phase with this number over all clients.
 fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> PhaseReport {
     let parts: Vec<&Part> = records.iter().filter_map(|r| r.parts.get(number)).collect();
     let its = &timing.phases[number];
@@ -119,7 +119,7 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
         name: setup.phases[number].name.clone(),
         start_s: seconds_between(timing.phases[0].zero, its.zero),
         window_s: last.map_or(0.0, |last| seconds_between(its.zero, last)),
-        // There is no stonewall when no client completed.
+        // The stonewall is reported as 0 if no client completed the phase.
         stonewall_s: match its.wall_ns {
             u64::MAX => 0.0,
             wall_ns => wall_ns as f64 * 1e-9,
@@ -142,7 +142,8 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     }
 }
 
-/// The state of the caches before a phase.
+/// The report on caches before a phase: which were dropped by the plan, and what remained cached
+/// (`proof`).
 fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     CacheReport {
         dropped: setup.plan.target.wants_cold().unwrap_or("none").to_string(),
@@ -150,7 +151,7 @@ fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     }
 }
 
-/// The state of the caches over all phases.
+/// Combines the reports on caches of all phases into one.
 fn cache_of_all(setup: &Setup, phases: &[PhaseReport]) -> CacheReport {
     let each = phases.iter().map(|phase| phase.cache.clone());
     let all = each.reduce(|mut all, one| {
@@ -164,7 +165,7 @@ fn seconds_between(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 * 1e-9
 }
 
-/// Merges the parts' counts by operation type.
+/// Merges the counts and latencies of several clients or phases by operation type.
 fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, OperationReport> {
     let mut counted: BTreeMap<&str, (Counted, Option<Histogram>)> = BTreeMap::new();
     for (kind, seen) in parts.flat_map(Part::kinds) {
@@ -183,7 +184,7 @@ fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, Ope
     counted.into_iter().map(report).collect()
 }
 
-/// Merges all clients' counts by step.
+/// Merges the counts and latencies of all clients by step.
 fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
     let mut found: BTreeMap<String, Counted> = BTreeMap::new();
     let parts = records.iter().flat_map(|record| &record.parts);
@@ -199,7 +200,7 @@ fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
         .collect()
 }
 
-/// Merges the audits of acknowledged files, where there were any.
+/// Merges the clients' checks of acknowledged files. None if no client checked its files.
 fn audit(records: &[Record]) -> Option<AuditReport> {
     let found = records.iter().filter_map(|record| record.audit.as_ref());
     found.fold(None, |whole: Option<AuditReport>, its| {
@@ -209,7 +210,7 @@ fn audit(records: &[Record]) -> Option<AuditReport> {
     })
 }
 
-/// Merges the failures by operation and kind.
+/// Merges the failures of all clients: one entry for each operation and kind of error.
 fn errors(records: &[Record]) -> Vec<ErrorCount> {
     let mut found: BTreeMap<(String, &str), ErrorCount> = BTreeMap::new();
     for record in records {

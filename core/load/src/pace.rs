@@ -1,4 +1,5 @@
-//! When a client starts its operations: at once, after a think time, or at scheduled times.
+//! Decides when a client starts each operation: at once, after a think time, or at a scheduled
+//! time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,11 +14,12 @@ use crate::runner::Together;
 use crate::schedule::Begun;
 use crate::series::Second;
 
-/// Interval at which a sleeping client checks whether to stop.
+/// Longest time that a client sleeps before it checks again whether to stop, ns.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
-/// The last interval before a scheduled start is a busy wait: the kernel wakes threads late.
+/// Length of the busy wait at the end of a sleep, ns: the kernel wakes a sleeping thread late.
 const AWAKE_NS: u64 = 20_000;
-/// Interval of updates to the shared counters: an update with every operation would be contended.
+/// Interval at which a client adds its counts to the counters shared by all clients, ns. Updates
+/// after every operation would be contended.
 const TELL_EVERY_NS: u64 = 10_000_000;
 
 /// Sleeps until the monotonic clock reads `due_ns`, or until `over` returns true.
@@ -36,8 +38,7 @@ pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
     }
 }
 
-/// Busy-waits until a thread's own clock reads `due_ns`; the clock may lag by some ns. Returns the
-/// last reading.
+/// Busy-waits until `clock` reads `due_ns` or `over` returns true. Returns the last reading, ns.
 fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     loop {
         sleep_until(due_ns, over);
@@ -48,13 +49,14 @@ fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     }
 }
 
-/// Requests exact wake-ups: by default the kernel wakes ordinary threads up to 50 µs late.
+/// Asks the kernel for exact wake-ups of this thread: by default it wakes ordinary threads up to 50
+/// µs late.
 fn wake_exactly() {
     // SAFETY: the call sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
 }
 
-/// The scheduled starts of one client's operations in one phase.
+/// Computes when one client starts its operations in one phase.
 struct Pace<'a> {
     schedule: Schedule<'a>,
     zero: u64,
@@ -63,11 +65,12 @@ struct Pace<'a> {
     own_pauses: bool,
     /// Whether every operation starts as soon as the previous operation has ended.
     unpaced: bool,
-    /// Number of starts computed at a time: one where a start depends on the end of the previous
-    /// operation.
+    /// Number of starts that are computed at a time. It is 1 if a start depends on the end of the
+    /// previous operation.
     most: usize,
     first: bool,
-    /// Whether the next operation is an arrival, not a later request of its session.
+    /// Whether the next operation is an arrival of the open workload, not a later request of a
+    /// session that has already arrived.
     arrives: bool,
     begun: Begun,
 }
@@ -75,7 +78,7 @@ struct Pace<'a> {
 impl<'a> Pace<'a> {
     fn new(together: &'a Together, phase: usize, client: u32) -> Self {
         let (stream, rules) = (&together.setup.plan.stream, &together.setup.phases[phase]);
-        // Each phase has its own random arrival times.
+        // Each phase draws different random arrival times.
         let seed = match phase {
             0 => stream.seed,
             later => draw(stream.seed, later as u64, 0, 40),
@@ -85,7 +88,8 @@ impl<'a> Pace<'a> {
         let open = stream.arrival.is_open();
         let own_pauses = rules.mix.iter().any(|share| share.think_time_s.is_some());
         let unpaced = !open && !own_pauses && rules.think_time_s == 0.0;
-        // An operation's own think time must be read from the stream before the operation is taken.
+        // A think time that belongs to an operation is taken from the stream before the operation,
+        // so such starts cannot be computed in advance.
         let ahead = unpaced || schedule.waits_for_nobody() && !own_pauses;
         Pace {
             schedule,
@@ -100,8 +104,9 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Appends the next scheduled starts of a client that is idle since `now`, as many as are
-    /// known; none when the schedule has ended.
+    /// Appends the next scheduled starts of a client to `due`, in ns of the monotonic clock; `now`
+    /// is when the client became idle. Appends several starts where they are known in advance, and
+    /// none after the end of the schedule.
     fn ahead(&mut self, stream: &mut Stream, now: u64, due: &mut Vec<u64>) {
         if self.most > 1 {
             self.arrives = true;
@@ -124,8 +129,8 @@ impl<'a> Pace<'a> {
         self.first = false;
     }
 
-    /// Records that operations with these scheduled starts were begun, the last of them at
-    /// `last_begun`.
+    /// Records that the operations with the scheduled starts `due` were begun. `last_begun` is the
+    /// actual start of the last of them. All times are ns of the monotonic clock.
     fn began(&mut self, due: &[u64], last_begun: u64) {
         let begun = &mut self.begun;
         begun.operations += due.len() as u64;
@@ -157,13 +162,13 @@ impl Row {
         }
     }
 
-    /// Whether all operations of the batch are done.
+    /// Whether all operations of the batch have been executed.
     fn is_over(&self) -> bool {
         self.next == self.operations.len()
     }
 
-    /// Fetches the next batch of this phase, for a client that is idle since `now` (ns of the
-    /// monotonic clock).
+    /// Fetches the next batch of operations of the phase from the stream and computes their starts.
+    /// `now` is when the client became idle, ns of the monotonic clock.
     fn fill(&mut self, pace: &mut Pace, stream: &mut Stream, phase: usize, now: u64) {
         self.next = 0;
         self.operations.clear();
@@ -179,8 +184,8 @@ impl Row {
         stream.ahead(phase, most, &mut self.operations);
     }
 
-    /// Returns the operations whose scheduled start has come, at most `most` and at least one, with
-    /// their scheduled starts.
+    /// Returns the operations to execute now: those whose scheduled start is not after `now`, at
+    /// most `most` of them and at least one. Also returns their scheduled starts, if there are any.
     fn ready(&self, now: u64, most: usize) -> (&[Operation], Option<&[u64]>) {
         let end = self.operations.len().min(self.next + most);
         let rest = &self.operations[self.next..end];
@@ -196,7 +201,8 @@ impl Row {
     }
 }
 
-/// Publishes the counts of the operations completed since the last call.
+/// Adds the operations that the client completed since the last call to the counters shared by all
+/// clients. `before` has the client's totals at that call and is updated.
 #[cold]
 fn tell(together: &Together, before: &mut Second, record: &mut Record) {
     let now = record.part().so_far();
@@ -204,7 +210,8 @@ fn tell(together: &Together, before: &mut Second, record: &mut Record) {
     *before = now;
 }
 
-/// Runs one client's operations of one phase.
+/// Executes one client's operations of one phase and records them, until the phase ends, the run
+/// stops or the time limit is reached.
 pub fn timed_phase(
     client: &mut Client,
     stream: &mut Stream,
@@ -226,8 +233,8 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches. They are counted earlier if progress is
-            // published or an operation fails.
+            // Operations are counted between batches, or earlier if progress is published or an
+            // operation fails.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {

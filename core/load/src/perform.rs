@@ -1,4 +1,4 @@
-//! Executes operations: the sequence of timed calls that each consists of.
+//! Executes operations on a target. Each operation is a sequence of timed calls.
 
 use dfslab_workload::{Operation, OperationKind, Order, Passage, Transfers};
 
@@ -8,22 +8,23 @@ use crate::step::Step;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// The permissions that chmod operations set, alternately.
+/// The permissions that chmod operations set, in turn.
 const MODES: [u32; 2] = [0o600, 0o644];
-/// Value of the extended attribute.
+/// The value to which operations set the extended attribute of a file.
 pub const ATTRIBUTE: [u8; 64] = [0x5a; 64];
 
-/// The result of executing a batch of operations.
+/// How far the execution of a batch of operations came.
 pub struct Ran {
     /// Number of operations that were begun and have ended.
     pub begun: usize,
-    /// Start time of the last of them.
+    /// Start of the last operation that was begun, ns of the monotonic clock.
     pub last_begun: u64,
 }
 
 impl<'a> Client<'a> {
-    /// Executes these operations back to back, the first from `self.now`, until one fails or the
-    /// run is to stop. `due` has their scheduled starts, where there are any.
+    /// Executes operations back to back; the first starts at `self.now`. Stops after an operation
+    /// that fails, or when `go_on`, called with the time of each end, returns false. `due` has the
+    /// scheduled starts, ns of the monotonic clock, of an open workload.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
@@ -46,8 +47,8 @@ impl<'a> Client<'a> {
         ran
     }
 
-    /// Executes and records one operation with the scheduled start `intended`; true when it
-    /// succeeded.
+    /// Executes and records one operation. `intended` is its scheduled start in an open workload,
+    /// ns of the monotonic clock. Returns whether it succeeded.
     #[inline(always)]
     pub fn execute(
         &mut self,
@@ -82,8 +83,8 @@ impl<'a> Client<'a> {
         match self.perform(operation, record) {
             Ok(()) => {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
-                // Time for closing files and comparing content must not count towards the next
-                // operation.
+                // The clock is read again, since the time for closing files and comparing content
+                // must not count towards the next operation.
                 self.look_anew();
                 true
             }
@@ -127,7 +128,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Operation types that are too slow for their dispatch to matter.
+    /// Executes an operation of a type that is too slow for the cost of its dispatch to matter.
     fn perform_other(&mut self, operation: &Operation) -> Result<()> {
         let (owner, file) = (operation.owner, operation.file);
         self.go_to(owner, file);
@@ -198,8 +199,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Sets or clears the open file stored under a file number; returns the file stored there
-    /// before.
+    /// Stores `open` in the table of open files under a file's owner and number, or clears the
+    /// entry if it is None. Returns the previous entry.
     #[inline]
     pub(crate) fn hold(
         &mut self,
@@ -215,15 +216,16 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
-            // With many short-lived files, a table of all numbers ever used would cost more than
-            // the files.
+            // An empty entry needs no longer table: with many short-lived files, a table of all
+            // numbers ever used would cost more than the files.
             open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }
         std::mem::replace(&mut self.held[place], open)
     }
 
-    /// Takes an open file out of the table, opening it first if needed; the caller puts it back.
+    /// Takes a file out of the table of open files, and opens it first if it is not there. The
+    /// caller puts it back with `hold`.
     #[inline]
     fn taken(&mut self, owner: u32, file: u64) -> Result<Box<dyn File>> {
         let own = owner == self.number;
@@ -243,7 +245,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Opens a file, if it is not open yet, and keeps the file open.
+    /// Opens a file unless it is open already, and stores it in the table of open files.
     pub(crate) fn ensure_held(&mut self, owner: u32, file: u64) -> Result<()> {
         let open = self.taken(owner, file)?;
         self.hold(owner, file, Some(open));
@@ -304,12 +306,14 @@ impl<'a> Client<'a> {
             target.truncate(path, bytes)
         })?;
         self.set_made(operation.file, Made { bytes, ..made });
-        // Bytes appended after the truncation are then written for the first time.
+        // Bytes that are later appended behind the truncated end will be written for the first
+        // time, so their number of overwrites is reset to 0.
         self.wrote_over(operation.file, bytes, u64::MAX, Some(0));
         Ok(())
     }
 
-    /// Marks a file's state as uncertain; called before a change whose outcome is not yet known.
+    /// Marks a file's state as doubtful. It is called before a change whose outcome is not yet
+    /// known.
     fn doubt(&mut self, file: u64) {
         if let Some(made) = self.made(file) {
             let doubtful = true;
@@ -317,7 +321,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The transfers of an operation that opens its file.
+    /// Returns the sequence of transfers, by offset and size, of an operation that opens its file.
     fn transfers(&self, operation: &Operation) -> Transfers<'a> {
         let access = &self.setup.rule(operation.phase, operation.kind).access;
         let stream = &self.setup.plan.stream;
@@ -366,7 +370,8 @@ impl<'a> Client<'a> {
         self.timed(Step::Close, 0, |_, _| open.close())
     }
 
-    /// Fills one buffer from an open file, in as many calls as the target needs.
+    /// Fills one buffer from an open file, by as many read calls as the target needs. Returns the
+    /// number of bytes read.
     fn read_part(
         &mut self,
         open: &mut Box<dyn File>,

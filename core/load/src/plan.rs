@@ -1,4 +1,4 @@
-//! The plan of one load run, as data.
+//! The plan of one load run: everything that determines it, as read from JSON.
 
 use std::ops::Range;
 
@@ -10,27 +10,27 @@ use crate::target::layer::Layer;
 use crate::target::TargetSpec;
 use crate::{Error, Result};
 
-/// Largest time limit of a run, s: one year.
+/// Largest time limit of a run that a plan may set, s: one year.
 const LONGEST_LIMIT_S: f64 = 31_557_600.0;
 
-/// When the content of files is checked.
+/// When the content of files is compared with the expected content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     /// Content is never checked.
     #[default]
     None,
-    /// All remaining files are checked after the timed part.
+    /// All files that remain after the timed part are checked then.
     After,
-    /// Content is checked at every read.
+    /// Content is checked after every read, within the timed part.
     Inline,
 }
 
-/// Limits on the spans that are kept.
+/// The limit on recorded spans.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spans {
-    /// Maximum number of spans over all clients; 0: none.
+    /// Maximum number of spans that are recorded over all clients; 0 records none.
     pub limit: usize,
 }
 
@@ -38,50 +38,55 @@ pub struct Spans {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The specification of the operations of the clients.
+    /// The specification of the streams of operations, one for each client.
     pub stream: StreamSpec,
-    /// The target that they use.
+    /// The target on which the operations are executed.
     pub target: TargetSpec,
     /// The directory that this run creates under the target's root.
     pub run_directory: String,
-    /// When content is checked.
+    /// When the content of files is compared with the expected content.
     #[serde(default)]
     pub verify: Verify,
-    /// Limits on the spans that are kept.
+    /// The limit on recorded spans.
     #[serde(default)]
     pub spans: Spans,
-    /// Whether to return the executed operations.
+    /// Whether the run returns the operations that it executed.
     #[serde(default)]
     pub record: bool,
-    /// Time limit in seconds after the common start; later no operation starts.
+    /// Time in seconds after the common start after which no operation starts; none: no limit.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
-    /// Largest number of failed operations; the run stops when it is exceeded.
+    /// Largest number of failed operations. The run stops when more operations have failed.
     #[serde(default)]
     pub max_errors: u64,
-    /// The first client of this shard; other shards run the other clients of the stream.
+    /// Number of the first client that this shard runs; none: 0. Other shards run the other clients
+    /// of the stream.
     #[serde(default)]
     pub clients_from: Option<u32>,
-    /// The end of this shard's range of clients, exclusive.
+    /// Number of the client after the last one that this shard runs; none: the number of all
+    /// clients.
     #[serde(default)]
     pub clients_to: Option<u32>,
-    /// Whether other shards use the same run directory: the first one creates it and the last one
-    /// removes it.
+    /// Whether other shards of the run use the same run directory. The first shard creates the
+    /// directory, and the last shard removes it.
     #[serde(default)]
     pub shared: bool,
-    /// Whether to wait at the barrier after each phase, too, before checks and removal.
+    /// Whether to wait at the barrier also at the end of each phase, before files are checked and
+    /// removed.
     #[serde(default)]
     pub hold: bool,
-    /// Whether to keep the files.
+    /// Whether the files stay after the run instead of being removed.
     #[serde(default)]
     pub keep: bool,
-    /// Layers around the target, the outermost first.
+    /// Layers around the target, which throttle, stall, delay or fail its calls; the outermost
+    /// first.
     #[serde(default)]
     pub layers: Vec<Layer>,
 }
 
 impl Plan {
-    /// Parses and checks a plan; has no other effect.
+    /// Parses a plan from JSON and checks it against the capabilities of its target. Creates and
+    /// contacts nothing.
     pub fn parse(text: &str) -> Result<Plan> {
         let plan: Plan = serde_json::from_str(text).map_err(|error| Error::input("plan", error))?;
         plan.stream
@@ -110,12 +115,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The clients of this shard.
+    /// The numbers of the clients that this shard runs.
     pub fn clients(&self) -> Range<u32> {
         self.clients_from.unwrap_or(0)..self.clients_to.unwrap_or(self.stream.clients)
     }
 
-    /// Number of clients of this shard.
+    /// Number of clients that this shard runs.
     pub fn client_count(&self) -> u32 {
         self.clients().len() as u32
     }
@@ -169,7 +174,7 @@ impl Plan {
         asked || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
     }
 
-    /// Whether any operation reads a file in another order than front to back.
+    /// Whether any operation reads or writes a file in another order than from front to back.
     fn wants_places(&self) -> bool {
         let phases = self.stream.all_phases();
         let mut accesses = phases.iter().flat_map(|phase| {

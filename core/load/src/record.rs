@@ -1,4 +1,5 @@
-//! One client's measurements: histograms, per-second series, spans, errors, executed operations.
+//! One client's measurements: histograms of latencies, a series by second, spans, errors and
+//! executed operations.
 
 use std::collections::BTreeMap;
 
@@ -21,42 +22,45 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Default)]
 pub struct Kind {
-    /// Latencies of all operations, counted from the actual start.
+    /// Latencies of operations of several calls, counted from the actual start. Those of a single
+    /// call are in `singles`.
     pub all: Counted,
-    /// Response times from the scheduled start; None without an open workload.
+    /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
-    /// The step, for operations of a single call: one histogram then serves the operation and the
-    /// step.
+    /// The step of operations that consist of a single call. The histogram `singles` then serves
+    /// the operation and the step.
     single: Option<Step>,
     singles: Counted,
     steps: Option<Box<Steps>>,
 }
 
-/// One client's measurements in one phase. An operation updates only what cannot be derived later;
-/// the rest is derived from the histograms at the end of each second and each bucket of end times.
+/// One client's measurements in one phase. An operation updates only figures that cannot be derived
+/// later. The other figures are derived at the end of each second, and when an end time falls into
+/// another bucket of the histogram of end times.
 pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
     series: Series,
-    /// Number of failed operations, and the longest latency in the current second.
+    /// Number of failed operations, and the longest latency in the current second in ns.
     errors: u64,
     longest: u64,
-    /// End of the current second or of the current bucket of end times, whichever is earlier, ns.
+    /// When derived figures are next brought up to date, ns of the monotonic clock: at the end of
+    /// the current second or of the current bucket of the histogram of end times.
     turn_at: u64,
-    /// End times of operations after zero, complete up to the current bucket, and that bucket's
-    /// bounds.
+    /// Histogram of operations' end times, ns after zero, without the operations in the current
+    /// bucket. `ends_low` and `ends_high` are the bounds of the current bucket.
     ends: Histogram,
     ends_low: u64,
     ends_high: u64,
-    /// Generator lateness of operations with a scheduled start: start minus the earliest possible
-    /// start, ns; and the number of operations without lateness.
+    /// Histogram of the generator's lateness, ns, for operations with a scheduled start that were
+    /// late: actual start minus earliest possible start. `at_once` counts those that were not late.
     late: Histogram,
     at_once: u64,
-    /// The arrivals of the schedule that were begun (open workloads only).
+    /// The scheduled arrivals whose operations were begun; used by open workloads only.
     pub begun: Begun,
     pub first_start: Option<u64>,
     pub last_end: Option<u64>,
-    /// Time at which the client became free to begin its next operation, ns of the monotonic clock.
+    /// When the client became free for its next operation, ns of the monotonic clock.
     free_at: u64,
 }
 
@@ -79,7 +83,8 @@ pub struct Record {
     pub failures: u64,
 }
 
-/// A span in a compact form for the timed part: no text, no allocation.
+/// A recorded span in a compact form without text, so that recording allocates nothing in the timed
+/// part.
 struct Kept {
     kind: OperationKind,
     step: Option<Step>,
@@ -90,7 +95,7 @@ struct Kept {
 }
 
 impl Part {
-    /// An empty record of a phase that begins at `zero`.
+    /// Creates the empty record of a phase that begins at `zero`, ns of the monotonic clock.
     fn new(zero: u64) -> Self {
         Part {
             zero,
@@ -111,8 +116,9 @@ impl Part {
         }
     }
 
-    /// Advances to the second and the bucket in which an operation from `start` to `end` ended.
-    /// Called before the operation is counted.
+    /// Brings the series by second and the histogram of end times up to date, before an operation
+    /// from `start` to `end` (ns of the monotonic clock) is counted. Called only when `end` is in
+    /// another second or bucket than the last one.
     #[cold]
     fn turn(&mut self, start: u64, end: u64) {
         self.first_start.get_or_insert(start);
@@ -132,7 +138,7 @@ impl Part {
         self.longest = 0;
     }
 
-    /// Counts a successful operation and its steps.
+    /// Counts one successful operation (`one`) and its steps (`done`).
     #[inline(always)]
     fn count_in(&mut self, one: &Ended, done: &[Done]) {
         let (start, end) = (one.start, one.end);
@@ -149,7 +155,8 @@ impl Part {
         if let Some(intended) = one.intended {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
-            // When operations are behind their schedule, most of them begin at once.
+            // When a client is behind its schedule, most operations begin as soon as the previous
+            // one ends and are not late by the generator.
             match start.saturating_sub(intended.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),
@@ -160,12 +167,13 @@ impl Part {
         self.free_at = end;
     }
 
-    /// Number of successful operations.
+    /// Number of successful operations in this phase.
     pub fn count(&self) -> u64 {
         self.kinds().map(|(_, kind)| kind.count()).sum()
     }
 
-    /// Totals so far; the longest latency is that of the current second.
+    /// Returns the totals of this phase so far. Its longest latency is that of the current second
+    /// only.
     pub fn so_far(&self) -> Second {
         let mut all = Second {
             errors: self.errors,
@@ -180,12 +188,14 @@ impl Part {
         all
     }
 
-    /// All seconds up to the last one in which an operation ended.
+    /// Returns the figures of each second of the phase, up to the last one in which an operation
+    /// ended.
     pub fn seconds(&self) -> Vec<Second> {
         self.series.seconds(self.so_far())
     }
 
-    /// End times of operations; values are the lowest of their buckets.
+    /// Returns the histogram of operations' end times, ns after zero. Each end time is recorded as
+    /// the lower bound of its bucket.
     pub fn ends(&self) -> Histogram {
         let mut ends = self.ends.clone();
         ends.record_many(self.ends_low, self.count() - ends.count());
@@ -195,14 +205,15 @@ impl Part {
         ends
     }
 
-    /// Generator lateness of every operation with a scheduled start.
+    /// Returns the histogram of the generator's lateness, ns, over all operations with a scheduled
+    /// start; 0 for those that were not late.
     pub fn late(&self) -> Histogram {
         let mut late = self.late.clone();
         late.record_many(0, self.at_once);
         late
     }
 
-    /// The operation types that occurred, with their measurements.
+    /// The operation types that occurred in this phase, with their measurements.
     pub fn kinds(&self) -> impl Iterator<Item = (OperationKind, &Kind)> {
         OperationKind::ALL
             .iter()
@@ -210,8 +221,8 @@ impl Part {
     }
 }
 
-/// Returns the measurements of one operation type, and creates them at the first operation of the
-/// type.
+/// Returns the measurements of one operation type; they are created when the first operation of the
+/// type is counted.
 #[inline(always)]
 fn of_kind(seen: &mut Option<Box<Kind>>) -> &mut Kind {
     #[cold]
@@ -266,12 +277,12 @@ impl Kind {
         }
     }
 
-    /// Number of successful operations.
+    /// Number of successful operations of this type.
     fn count(&self) -> u64 {
         self.all.histogram.count() + self.singles.histogram.count()
     }
 
-    /// Sum of the response times of an open workload, else sum of the latencies, ns.
+    /// Sum of the response times (open workload) or of the latencies (closed workload), ns.
     fn waited_ns(&self) -> u64 {
         let ns = match &self.response {
             Some(response) => response.sum_ns(),
@@ -280,14 +291,14 @@ impl Kind {
         ns.try_into().unwrap_or(u64::MAX)
     }
 
-    /// All operations of this type.
+    /// Counts and latencies of all operations of this type, of one call or of several.
     pub fn operations(&self) -> Counted {
         let mut all = self.all.clone();
         all.merge(&self.singles);
         all
     }
 
-    /// Returns the steps that occurred, with their counts.
+    /// Returns the counts and latencies of each step that operations of this type made.
     pub fn steps(&self) -> Vec<(Step, Counted)> {
         let mut found: BTreeMap<Step, Counted> = BTreeMap::new();
         for step in Step::ALL {
@@ -305,7 +316,7 @@ impl Kind {
         found.into_iter().collect()
     }
 
-    /// Bytes moved by these operations.
+    /// Bytes moved by the operations of this type.
     pub fn bytes(&self) -> u64 {
         self.all.bytes + self.singles.bytes
     }
@@ -330,13 +341,13 @@ impl Record {
         }
     }
 
-    /// Begins the record of a phase that starts at `zero`.
+    /// Begins the record of the next phase, which starts at `zero`, ns of the monotonic clock.
     pub fn begin_part(&mut self, zero: u64) {
         self.settle();
         self.parts.push(Part::new(zero));
     }
 
-    /// The record of the current phase, with all ended operations counted.
+    /// The record of the current phase. Operations that wait in the queue are counted first.
     pub fn part(&mut self) -> &mut Part {
         self.settle();
         self.parts
@@ -344,7 +355,7 @@ impl Record {
             .expect("begun before anything is recorded")
     }
 
-    /// Counts the operations queued since the last call.
+    /// Counts the operations that were queued since the last call.
     #[inline(never)]
     pub fn settle(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -362,7 +373,7 @@ impl Record {
         self.waiting = waiting;
     }
 
-    /// Queues a successful operation and its steps for counting.
+    /// Queues a successful operation of several calls, with its steps, for counting.
     #[inline]
     pub fn succeeded(
         &mut self,
@@ -374,7 +385,7 @@ impl Record {
         self.waiting.put(operation, intended, when, done);
     }
 
-    /// Queues an operation that consisted of a single call.
+    /// Queues a successful operation of a single call for counting.
     #[inline]
     pub fn succeeded_at_once(
         &mut self,
@@ -386,7 +397,7 @@ impl Record {
         self.waiting.put_single(operation, intended, when, step);
     }
 
-    /// Counts a failed operation.
+    /// Counts an operation that failed with `error` at the time `at`, ns of the monotonic clock.
     #[cold]
     pub fn failed(&mut self, operation: &Operation, at: u64, error: &Error) {
         let part = self.part();
@@ -400,7 +411,8 @@ impl Record {
         self.note(operation.kind.name(), error);
     }
 
-    /// Counts an error outside the timed operations.
+    /// Counts an error outside the timed operations; `during` names the work that failed, such as a
+    /// check or a removal.
     pub fn note(&mut self, during: &str, error: &Error) {
         self.settle();
         let key = (format!("{during}/{}", error.operation), error.kind.name());
@@ -410,13 +422,13 @@ impl Record {
             .0 += 1;
     }
 
-    /// Number of successful operations.
+    /// Number of successful operations of this client over all phases.
     pub fn count(&self) -> u64 {
         debug_assert!(self.waiting.is_empty(), "a part's end settles all");
         self.parts.iter().map(Part::count).sum()
     }
 
-    /// End of the last successful operation.
+    /// End of the client's last successful operation over all phases, ns of the monotonic clock.
     pub fn last_end(&self) -> Option<u64> {
         self.parts.iter().filter_map(|part| part.last_end).max()
     }
@@ -454,7 +466,8 @@ impl Record {
         }
     }
 
-    /// The executed operations, each in its encoding followed by its start.
+    /// The bytes of the executed operations: each encoded operation is followed by its start in 8
+    /// bytes, little endian, ns after the common start.
     pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
         self.executed.iter().flat_map(|(operation, begun)| {
             let after = begun.saturating_sub(self.zero).to_le_bytes();
@@ -462,8 +475,8 @@ impl Record {
         })
     }
 
-    /// The spans that were kept. Their ids are unique over all clients: the client in the high
-    /// bits, a count from 1 in the low bits.
+    /// The recorded spans. Their ids are unique over all clients: the high bits are the client's
+    /// number, the low bits count from 1.
     pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
         let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.zero);
         let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;

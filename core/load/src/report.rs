@@ -1,4 +1,5 @@
-//! The report of a run: histograms, summaries, errors; partial results have the same shape.
+//! The types of the report of a run: counts, histograms, summaries and errors. An interrupted run
+//! has a report of the same shape.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::schedule::ScheduleReport;
 use crate::series::{Second, Steady};
 
-/// Figures of one type of logical operation.
+/// Figures of all operations of one type (a logical operation, such as a read of a whole file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationReport {
     /// Number of successful operations.
@@ -18,11 +19,12 @@ pub struct OperationReport {
     pub errors: u64,
     /// Bytes moved by successful operations.
     pub bytes: u64,
-    /// Latencies of successful operations, counted from the actual start.
+    /// Latencies of successful operations, counted from the actual start of each.
     pub latency: Summary,
     /// The latencies as a histogram, which merges without loss.
     pub histogram: Histogram,
-    /// Response times, counted from the scheduled start; none without a schedule.
+    /// Response times, counted from the scheduled start of each operation; none in a closed
+    /// workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Summary>,
     /// The response times as a histogram, which merges without loss.
@@ -46,11 +48,11 @@ pub struct StepReport {
 /// Figures of one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientReport {
-    /// The number of the client.
+    /// The number of the client, unique in the run.
     pub client: u32,
     /// Start of the client's first operation, seconds after the common start.
     pub first_start_s: f64,
-    /// End of the client's last operation, seconds after the common start.
+    /// End of the client's last successful operation, seconds after the common start.
     pub last_end_s: f64,
     /// Number of successful operations.
     pub count: u64,
@@ -58,16 +60,16 @@ pub struct ClientReport {
     pub bytes: u64,
 }
 
-/// Number of errors of one operation and one kind.
+/// Number of errors of one step and one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
-    /// The step that failed.
+    /// The work and the call that failed, such as `write/close`.
     pub operation: String,
-    /// The kind of the error.
+    /// The kind of the error, by its name in reports.
     pub kind: String,
-    /// Number of such errors.
+    /// Number of errors of this step and kind.
     pub count: u64,
-    /// The message of the first such error.
+    /// The message of the first error of this step and kind.
     pub first: String,
 }
 
@@ -76,20 +78,21 @@ pub struct ErrorCount {
 pub struct AuditReport {
     /// Number of files checked.
     pub files: u64,
-    /// Files that hold exactly the bytes that were written.
+    /// Number of files that hold exactly the bytes that were written.
     pub whole: u64,
-    /// Files that do not exist.
+    /// Number of files that do not exist.
     pub missing: u64,
-    /// Files that hold other, fewer or more bytes than were written.
+    /// Number of files that hold other, fewer or more bytes than were written.
     pub wrong: u64,
-    /// Files that could not be read: the server does not answer, or another error.
+    /// Number of files that could not be read: the server does not answer, or another error
+    /// occurred.
     pub unreadable: u64,
-    /// Files left out of the check, because their last change was not acknowledged.
+    /// Number of files left out of the check, because their last change was not acknowledged.
     pub doubtful: u64,
 }
 
 impl AuditReport {
-    /// Adds the audit of another shard.
+    /// Adds the figures of another shard's check.
     pub fn merge(&mut self, other: &AuditReport) {
         self.files += other.files;
         self.whole += other.whole;
@@ -100,24 +103,25 @@ impl AuditReport {
     }
 }
 
-/// Caches that were emptied before a phase, or before each of several phases.
+/// The caches that were emptied before a phase, or before each of several phases, and what stayed
+/// in them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheReport {
     /// Which caches were emptied: "none", "files" or "system".
     pub dropped: String,
-    /// Bytes that stayed in the page cache; none if the check was not requested or not possible. Of
-    /// several phases, the sum.
+    /// The check of what stayed in the page cache; none if the check was not requested or not
+    /// possible. Over several phases, its bytes are sums.
     #[serde(default)]
     pub proof: Option<Resident>,
 }
 
 impl CacheReport {
-    /// Merges the report of another shard.
+    /// Merges the report of another shard of the same run.
     pub fn merge(&mut self, other: &CacheReport) {
         if self.dropped != other.dropped {
             self.dropped = "differently".to_string();
         }
-        // The merged figure is unknown unless both shards have the figure.
+        // The merged check is unknown if one of the shards has none.
         self.proof = self.proof.zip(other.proof).map(|(one, two)| Resident {
             prepared_bytes: one.prepared_bytes + two.prepared_bytes,
             resident_bytes: one.resident_bytes + two.resident_bytes,
@@ -125,8 +129,8 @@ impl CacheReport {
     }
 }
 
-/// Share of the clients' files (at most 64 files of a process) that was in the page cache before
-/// the clients began.
+/// How much of the clients' files was in the page cache before the clients began. At most 64 files
+/// of each process are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resident {
     /// Size of the checked files in bytes.
@@ -135,7 +139,7 @@ pub struct Resident {
     pub resident_bytes: u64,
 }
 
-/// Processor time of this process over the timed part.
+/// Processor time that this process used in the timed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
     /// Processor time in user mode, seconds.
@@ -144,16 +148,21 @@ pub struct CpuReport {
     pub system: f64,
 }
 
-/// The cost of the load generator itself, so that it is not attributed to the target.
+/// The cost of the load generator itself. It shows which part of the measured times is not the
+/// target's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
-    /// Processor time of one operation of the same stream on a target that does nothing, ns.
+    /// Processor time of the generator for one operation, ns; measured by executing the same stream
+    /// on a target that does nothing.
     pub own_ns_per_op: f64,
     /// Processor time of the cheapest system call, ns.
     pub call_floor_ns: f64,
-    /// The generator's processor time for one operation, as a fraction of the mean latency.
+    /// The generator's processor time for one operation (`own_ns_per_op`), as a fraction of the
+    /// mean latency.
     pub share_of_latency: f64,
     /// Lateness of operations with a scheduled start: actual start minus earliest possible start.
+    /// The earliest possible start is the scheduled start or the end of the client's previous
+    /// operation, whichever is later.
     pub late: Summary,
     /// The lateness as a histogram, which merges without loss.
     pub late_histogram: Histogram,
@@ -181,9 +190,9 @@ pub struct PhaseReport {
     pub rate_per_s: f64,
     /// Bytes moved per second of `window_s`.
     pub throughput_bytes_per_s: f64,
-    /// Successful operations per second, up to the stonewall.
+    /// Successful operations that ended before the stonewall, per second of `stonewall_s`.
     pub stonewall_rate_per_s: f64,
-    /// Cache state at the start of the phase.
+    /// State of the caches at the start of the phase.
     #[serde(default)]
     pub cache: CacheReport,
     /// Figures by type of logical operation.
@@ -192,9 +201,9 @@ pub struct PhaseReport {
     pub ends: Histogram,
     /// Figures of each second of the phase.
     pub seconds: Vec<Second>,
-    /// Steady state by MSER-5; none for a phase of fewer than 21 seconds.
+    /// The steady part of the phase, found by MSER-5; none for a phase of fewer than 21 seconds.
     pub steady: Option<Steady>,
-    /// Arrivals that the schedule of the phase requested; none in a closed workload.
+    /// The arrivals that the schedule of the phase requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
 }
@@ -205,71 +214,74 @@ pub struct PhaseReport {
 pub struct Report {
     /// False when the run was interrupted, exceeded its time limit, or stopped because of errors.
     pub complete: bool,
-    /// Time for preparation, timed part, checks and removal of files, seconds.
+    /// Time for preparation, timed part, checks and removal of files together, seconds.
     pub wall_s: f64,
     /// Start of the timed part, Unix time in ns.
     pub start_unix_ns: u64,
-    /// Delay between the agreed start and the release of the clients, seconds.
+    /// Time from the agreed start to the release of the clients, seconds.
     pub late_s: f64,
     /// Number of clients.
     pub clients: u32,
     /// Time from the common start to the end of the last operation, seconds.
     pub window_s: f64,
-    /// Time from the common start until the first client had finished, seconds.
+    /// Time from the common start until the first client had completed its operations (the
+    /// stonewall), seconds.
     pub stonewall_s: f64,
     /// Successful operations per second of `window_s`.
     pub rate_per_s: f64,
     /// Bytes moved per second of `window_s`.
     pub throughput_bytes_per_s: f64,
-    /// Successful operations per second, up to the stonewall.
+    /// Successful operations that ended before the stonewall, per second of `stonewall_s`.
     pub stonewall_rate_per_s: f64,
     /// Figures by type of logical operation.
     pub operations: BTreeMap<String, OperationReport>,
-    /// Figures by step.
+    /// Figures by step of a logical operation, such as `write/close`.
     pub steps: BTreeMap<String, StepReport>,
     /// End times of successful operations, ns after the common start.
     pub ends: Histogram,
     /// Figures of each client.
     pub per_client: Vec<ClientReport>,
-    /// Errors by operation and kind.
+    /// Errors, one entry for each step and kind.
     pub errors: Vec<ErrorCount>,
-    /// Bytes whose content was compared with the expected content.
+    /// Number of bytes read whose content was compared with the expected content.
     pub verified_bytes: u64,
-    /// Result of the check of acknowledged files; none if the check was not requested.
+    /// Result of the check of files whose last change was acknowledged; none if the check was not
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditReport>,
-    /// Cache state at the start of the timed part.
+    /// State of the caches at the start of the timed part.
     pub cache: CacheReport,
     /// Processor time of the process in the timed part.
     pub cpu_s: CpuReport,
-    /// Number of spans that were dropped because of the plan's limit.
+    /// Number of spans that were not recorded because the plan's limit was reached.
     pub spans_dropped: u64,
-    /// Figures of each second after the common start; empty in a run with several phases, whose
-    /// phases have their own.
+    /// Figures of each second after the common start. Empty in a run with several phases, each of
+    /// which has such a list.
     #[serde(default)]
     pub seconds: Vec<Second>,
-    /// Steady state by MSER-5; none for a run of fewer than 21 seconds.
+    /// The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.
     #[serde(default)]
     pub steady: Option<Steady>,
-    /// Arrivals that the schedule requested; none in a closed workload.
+    /// The arrivals that the schedule requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
-    /// Figures by phase; empty in a run with one phase. With several phases, the durations of the
-    /// run are sums over the phases.
+    /// Figures by phase; empty in a run with one phase. In a run with several phases, `window_s`
+    /// and `stonewall_s` of the run are sums over the phases.
     #[serde(default)]
     pub phases: Vec<PhaseReport>,
     /// The cost of the load generator itself.
     #[serde(default)]
     pub generator: GeneratorReport,
-    /// Number of calls affected by layers, by effect: "stalled", "failed", …
+    /// Number of calls that were affected by layers around the target, by effect: "stalled",
+    /// "failed", "timed_out" or "throttled".
     #[serde(default)]
     pub layers: BTreeMap<String, u64>,
 }
 
-/// One span: a logical operation, or a step of one.
+/// One recorded span: a logical operation, or a step of an operation.
 #[derive(Clone, Debug)]
 pub struct SpanRecord {
-    /// The operation, or the step in it.
+    /// The name of the operation, or of the step within it.
     pub name: String,
     /// Start, Unix time in ns.
     pub start_unix_ns: u64,
@@ -277,15 +289,17 @@ pub struct SpanRecord {
     pub end_unix_ns: u64,
     /// The span's id: unique in the run, not 0.
     pub span_id: u64,
-    /// Id of the logical operation that the span is a step of; 0 for a logical operation.
+    /// Id of the span of the logical operation that this step belongs to; 0 for a logical
+    /// operation.
     pub parent_id: u64,
-    /// Number of the client.
+    /// The number of the client that made the call.
     pub thread: u32,
-    /// Bytes moved by the call.
+    /// Bytes moved by the operation or step.
     pub bytes: u64,
 }
 
-/// A histogram of durations, and the bytes moved in the counted calls.
+/// A histogram of the durations of some calls in ns, their number of errors, and the bytes moved by
+/// them.
 #[derive(Clone, Default)]
 pub(crate) struct Counted {
     pub histogram: Histogram,

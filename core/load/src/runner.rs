@@ -1,4 +1,5 @@
-//! Runs a plan: prepares, empties caches, starts each phase at a barrier, checks, cleans up.
+//! Runs a plan: prepares files, empties caches, starts each phase at a barrier, checks content, and
+//! removes files.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,7 +57,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     }
 }
 
-/// Adds to the error of a failed start the names of prepared files that could not be removed.
+/// Adds the names of prepared files that could not be removed to the error that prevented the run.
 fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     for left in &outcome.report.errors {
         error.context = format!("{}; {}: {}", error.context, left.operation, left.first);
@@ -69,33 +70,37 @@ pub struct Together<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     layers: &'a Layers,
-    /// Locked until all threads are spawned. False when a thread could not be spawned; then no
-    /// client begins.
+    /// Clients begin when they can lock it, which is after all threads are spawned. False if a
+    /// thread could not be spawned; then no client begins.
     go: Mutex<bool>,
     prepared: Barrier,
     started: Barrier,
     finished: Barrier,
-    /// Barrier after which checking and removal of files begin; all layers are off by then.
+    /// Barrier at the end of each phase, when all layers around the target are off. Checks and
+    /// removal of files begin after the barrier of the last phase.
     settled: Barrier,
     pub errors: AtomicU64,
-    /// True when preparation failed for a client; then no client begins.
+    /// True if the preparation failed for a client or the caches could not be emptied; then no
+    /// client begins.
     broken: AtomicBool,
-    /// True when a client was stopped before it completed a phase; then later phases do not begin.
+    /// True if a client was stopped before it completed a phase; then no later phase begins.
     pub cut: AtomicBool,
     refused: Mutex<Option<Error>>,
     zero_unix_ns: OnceLock<u64>,
     late_s: OnceLock<f64>,
-    /// Files (path, bytes) that must not be in the page cache when the next phase begins.
+    /// Files (path, size in bytes) that are checked before the next phase: they must not be in the
+    /// page cache.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
 }
 
-/// Times of a phase, set as they become known.
+/// The measured times of a phase, each set as soon as it is known.
 struct Times {
     zero: AtomicU64,
-    /// The stonewall: the time at which the first client completed its operations, ns after zero.
+    /// The stonewall: the time at which the first client completed its operations, ns after `zero`.
+    /// The largest integer until then.
     wall_ns: AtomicU64,
-    /// What was in the page cache when the phase began, for a cold run.
+    /// What was in the page cache when the phase began; set in a cold run only.
     cold: OnceLock<Resident>,
 }
 
@@ -127,13 +132,13 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// The phase's common start, ns of the monotonic clock.
+    /// The common start of the phase with this number, ns of the monotonic clock.
     pub fn zero(&self, phase: usize) -> u64 {
         self.phases[phase].zero.load(Ordering::Acquire)
     }
 
-    /// Records that a client has completed its operations of a phase, `at_ns` of the monotonic
-    /// clock.
+    /// Records that a client completed its operations of a phase at `at_ns` of the monotonic clock.
+    /// The earliest time of all clients is the stonewall.
     pub fn reached_wall(&self, phase: usize, at_ns: u64) {
         let after = at_ns.saturating_sub(self.zero(phase));
         self.phases[phase]
@@ -142,7 +147,7 @@ impl<'a> Together<'a> {
     }
 
     /// Whether no further phase begins, after a failure or a stop. All threads call this function
-    /// between the same two barriers, where the result does not change.
+    /// between the same two barriers, where the answer cannot change, so all of them decide alike.
     fn is_over(&self) -> bool {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
@@ -152,7 +157,8 @@ impl<'a> Together<'a> {
         files.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops a client's files from the cache and registers them for the check, in a cold run.
+    /// In a cold run, drops a client's files from the page cache and registers some of them for the
+    /// check by the main thread.
     fn empty_caches(&self, client: &mut Client) -> Result<()> {
         if self.setup.plan.target.wants_cold().is_some() {
             let share = MOST_FILES / self.setup.plan.client_count() as usize;
@@ -162,7 +168,7 @@ impl<'a> Together<'a> {
         Ok(())
     }
 
-    /// Refuses the start for all clients, with this error.
+    /// Prevents all clients from starting, and stores the error for the report.
     fn refuse(&self, error: Error) {
         self.broken.store(true, Ordering::Release);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,8 +251,8 @@ fn all_done(plan: &Plan, records: &[Record]) -> bool {
         .all(|record| record.count() + record.failures == plan.stream.operations_of(record.client))
 }
 
-/// The main thread's part: empties caches after the preparation, sets the common start of every
-/// phase, and measures the CPU time.
+/// The main thread's work during the timed part: it empties caches after the preparation, sets the
+/// common start of every phase, and measures the processor time of all phases.
 fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     let plan = together.setup.plan;
     let mut spent = CpuReport::default();
@@ -260,7 +266,8 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
             match make_cold(together, factory) {
                 Ok(Some(proof)) => together.phases[phase].cold.set(proof).expect("set once"),
                 Ok(None) => (),
-                // A "cold" run with warm caches would report wrong figures, so it is refused.
+                // A cold run whose caches are not empty would report wrong figures, so it does not
+                // start.
                 Err(error) => together.refuse(error),
             }
         }
@@ -280,7 +287,7 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
         together.layers.end();
         let last = together.is_over() || phase + 1 == together.phases.len();
         let begun = !together.broken.load(Ordering::Acquire);
-        // Other shards may still read the files of these clients.
+        // Other shards may still read the files of this shard's clients.
         let read_on = plan.shared && plan.stream.takes_others();
         if begun && (plan.hold || last && read_on) {
             together.control.pass_gate(true);
@@ -296,7 +303,8 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     spent
 }
 
-/// Empties this machine's caches of the clients' files and checks the result where the target can.
+/// Empties this machine's caches of the clients' files. Returns what stayed in the page cache, or
+/// None where the target cannot report it. Returns an error if more than 1 % stayed.
 fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Resident>> {
     let setup = together.setup;
     if setup.plan.target.wants_cold() == Some("system") {
@@ -306,8 +314,8 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         return Ok(None);
     }
     let files = std::mem::take(&mut *together.uncached());
-    // A separate connection in a separate thread, so that everything the connection opens is closed
-    // with that thread.
+    // The check uses a separate connection in a separate thread, so that everything it opens is
+    // closed when the thread ends.
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
         let work = move || guarded("prove_cold", || prove_cold(&files, target.as_mut()));
@@ -315,13 +323,15 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
         asked.join().expect("panics are caught where work is done")
     })?;
     if setup.plan.target.wants_cold() == Some("system") {
-        // The check has cached names and attributes, so the caches are dropped again.
+        // The check itself has cached names and attributes, so the system's caches are dropped
+        // again.
         drop_system_caches()?;
     }
     Ok(proof)
 }
 
-/// Waits for the agreed start. That start is time zero even if the thread notices it late.
+/// Waits for the agreed start of a phase and returns it in ns of the monotonic clock. The returned
+/// time is the agreed one, even if this thread wakes up late.
 fn await_start(together: &Together, phase: usize) -> u64 {
     let instant = together.control.pass_gate(phase > 0);
     let zero = ns_of(instant);
@@ -338,8 +348,8 @@ fn await_start(together: &Together, phase: usize) -> u64 {
     zero
 }
 
-/// Converts an instant to Unix time, ns. Both clocks are read together; the closest pair of several
-/// readings is used.
+/// Converts an instant to Unix time, ns. Both clocks are read at nearly the same time: of several
+/// pairs of readings, the closest is used.
 fn unix_ns(instant: Instant) -> u64 {
     let pair = || {
         let (before, unix) = (Instant::now(), SystemTime::now());
@@ -353,8 +363,8 @@ fn unix_ns(instant: Instant) -> u64 {
         .map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// Turns a panic into an error, so that a failing client library does not block the other clients
-/// at a barrier.
+/// Calls `work` and turns a panic into an error, so that a client library that panics does not make
+/// the other clients wait at a barrier for ever. `doing` names the work in the error.
 fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic
@@ -370,7 +380,8 @@ fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T
     })
 }
 
-/// The whole run of one client; None when not all threads could be spawned.
+/// Executes the whole run of one client: preparation, phases, checks and removal. Returns None when
+/// not all client threads could be spawned.
 fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     if !*together.go.lock().unwrap_or_else(PoisonError::into_inner) {
         return None;
@@ -417,7 +428,8 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     Some(record)
 }
 
-/// Runs the phases of one client, each from a barrier on.
+/// Runs all phases of one client, each of which starts at a barrier, and returns the client's
+/// record.
 fn run_phases(client: &mut Client, together: &Together) -> Record {
     let plan = together.setup.plan;
     let limit = plan.spans.limit / plan.stream.clients as usize;
@@ -460,7 +472,7 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
 }
 
 fn cpu_time() -> CpuReport {
-    // SAFETY: getrusage fills the structure that it is given; all zeroes are a valid value.
+    // SAFETY: getrusage fills the structure that it is given; a structure of zeroes is valid.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);

@@ -1,14 +1,16 @@
-//! The rate that the schedule of an open workload requested, and the backlog at its end.
+//! Reports the rate of operations that the schedule of an open workload requested, and the backlog
+//! at its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The arrivals of one client in one phase that were begun; times are ns of the monotonic clock.
+/// The arrivals of one client's schedule in one phase whose operations were begun. All times are ns
+/// of the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
-    /// Arrivals: operations, or sessions of operations.
+    /// Number of arrivals. An arrival is one operation, or a session of several operations.
     pub arrivals: u64,
-    /// Operations of these arrivals.
+    /// Number of operations in these arrivals.
     pub operations: u64,
     /// Scheduled start of the first arrival.
     pub first_due: u64,
@@ -18,14 +20,14 @@ pub struct Begun {
     pub last_begun: u64,
 }
 
-/// Arrivals that a schedule requested, in one phase or in all. A random schedule of a few hundred
-/// operations is some per cent shorter or longer than its nominal rate implies, so a measured rate
-/// is compared with `offered_per_s`, not with the nominal rate.
+/// The arrivals that a schedule requested, in one phase or in all phases. A random schedule of a
+/// few hundred operations is some per cent shorter or longer than its nominal rate implies. So a
+/// measured rate is compared with `offered_per_s`, not with the nominal rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleReport {
     /// Number of arrivals that were begun; an arrival is an operation or a session of operations.
     pub arrivals: u64,
-    /// Number of operations of these arrivals.
+    /// Number of operations in these arrivals.
     pub operations: u64,
     /// Scheduled start of the first arrival, seconds after the common start.
     pub first_s: f64,
@@ -33,17 +35,19 @@ pub struct ScheduleReport {
     pub last_s: f64,
     /// Actual start of the last arrival, seconds after the common start.
     pub begun_s: f64,
-    /// Time from the first to the last scheduled start, seconds; of several phases, the sum.
+    /// Time from the first to the last scheduled start, seconds. Over several phases, it is the
+    /// sum.
     pub span_s: f64,
-    /// Requested operations per second over `span_s`; 0 for a single arrival.
+    /// Operations per second that the schedule requested over `span_s`; 0 for a single arrival.
     pub offered_per_s: f64,
-    /// Backlog at the end: actual minus scheduled start of the last arrival, seconds; of several
-    /// phases, the sum.
+    /// Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
+    /// phases, it is the sum.
     pub behind_s: f64,
 }
 
 impl ScheduleReport {
-    /// The schedule of one phase that started at `zero`, from all clients; None without a schedule.
+    /// Combines the arrivals that all clients began in a phase that started at `zero`, ns of the
+    /// monotonic clock. None if no arrival was begun.
     pub fn of(zero: u64, begun: impl Iterator<Item = Begun>) -> Option<ScheduleReport> {
         let since = |at: u64| at.saturating_sub(zero) as f64 * 1e-9;
         let one = |begun: Begun| ScheduleReport {
@@ -62,8 +66,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Adds the arrivals of other clients that started at the same instant. The caller then calls
-    /// `settle`.
+    /// Adds the arrivals of other clients that started at the same instant. The derived fields are
+    /// wrong until the caller calls `settle`.
     fn with(self, other: ScheduleReport) -> ScheduleReport {
         ScheduleReport {
             arrivals: self.arrivals + other.arrivals,
@@ -75,7 +79,8 @@ impl ScheduleReport {
         }
     }
 
-    /// Merges the schedules of two shards that started at the same instant; each may be None.
+    /// Merges the schedules of two shards that started at the same instant. A shard without a
+    /// schedule has None.
     pub fn merged(mine: Option<Self>, theirs: Option<Self>) -> Option<Self> {
         let (Some(mine), Some(theirs)) = (mine, theirs) else {
             return mine.or(theirs);
@@ -85,8 +90,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Combines the schedules of consecutive phases; each phase is given as (start in seconds,
-    /// schedule).
+    /// Combines the schedules of consecutive phases, given as (start of the phase in seconds after
+    /// the run's start, schedule).
     pub fn in_turn(phases: impl Iterator<Item = (f64, Option<Self>)>) -> Option<Self> {
         let moved = phases.filter_map(|(start_s, its)| {
             let its = its?;
@@ -109,11 +114,11 @@ impl ScheduleReport {
         })
     }
 
-    /// Computes the derived fields: span, backlog and offered rate.
+    /// Computes the derived fields of one phase's schedule: span, backlog and offered rate.
     fn settle(&mut self) {
         self.span_s = self.last_s - self.first_s;
         self.behind_s = self.begun_s - self.last_s;
-        // Between n arrivals there are n - 1 gaps.
+        // Between n arrivals there are n - 1 gaps, so the rate is that of n - 1 arrivals.
         let gaps = self.arrivals.saturating_sub(1) as f64;
         let each = self.operations as f64 / self.arrivals.max(1) as f64;
         self.offered_per_s = over(gaps * each, self.span_s);

@@ -1,10 +1,12 @@
-//! Throughput and latency in each second of a run, and when it reached a steady state.
+//! Counts the throughput and latency in each second of a run, and finds when the run reached a
+//! steady state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Largest number of seconds in a series: one day. Later operations are counted in the last second.
+/// Number of the last second of a series, after one day. Later operations are counted in that
+/// second.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Figures of the operations that ended within one second.
@@ -14,28 +16,30 @@ pub struct Second {
     pub count: u64,
     /// Number of failed operations.
     pub errors: u64,
-    /// Bytes moved by these operations.
+    /// Bytes moved by the successful operations.
     pub bytes: u64,
-    /// Sum of the response times of an open workload, else sum of the latencies, ns.
+    /// Sum of the response times (open workload) or of the latencies (closed workload) of the
+    /// successful operations, ns.
     pub latency_ns_sum: u64,
-    /// The longest latency, ns.
+    /// The longest latency of an operation in this second, or the longest response time in an open
+    /// workload, ns.
     pub latency_ns_max: u64,
 }
 
-/// The seconds of one phase, from its start on. At the end of each second the series receives the
-/// totals so far; their increase belongs to that second.
+/// The figures of each second of one phase. At the end of a second, the caller gives the totals
+/// since the phase's start; their increase since the last call is counted in that second.
 #[derive(Clone, Debug)]
 pub struct Series {
     seconds: Vec<Second>,
     /// Totals of all seconds before the current one.
     past: Second,
-    /// The number of the current second.
+    /// The number of the current second, from 0.
     number: u64,
     end_ns: u64,
 }
 
 impl Series {
-    /// An empty series; seconds count from `zero_ns`.
+    /// Creates an empty series whose first second begins at `zero_ns` of the monotonic clock.
     pub fn new(zero_ns: u64) -> Self {
         Series {
             seconds: Vec::new(),
@@ -50,8 +54,9 @@ impl Series {
         self.end_ns
     }
 
-    /// Advances to the second of `at_ns`, which is not before the end of the current one. `so_far`
-    /// has the totals since the start and the longest latency of the current second.
+    /// Ends the current second and advances to the second that contains `at_ns`, a later time of
+    /// the monotonic clock. `so_far` has the totals since the phase's start, and the longest
+    /// latency of the second that ends.
     pub fn turn(&mut self, so_far: Second, at_ns: u64) {
         self.store(so_far);
         let seconds = 1 + (at_ns - self.end_ns) / SECOND_NS;
@@ -72,7 +77,8 @@ impl Series {
         self.seconds[place].add(&present);
     }
 
-    /// All seconds up to the last one in which an operation ended; `so_far` has the current totals.
+    /// Returns the figures of each second up to the last one in which an operation ended. `so_far`
+    /// has the totals since the phase's start.
     pub fn seconds(&self, so_far: Second) -> Vec<Second> {
         let mut whole = self.clone();
         whole.store(so_far);
@@ -81,7 +87,7 @@ impl Series {
 }
 
 impl Second {
-    /// Returns the increase of the totals since `before`, with the longest latency of `self`.
+    /// Returns the increase of the totals since `before`. The longest latency is that of `self`.
     fn since(&self, before: &Second) -> Second {
         Second {
             count: self.count - before.count,
@@ -101,7 +107,7 @@ impl Second {
     }
 }
 
-/// Adds the seconds of another client or shard that started at the same instant.
+/// Adds the figures of another client or shard that started at the same instant, second by second.
 pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), Second::default());
@@ -111,19 +117,20 @@ pub fn add_seconds(mine: &mut Vec<Second>, theirs: &[Second]) {
         .for_each(|(mine, theirs)| mine.add(theirs));
 }
 
-/// The steady part of a run, by MSER-5, and the rate in that part.
+/// The steady part of a run, found by MSER-5, and the rate in that part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steady {
     /// Whether a steady state was found in the first half of the run. If not, the other fields are
     /// not reliable.
     pub reached: bool,
-    /// Length of the truncated warm-up, seconds.
+    /// Length of the warm-up that is left out, seconds.
     pub from_s: f64,
-    /// Number of whole seconds after the warm-up.
+    /// Number of complete seconds after the warm-up.
     pub seconds: u64,
     /// Successful operations per second after the warm-up.
     pub rate_per_s: f64,
-    /// Half-width of the 95 % interval of `rate_per_s`, from the means of MSER's batches.
+    /// Half-width of the 95 % confidence interval of `rate_per_s`, from the variation between
+    /// batches of five seconds.
     pub rate_per_s_half_width: f64,
 }
 
@@ -135,11 +142,12 @@ const T: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Finds the steady part by MSER-5 (White, Cobb and Spratt 2000), with batches of five seconds. The
-/// warm-up is truncated where this minimises the standard error of the remainder, at most at half
-/// of the run. None for fewer than four batches.
+/// Finds the steady part of a run by the rule MSER-5 (White, Cobb and Spratt 2000), with batches of
+/// five seconds. The warm-up that is left out is the one that minimises the standard error of the
+/// mean of the remaining batches; it is at most half of the run. Returns None for fewer than four
+/// batches.
 pub fn steady(seconds: &[Second]) -> Option<Steady> {
-    // The last second is usually incomplete.
+    // The last second is left out, since it is usually incomplete.
     let whole = &seconds[..seconds.len().saturating_sub(1)];
     let batches: Vec<f64> = whole
         .chunks_exact(BATCH)
@@ -156,7 +164,8 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
         (mean, square)
     };
     let score = |cut: usize| spread(cut).1 / ((count - cut) as f64).powi(2);
-    // Beyond half, few batches look steady by chance (Hoad, Robinson and Davies 2010).
+    // If the rule may leave out more than half of the run, the few remaining batches may look
+    // steady by chance (Hoad, Robinson and Davies 2010).
     let most = count / 2;
     let cut = (0..=most).min_by(|a, b| score(*a).total_cmp(&score(*b)))?;
     let (mean, square) = spread(cut);
@@ -171,7 +180,8 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
     })
 }
 
-/// Whether the means of the two halves differ by more than three standard errors.
+/// Whether the mean rates of the first and the second half of the batches differ by more than three
+/// standard errors.
 fn drifts(batches: &[f64]) -> bool {
     let (first, second) = batches.split_at(batches.len() / 2);
     let moments = |part: &[f64]| {
@@ -232,7 +242,8 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_cut_off() {
-        // A planted warm-up of 20 s: from 100 to 1000 a second, then steady with small noise.
+        // The planted warm-up lasts 20 s, in which the rate rises from 100 to 1000 a second. After
+        // it the rate is steady with small noise.
         let ramp = (0..20u64).map(|s| 100 + 45 * s);
         let noise = (0..81u64).map(|s| 1000 + dfslab_workload::draw(3, s, 0, 0) % 21 - 10);
         let found = steady(&of(&ramp.chain(noise).collect::<Vec<_>>())).unwrap();

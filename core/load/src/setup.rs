@@ -1,5 +1,5 @@
-//! The immutable state shared by all clients of a run: plan, content, rules of each phase, path
-//! names.
+//! The immutable state that all clients of a run share: the plan, the content of files, the access
+//! rules of each phase, and path names.
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ const KINDS: usize = OperationKind::ALL.len();
 /// How an operation type is executed in one phase.
 #[derive(Clone)]
 pub struct Rule {
-    /// The access pattern of its transfers.
+    /// The access pattern of the operation's transfers.
     pub access: Access,
-    /// Whether written data is forced to disk at the end.
+    /// Whether written data is forced to disk at the end of the operation.
     pub fsync: bool,
 }
 
@@ -25,7 +25,8 @@ pub struct Setup<'a> {
     pub content: Content,
     pub phases: Vec<Phase>,
     rules: Vec<Vec<Rule>>,
-    /// Directories below a client's root by number, each with a slash at its end; the first is "".
+    /// Paths of the directories below a client's root, by number. Each ends with a slash, except
+    /// that the root is the empty text at number 0.
     directories: Vec<String>,
     /// Whether files that are kept open are also opened for writing.
     pub holds_for_writing: bool,
@@ -52,13 +53,13 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The rule of an operation type in a phase.
+    /// How operations of a type are executed in the phase with this number.
     #[inline]
     pub fn rule(&self, phase: u32, kind: OperationKind) -> &Rule {
         &self.rules[phase as usize][kind as usize]
     }
 
-    /// Directories below a client's root.
+    /// Paths of the directories below a client's root, without the root.
     pub fn below(&self) -> impl Iterator<Item = &str> {
         self.directories
             .iter()
@@ -71,7 +72,8 @@ impl<'a> Setup<'a> {
         !self.plan.stream.layout.shared_directory
     }
 
-    /// The prefix of the names of a client's files.
+    /// The prefix of the paths of a client's files: its own directory, or its number in a shared
+    /// directory.
     pub fn prefix(&self, client: u32) -> String {
         match self.own_directories() {
             true => format!("c{client}/"),
@@ -79,7 +81,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The path of a client's directory with this number, for listing.
+    /// The path of the directory with this number below a client's root, for a listing.
     pub fn directory(&self, client: u32, number: u64) -> String {
         match self.own_directories() {
             true => {
@@ -92,7 +94,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Writes the path of a file into `path`, which allocates memory only if `path` is too short.
+    /// Writes the path of a file into `path`, whose memory is reused: memory is allocated only if
+    /// it is too short.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();
@@ -119,7 +122,8 @@ fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
         rule.access = access.clone().unwrap_or_else(|| rule.access.clone());
         rule.fsync = fsync.unwrap_or(rule.fsync);
     }
-    // A single transfer is synced only where the mix or the target's `fsync` of writes says so.
+    // A single transfer is synced only if the workload's mix of operations or the target's option
+    // `fsync = "write"` requests it.
     let single = OperationKind::Pwrite as usize;
     let said = |share: &&Share| share.operation == OperationKind::Pwrite;
     let asked = phase.mix.iter().find(said);

@@ -1,6 +1,7 @@
-//! Fast paths for single transfers in open files: the overhead beyond the call is small.
+//! Fast paths for a single transfer in an open file. They keep the generator's overhead per
+//! operation small.
 //!
-//! A transfer whose scheduled start has come uses the end time of the previous operation as its
+//! A transfer whose scheduled start has passed takes the end time of the previous operation as its
 //! start, since the gap is shorter than a clock read. Code that does further work after an
 //! operation reads the clock again.
 
@@ -16,8 +17,8 @@ use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
 impl Client<'_> {
-    /// Reads where the call is the only work; returns whether it succeeded. None: the fast path
-    /// does not apply and nothing was done.
+    /// Reads from an open file if the call is the operation's only work. Returns whether it
+    /// succeeded, or None if the fast path does not apply; then nothing was done.
     #[inline(always)]
     pub(crate) fn read_at_once(
         &mut self,
@@ -48,7 +49,8 @@ impl Client<'_> {
         Some(false)
     }
 
-    /// Writes to an open file, as a fast path like `read_at_once`.
+    /// Writes to an open file if the call is the operation's only work. Returns whether it
+    /// succeeded, or None if the fast path does not apply; then nothing was done.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &mut self,
@@ -106,7 +108,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// The error for a read that ends before the expected end of the file.
+    /// Creates the error for a read of `got` bytes that ended before the expected end of the file.
     #[cold]
     fn ends_early(&mut self, operation: &Operation, got: u64) -> Error {
         self.go_to(operation.owner, operation.file);
@@ -145,15 +147,15 @@ impl Client<'_> {
         outcome
     }
 
-    /// Syncs an open file.
+    /// Forces an open file, given as (owner, number), to disk.
     fn force(&mut self, of: (u32, u64)) -> Result<()> {
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
         let outcome = open.expect("it was written to").fsync();
         self.noted(Step::Fsync, 0, outcome)
     }
 
-    /// Updates a file's length after a positional write; without `certain`, its state becomes
-    /// uncertain.
+    /// Updates the recorded length of one of the client's files after a write that ended at offset
+    /// `end`. If the write failed (`certain` is false), the file's state becomes doubtful.
     #[inline]
     fn grown(&mut self, file: u64, end: u64, certain: bool) {
         let made = self.files.get_mut(file as usize);
@@ -164,7 +166,8 @@ impl Client<'_> {
     }
 }
 
-/// The open file with this owner and number, if there is one.
+/// Returns the open file with this owner and number from the tables of open files; None if it is
+/// not open.
 #[inline]
 fn held<'h>(
     client: u32,

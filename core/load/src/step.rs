@@ -1,6 +1,7 @@
-//! The primitive steps of operations, by their names in reports.
+//! The steps that operations consist of, and their names in reports.
 
-/// The steps of logical operations. The last variants are metadata-server calls within other steps.
+/// A step of a logical operation: one call on the target. The last variants are metadata-server
+/// calls within another step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Create,
@@ -31,7 +32,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps, in the order of their numbers.
+    /// All steps, in the order of the variants.
     pub const ALL: [Step; 25] = [
         Step::Create,
         Step::Open,
@@ -91,7 +92,8 @@ impl Step {
         NAMES[self as usize]
     }
 
-    /// The metadata-server call of that name inside this step, where it is reported separately.
+    /// The step that stands for the metadata-server call with the name `call` within this step.
+    /// None if the call is not reported separately.
     pub fn inner(self, call: &str) -> Option<Step> {
         match (self, call) {
             (Step::Open, "getBlockLocations") => Some(Step::OpenGetBlockLocations),

@@ -1,4 +1,5 @@
-//! Targets of load runs: the trait, declared capabilities, and the implementations.
+//! Targets of load runs: the trait that a target implements, its declared capabilities, and all
+//! implementations.
 
 mod calls;
 mod hadoop;
@@ -20,54 +21,55 @@ pub use self::spec::{factory, TargetSpec};
 use self::spec::{root_directory, DropCaches, Fsync, SyncIo};
 use crate::{Error, ErrorKind, Result};
 
-/// The operations and modes that a target supports, checked before any work.
+/// The operations and modes that a target supports. A plan is checked against them before any work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// Reading files.
+    /// The target can read files.
     pub read: bool,
-    /// Creating and writing files.
+    /// The target can create and write files.
     pub write: bool,
-    /// Appending.
+    /// The target can append to files.
     pub append: bool,
-    /// Creating empty files.
+    /// The target can create empty files.
     pub create: bool,
-    /// Reading attributes.
+    /// The target can read the attributes of files.
     pub stat: bool,
-    /// Listing directories.
+    /// The target can list directories.
     pub list: bool,
-    /// Renaming.
+    /// The target can rename files.
     pub rename: bool,
-    /// Removing files.
+    /// The target can remove files.
     pub delete: bool,
-    /// Making directories.
+    /// The target can create directories.
     pub mkdir: bool,
-    /// Testing whether a name exists.
+    /// The target can test whether a name exists.
     pub exists: bool,
-    /// Removing directories.
+    /// The target can remove directories.
     pub rmdir: bool,
-    /// Reading at any offset of a file that is kept open.
+    /// The target can read at any offset of a file that is kept open.
     pub pread: bool,
-    /// Overwriting at any offset of a file that is kept open.
+    /// The target can overwrite bytes at any offset of a file that is kept open.
     pub pwrite: bool,
-    /// Truncating files.
+    /// The target can truncate files.
     pub truncate: bool,
-    /// Changing permissions.
+    /// The target can change the permissions of files.
     pub chmod: bool,
-    /// Extended attributes.
+    /// The target can set and read extended attributes.
     pub xattr: bool,
-    /// Locks on files.
+    /// The target can lock files.
     pub lock: bool,
-    /// Forcing data to disk.
+    /// The target can force the data of a file to disk.
     pub fsync: bool,
-    /// Writes that return only when their data is on disk.
+    /// The target can let a write return only when its data is on disk.
     pub sync_io: bool,
-    /// Reading and writing through mapped memory.
+    /// The target can read and write through mapped memory.
     pub mmap: bool,
-    /// Bypassing the page cache.
+    /// The target can bypass the page cache.
     pub direct_io: bool,
-    /// Dropping one file from the client's page cache.
+    /// The target can drop a single file from the client's page cache.
     pub drop_file_cache: bool,
-    /// Returning the bytes that were written; a null target does not return them.
+    /// The target returns the bytes that were written, so that content can be checked. A null
+    /// target does not.
     pub verify: bool,
 }
 
@@ -98,7 +100,7 @@ impl Capabilities {
         verify: true,
     };
 
-    /// Whether an operation is possible.
+    /// Whether the target supports operations of this type.
     pub fn supports(&self, kind: OperationKind) -> bool {
         match kind {
             OperationKind::Read => self.read,
@@ -124,7 +126,7 @@ impl Capabilities {
     }
 }
 
-/// The capabilities of a target by name.
+/// The capabilities of targets of the type `name`, with default options.
 pub fn capabilities_of(name: &str) -> Result<Capabilities> {
     match name {
         "null" => Ok(null::CAPABILITIES),
@@ -140,10 +142,10 @@ pub fn capabilities_of(name: &str) -> Result<Capabilities> {
     }
 }
 
-/// One client's connection. Paths are relative to the run's directory.
+/// One client's connection to a target. Paths are relative to the run's directory.
 pub trait Target: Send {
-    /// Binds the target to the calling thread, which makes all further calls. Called once, before
-    /// any other call.
+    /// Prepares the target for the calling thread, which makes all further calls. Called once,
+    /// before any other call.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
@@ -178,15 +180,17 @@ pub trait Target: Send {
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
-    /// Whether an open file is identified by its name only, so that a rename requires a new open.
+    /// Whether the target finds an open file by its name at each call, so that a file must be
+    /// opened again after a rename.
     fn opens_by_name(&self) -> bool {
         false
     }
-    /// Whether the target reports the metadata-server calls within a step.
+    /// Whether the target reports the metadata-server calls within a step, through `calls`.
     fn tells_calls(&self) -> bool {
         false
     }
-    /// Appends the metadata-server calls of this thread since the last call to `found`.
+    /// Appends to `found` the metadata-server calls that this thread made since the last call of
+    /// `calls`.
     fn calls(&self, _found: &mut Vec<Call>) {}
     /// Opens an existing file for reading and writing.
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
@@ -200,61 +204,61 @@ pub trait Target: Send {
     fn truncate(&mut self, path: &str, _size_bytes: u64) -> Result<()> {
         Err(absent("truncate", path))
     }
-    /// Changes a file's permissions.
+    /// Changes a file's permissions to the bits of `_mode`.
     fn chmod(&mut self, path: &str, _mode: u32) -> Result<()> {
         Err(absent("chmod", path))
     }
-    /// Sets the workload's extended attribute.
+    /// Sets the extended attribute that workloads use to `_value`.
     fn set_xattr(&mut self, path: &str, _value: &[u8]) -> Result<()> {
         Err(absent("set_xattr", path))
     }
-    /// Returns the size of the workload's extended attribute, bytes.
+    /// Returns the size in bytes of the extended attribute that workloads use.
     fn get_xattr(&mut self, path: &str) -> Result<usize> {
         Err(absent("get_xattr", path))
     }
 }
 
-/// The error for a call that the target's capabilities exclude.
+/// Creates the error for a call that the target does not support.
 fn absent(operation: &'static str, path: &str) -> Error {
     Error::new(ErrorKind::Other, operation, path, "not possible here")
 }
 
-/// An open file of a target; dropping it unclosed abandons it without a sync.
+/// An open file of a target. Dropping it without `close` abandons it without a sync.
 pub trait File: Send {
     /// Reads the next bytes into `buffer`. Returns their number; 0 at the end of the file.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
-    /// Writes the next bytes.
+    /// Writes the next bytes at the file's position.
     fn write(&mut self, bytes: Bytes) -> Result<()>;
-    /// Forces the written data to disk.
+    /// Forces all data written to the file so far to disk.
     fn fsync(&mut self) -> Result<()>;
-    /// Closes the file, and waits for the work that closing causes.
+    /// Closes the file, and waits until the target has done all work that closing causes.
     fn close(self: Box<Self>) -> Result<()>;
-    /// Reads at an offset and returns the number of bytes, which is less than requested only at the
-    /// end of the file.
+    /// Reads at an offset and returns the number of bytes read. It is less than requested only at
+    /// the end of the file.
     fn read_at(&mut self, _buffer: &mut [u8], _offset: u64) -> Result<usize> {
         Err(absent("read", ""))
     }
-    /// Writes at an offset.
+    /// Writes all bytes at an offset of the file.
     fn write_at(&mut self, _bytes: &[u8], _offset: u64) -> Result<()> {
         Err(absent("write", ""))
     }
-    /// Waits for the exclusive lock of the whole file.
+    /// Waits for and takes the exclusive lock of the whole file.
     fn lock(&mut self) -> Result<()> {
         Err(absent("lock", ""))
     }
-    /// Releases the lock.
+    /// Releases the exclusive lock of the whole file.
     fn unlock(&mut self) -> Result<()> {
         Err(absent("unlock", ""))
     }
 }
 
-/// Creates the targets of a run's clients, inside the run's directory.
+/// Creates the run's directory and the connections of a run's clients.
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
-    /// Connects a client.
+    /// Connects one client to the target.
     fn connect(&self) -> Result<Box<dyn Target>>;
-    /// Removes the run's directory, which must be empty. A shared directory may still be in use, or
-    /// may be removed already.
+    /// Removes the run's directory, which must be empty. If it is shared, it is no error that other
+    /// shards still use it or have removed it.
     fn finish(&self, shared: bool) -> Result<()>;
 }

@@ -1,12 +1,12 @@
-//! Cold runs: files must be read from a disk, and a run that cannot do so is refused.
+//! Tests of cold runs: files are read from a disk, and a run that cannot do so is refused.
 
 use std::fs;
 use std::path::Path;
 
 use dfslab_load::{run, Control, Error, ErrorKind, Outcome, Plan};
 
-/// The outcome where temporary files are on a disk; None where the run was refused with the right
-/// reason.
+/// Returns the outcome of a cold run. If the run was refused because its files stayed in memory, as
+/// where temporary files are in a memory file system, it returns None. Panics for any other error.
 fn unless_in_memory(ran: Result<Outcome, Error>) -> Option<Outcome> {
     match ran {
         Ok(outcome) => Some(outcome),
@@ -29,7 +29,7 @@ fn a_cold_run_that_is_warm_is_refused() {
             root.display()
         )
     };
-    // Files in a memory file system cannot be dropped from memory.
+    // Files in a memory file system cannot be dropped from memory, so the run must be refused.
     let shared = Path::new("/dev/shm");
     let root = shared.join(format!("dfslab-test-cold-{}", std::process::id()));
     fs::create_dir(&root).unwrap();
@@ -46,7 +46,7 @@ fn a_cold_run_that_is_warm_is_refused() {
     fs::create_dir(&root).unwrap();
     let ran = run(&Plan::parse(&text(&root)).unwrap(), &Control::default());
     fs::remove_dir_all(&root).unwrap();
-    // If temporary files are on a disk, they can be read from that disk.
+    // The rest is checked only if temporary files are on a disk.
     if let Some(outcome) = unless_in_memory(ran) {
         let proof = outcome.report.cache.proof.expect("it was asked for");
         assert_eq!(proof.prepared_bytes, 1_200_000);

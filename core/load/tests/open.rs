@@ -1,4 +1,5 @@
-//! Open workloads, layers, phases, shared files, replays.
+//! Tests of open workloads, layers around targets, phases, shared files and replays of recorded
+//! operations.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ fn a_generator_on_time_says_so_and_a_late_one_too() {
     let generator = report.report.generator;
     assert_eq!(generator.late.count, 400);
     assert!(generator.own_ns_per_op > 0.0 && generator.call_floor_ns > 0.0);
-    // A worker cannot start two million operations per second, and the response times show the
-    // delay.
+    // A worker cannot start two million operations per second, so operations start late, which the
+    // response times must show.
     let text = NULL.replace("RATE", "2e8").replace("EACH", "200000");
     let report = ran(&text).report;
     let response = report.operations["stat"].response.clone().unwrap();
@@ -39,7 +40,7 @@ fn sessions_think_and_ramps_climb() {
         .replace(r#""rate_per_s":RATE"#, session)
         .replace("EACH", "200");
     let report = ran(&text).report;
-    // 200 requests are about 50 sessions, whose arrivals take 1 s.
+    // 200 requests form about 50 sessions, whose arrivals take 1 s.
     assert!(report.window_s > 0.4, "{}", report.window_s);
     let ramp = r#""rate_per_s":400.0,"profile":[[0,0],[2,1]]"#;
     let text = NULL
@@ -47,7 +48,8 @@ fn sessions_think_and_ramps_climb() {
         .replace("EACH", "400");
     let report = ran(&text).report;
     let counts: Vec<u64> = report.seconds.iter().map(|second| second.count).collect();
-    // 100 and 300 operations, unless a busy machine delays some into the next second.
+    // The ramp schedules 100 and 300 operations in the two seconds, but a busy machine delays some
+    // into the next second.
     assert!(counts[1] > counts[0], "{counts:?}");
 }
 
@@ -64,12 +66,14 @@ fn layers_do_what_they_say() {
             .report
     };
     let throttled = with(r#"{"throttle":{"calls_per_s":1000.0}}"#, "300");
-    // A throttle is never too fast. The layer's own test covers the delay on a busy machine.
+    // A throttle never lets calls pass too early. A unit test of the layer covers late wake-ups on
+    // a busy machine.
     assert!(throttled.window_s >= 0.279, "{}", throttled.window_s);
     assert!(throttled.layers["throttled"] > 0);
     let faulty = with(r#"{"fault":{"probability":0.25}}"#, "2000");
     let failed = faulty.operations["stat"].errors as f64;
-    // 2000 draws with a probability of a quarter: the standard deviation is 19.4.
+    // 2000 calls fail with a probability of a quarter, so the standard deviation of their number is
+    // 19.4.
     assert!((failed - 500.0).abs() < 97.0, "{failed}");
     assert_eq!(faulty.layers["failed"] as f64, failed);
     assert!(
@@ -95,7 +99,7 @@ fn layers_do_what_they_say() {
         .contains("layers"));
 }
 
-/// Returns the path of a directory for the test of this name.
+/// Returns the path of an empty directory for the test with this name.
 fn place(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("dfslab-open-{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
@@ -205,8 +209,8 @@ fn given_operations_run_at_given_times() {
     let report = ran(&text.replace("ROOT", &format!("{:?}", root.display().to_string()))).report;
     let counts: u64 = report.operations.values().map(|o| o.count).sum();
     assert_eq!(counts, 4);
-    // The run ends no earlier than the last scheduled start, and after it only by the duration of
-    // that operation.
+    // The run ends no earlier than the last scheduled start, and later only by the duration of the
+    // last operation.
     let responses = report
         .operations
         .values()

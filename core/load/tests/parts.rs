@@ -1,4 +1,5 @@
-//! Shards of one run: a common start, a shared directory, lossless merging.
+//! Tests of runs in several shards: they start at a common instant, share a directory, and their
+//! reports merge without loss.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use dfslab_stats::{Histogram, Summary};
 use dfslab_workload::{encode, Stream, ENCODED_BYTES};
 
 const CLIENTS: u32 = 5;
-/// Bytes of a recorded operation and its start.
+/// Number of bytes of a recorded operation: its encoding and the start.
 const RECORDED: usize = ENCODED_BYTES + 8;
 
 fn plan(root: &str, from: u32, to: u32) -> Plan {
@@ -31,7 +32,8 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-/// Runs clients 0-1 and 2-4 as two shards with barriers that open at the same instant.
+/// Runs clients 0-1 and 2-4 as two shards, whose barriers open at the same instant. Returns the
+/// outcomes of both.
 fn in_two_parts(root: &str) -> Vec<Outcome> {
     let parts = [(0, 2), (2, CLIENTS)].map(|(from, to)| {
         let (plan, control) = (plan(root, from, to), Arc::new(Control::gated()));
@@ -91,7 +93,7 @@ fn merging_is_what_one_recorder_would_have_seen() {
         sum
     };
     let (forwards, backwards) = (merged(one, two), merged(two, one));
-    // Not assert_eq, since a failure would print the 7424 numbers of a histogram.
+    // `assert_eq` would print the 7424 numbers of a histogram on failure.
     assert!(forwards == backwards);
     for (name, operation) in &forwards.operations {
         let mut whole = Histogram::new();

@@ -1,5 +1,6 @@
-//! The checked-in JSON Schemas are those of the types here; Python's types are made from the
-//! report's and compared with the plan's.
+//! Tests that the JSON Schemas in this folder are those of the Rust types. Python's types of the
+//! report are generated from its schema, and Python's types of the plan are compared with the
+//! plan's schema.
 
 use schemars::generate::SchemaSettings;
 

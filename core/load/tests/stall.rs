@@ -1,4 +1,4 @@
-//! The stall test: response times are true while the target does not answer.
+//! The stall test shows that response times are true while the target does not answer.
 
 #[path = "support/stalling.rs"]
 mod stalling;
@@ -9,8 +9,9 @@ use stalling::{
     REQUESTS,
 };
 
-/// Time that the machine adds to a request is measured separately, so this test holds on a busy
-/// machine. The example `stall` measures on an idle machine that the generator adds less than 1 %.
+/// Shows that response times include a stall of the target. The time that a busy machine adds to a
+/// request is measured separately. The example `stall` measures on an idle machine that the
+/// generator adds less than 1 %.
 #[test]
 fn response_times_are_true_while_the_target_stalls() {
     for workers in [1, 8, 64] {
@@ -30,8 +31,9 @@ fn a_generator_that_is_late_is_off_the_truth() {
     assert!(off_the_truth(truths.map(|truth| truth + 0.1), truths) > 0.2);
 }
 
-/// Random arrivals make the figures differ from the truth by chance, so they are compared with the
-/// figures of their own scheduled starts.
+/// Shows that response times include a stall when arrivals are random. The figures then differ from
+/// the truth by chance, so they are compared with figures that are computed from the scheduled
+/// starts of this run.
 #[test]
 fn random_arrivals_lose_nothing_either() {
     let plan = Plan::parse(&stalling(5, 4, r#""poisson""#)).unwrap();
@@ -41,7 +43,7 @@ fn random_arrivals_lose_nothing_either() {
     assert_eq!(response.count, u64::from(REQUESTS));
     assert_eq!(all.len() as u64, response.count);
     let truth = mean(all.iter().map(|(due, _)| released(*due) - due));
-    // 1000 of 4000 requests are delayed: the standard error of the mean is about 2 ms.
+    // A quarter of 4000 requests is delayed, so the standard error of the mean delay is about 2 ms.
     assert!((truth - 0.0625).abs() < 0.012, "{truth}");
     let more = mean(added(&all).into_iter());
     assert_near(response.mean_s, truth + more, 1e-3, "mean");

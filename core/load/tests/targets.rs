@@ -1,4 +1,4 @@
-//! The POSIX and null targets end to end: operations, content, safety, interruption.
+//! Tests of the POSIX and null targets by whole runs: operations, content, safety and interruption.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dfslab_load::{run, Control, ErrorKind, Plan};
 use dfslab_workload::{encode, Stream, ENCODED_BYTES};
 
-/// A directory that one test uses and removes.
+/// A directory that exists for one test and is removed at its end.
 struct Place(PathBuf);
 
 impl Place {
@@ -286,7 +286,7 @@ fn what_others_put_into_the_run_directory_stays() {
         while other.progress().1 != "running" {
             std::thread::yield_now();
         }
-        // The path of the last file that this client is going to create.
+        // A foreign file has the path of the last file that the client is going to create.
         fs::write(directory.join("f59"), "theirs").unwrap();
     });
     let outcome = run(&plan, &control).unwrap();
@@ -310,7 +310,7 @@ fn a_long_pause_is_cut_short() {
         r#""transfer_size_bytes":4096"#,
         r#""transfer_size_bytes":4096,"think_time_s":3600"#,
     );
-    // Think time separates operations; no think time follows the last one.
+    // A think time lies between operations, and none follows the last operation.
     let text = text.replace(
         r#""operations_per_client":1,"#,
         r#""operations_per_client":2,"#,
@@ -371,7 +371,7 @@ fn spans_beyond_the_limit_are_counted() {
         r#""operations_per_client":100,"#,
     );
     let outcome = run(&Plan::parse(&text).unwrap(), &Control::default()).unwrap();
-    // A read is one span with three child spans: open, read, close.
+    // A read is recorded as one span with three child spans: open, read and close.
     assert_eq!(
         outcome.spans.len() as u64 + outcome.report.spans_dropped,
         400
@@ -409,7 +409,7 @@ fn the_generator_itself_costs_little() {
         let spent_s = report.cpu_s.user + report.cpu_s.system;
         let each_ns = spent_s / 200_000.0 * 1e9;
         println!("null target, {operation} ({calls} calls): {each_ns:.0} ns CPU per operation");
-        // The bound only detects a wrong order of magnitude, even in an unoptimised build.
+        // The bound detects only a wrong order of magnitude, even in an unoptimised build.
         assert!(each_ns < 50_000.0, "{each_ns}");
     }
 }
@@ -481,7 +481,7 @@ fn an_overwrite_that_was_lost_is_found() {
         assert!(report.complete, "{:?}", report.errors);
         assert!(report.operations["overwrite"].bytes > 0 && report.verified_bytes > 0);
     }
-    // The remaining content is that of the last overwrite.
+    // Content that remains at the end is that of the last overwrite.
     let kept = r#","keep":true,"verify":"after""#;
     let plan = Plan::parse(&plan_text(&place.0, &["overwrite"], kept)).unwrap();
     assert!(run(&plan, &Control::default()).unwrap().report.complete);

@@ -1,27 +1,29 @@
-//! Buckets of waiting tokens. The discipline of the place decides whether a bucket is a list, an
-//! array or a heap.
+//! Buckets hold the tokens of a place that wait for one input arc. The discipline of the place
+//! decides whether a bucket is a linked list, an array or a heap.
 
 use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
-/// Means "none" where a node, token or group is referred to by number.
+/// Means "none" where a membership of a token (a node), a token or a group of buckets is referred
+/// to by number.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One token with its first membership in a bucket. The token's row begins at the token's index
-/// times the stride.
+/// One token with its first membership in a bucket. The token's field values (its row) begin in the
+/// marking's array of rows at the token's index times the stride, which is the length of a row.
 ///
-/// The structure is half a cache line: everything that a run reads of a token that arrives or
-/// leaves.
+/// The structure fills half a cache line. It holds all numbers that a run reads about a token that
+/// arrives or leaves, except the field values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// Number of the token's arrival, counted over all places; tokens of a fifo place are taken in
-    /// this order.
+    /// Number of the token's arrival, counted over all places. A fifo place takes its tokens in the
+    /// order of this number.
     pub(crate) arrival: u64,
     pub(crate) place: u32,
-    /// The first of the token's memberships.
+    /// Number of the token's first membership in a bucket; NONE while the token is in no bucket.
     pub(crate) nodes: u32,
-    /// The next token of an event's chain, or of the free list.
+    /// Number of the next token in a linked list: of tokens that become available together, or of
+    /// freed tokens.
     pub(crate) next: u32,
     bucket: u32,
     before: u32,
@@ -44,19 +46,20 @@ impl Token {
     }
 }
 
-/// A further membership of a token; the first membership is part of `Token`.
+/// A second or later membership of a token in a bucket; the first membership is part of `Token`.
 #[derive(Clone, Copy, Debug)]
 struct Further {
     token: u32,
     bucket: u32,
-    /// The next membership of the same token.
+    /// Number of the next membership of the same token, or NONE.
     sibling: u32,
     before: u32,
     after: u32,
 }
 
-/// A copy of one membership: its bucket, the next membership of the token, and the neighbours in a
-/// list. In an array or heap, `before` is the position.
+/// A copy of one membership of a token: its bucket, the token's next membership, and the neighbours
+/// in a bucket that is a linked list. In a bucket that is an array or heap, `before` is the
+/// position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) bucket: u32,
@@ -65,11 +68,12 @@ pub(crate) struct Member {
     after: u32,
 }
 
-/// Bit that marks the number of a further membership.
+/// Bit that distinguishes the number of a second or later membership from the number of a token.
 const FURTHER: u32 = 1 << 31;
 
-/// All tokens with their memberships. The first membership has the number of its token and always
-/// exists. Further memberships are created as needed, and freed ones are used again.
+/// All tokens with their memberships in buckets. A token's first membership has the number of the
+/// token and always exists. Further memberships are created as needed, and freed ones are used
+/// again.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     pub(crate) tokens: Vec<Token>,
@@ -97,8 +101,8 @@ impl Nodes {
         index
     }
 
-    /// Adds a membership of a token; returns the number of the membership and the token's arrival
-    /// number.
+    /// Adds a membership of a token in a bucket. Returns the number of the membership and the
+    /// token's arrival number.
     #[inline(always)]
     pub(crate) fn make(&mut self, token: u32, bucket: u32) -> (u32, u64) {
         let record = &mut self.tokens[token as usize];
@@ -140,7 +144,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the token of a membership. The number of a first membership is that of the token.
+    /// Returns the token of a membership. A token's first membership has the number of the token.
     #[inline(always)]
     pub(crate) fn token_of(&self, index: u32) -> u32 {
         match index & FURTHER {
@@ -191,7 +195,7 @@ impl Nodes {
     }
 }
 
-/// Reserves room for `more` elements, in steps of an eighth of the present length: doubling would
+/// Reserves room for `more` elements. The vector grows by an eighth of its length: doubling would
 /// waste too much memory for millions of tokens.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     if vector.capacity() - vector.len() < more {
@@ -199,25 +203,27 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Tokens that fit one arc (and one key), in the order in which they are taken.
-///
-/// The structure is small, because a run reads one for every token that arrives or leaves.
+/// The waiting tokens that fit one input arc and, for an arc that is joined with others, one value
+/// of the joined fields (the key). The order is that in which they are taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
-    /// The transition whose binding may use the tokens, and whether any change of the bucket may
-    /// change that binding.
+    /// The transition whose binding may use the tokens. `searches` is true if any change of the
+    /// bucket, not only of its first token, may change that binding.
     pub(crate) transition: u32,
     pub(crate) searches: bool,
-    /// The group of joined arcs to which the bucket belongs, or NONE.
+    /// The group to which the bucket belongs: the buckets of one transition with the same key. NONE
+    /// if the arc is not joined.
     pub(crate) group: u32,
-    /// The node that is taken first, or NONE; any node for a random place.
+    /// The membership (node) whose token is taken first, or NONE if the bucket is empty. For a
+    /// random place it is an arbitrary one.
     head: u32,
-    /// The last node of a list, or NONE.
+    /// The last membership (node) of a linked list, or NONE.
     tail: u32,
     store: Store,
 }
 
-/// Where the nodes are stored; a list links the memberships themselves.
+/// Where the numbers of the memberships are stored. A fifo or lifo bucket stores none, as its
+/// memberships form a linked list.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::box_collection,
@@ -248,7 +254,8 @@ impl Bucket {
         }
     }
 
-    /// The node that is taken first, or NONE; any node for a random place.
+    /// The membership (node) whose token is taken first, or NONE if the bucket is empty. For a
+    /// random place it is an arbitrary one.
     #[inline]
     pub(crate) fn first(&self) -> u32 {
         self.head
@@ -259,13 +266,14 @@ impl Bucket {
         self.head == NONE
     }
 
-    /// The node after `node` in a list.
+    /// The membership after `node` in a bucket that is a linked list, or NONE.
     #[inline]
     pub(crate) fn after(&self, nodes: &Nodes, node: u32) -> u32 {
         nodes.member(node).after
     }
 
-    /// The nodes of a heap in rank order.
+    /// Appends the memberships of a heap to `into`, in the order in which their tokens are taken.
+    /// Appends nothing for a bucket of another form.
     pub(crate) fn sorted(&self, into: &mut Vec<u32>) {
         let Store::Heap(heap) = &self.store else {
             return;
@@ -275,7 +283,8 @@ impl Bucket {
         into.extend(members.iter().map(|member| member.1));
     }
 
-    /// The nodes of a random place, in arbitrary order.
+    /// The memberships of the tokens of a random place, in arbitrary order; empty for another
+    /// discipline.
     pub(crate) fn array(&self) -> &[u32] {
         match &self.store {
             Store::Array(array) => array,
@@ -283,7 +292,8 @@ impl Bucket {
         }
     }
 
-    /// Adds a node; returns true when the node is now the first. Only a heap calls `rank`.
+    /// Adds a membership (node) to the bucket. Returns true when its token is now the first to be
+    /// taken. `rank` computes the sort key and is called only for a heap.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -292,7 +302,7 @@ impl Bucket {
         rank: impl FnOnce() -> Rank,
     ) -> bool {
         if let Store::Fifo = self.store {
-            // A list is by far the most frequent case, so it is tested before the others.
+            // Nearly all buckets are fifo lists, so this case is tested before the others.
             nodes.set_before(index, self.tail);
             match self.tail {
                 NONE => self.head = index,
@@ -329,7 +339,8 @@ impl Bucket {
         self.head == index
     }
 
-    /// Removes a node; returns true when the node was the first.
+    /// Removes a membership (node) from the bucket. Returns true when its token was the first to be
+    /// taken.
     #[inline(always)]
     pub(crate) fn remove(&mut self, nodes: &mut Nodes, index: u32, member: Member) -> bool {
         let was_first = self.head == index;
@@ -369,7 +380,8 @@ impl Bucket {
     }
 }
 
-/// The rank of a token: what its place's discipline compares, smaller first.
+/// The sort key of a token in a heap: the value that the place's discipline compares, smallest
+/// first.
 #[inline]
 pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank {
     match discipline {
@@ -379,7 +391,8 @@ pub(crate) fn rank_of(discipline: Discipline, row: &[u64], arrival: u64) -> Rank
     }
 }
 
-/// A word such that unsigned order is the order of the value; NaN is above every number.
+/// Maps a 64-bit value of a field to a number whose unsigned order is the order of the values. NaN
+/// is above every number.
 fn ordered(word: u64, kind: FieldType) -> u64 {
     const SIGN: u64 = 1 << 63;
     match kind {

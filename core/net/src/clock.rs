@@ -1,14 +1,16 @@
-//! Simulated time: integer nanoseconds, seconds only at the border.
+//! Simulated time is kept in integer nanoseconds; inputs and outputs are in seconds.
 
-/// The longest delay in nanoseconds: a sum of delays cannot overflow 64 bits unnoticed.
+/// The longest delay in nanoseconds. The sum of two such delays still fits in 64 bits.
 const NANOSECONDS_MAX: f64 = 9e18;
 
-/// Converts seconds to the nearest nanosecond; None when negative, not a number or too long.
+/// Converts seconds to the nearest nanosecond. None when the duration is negative, not a number, or
+/// above `NANOSECONDS_MAX`.
 #[inline]
 pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
     let scaled = seconds * 1e9;
     let fits = (0.0..=NANOSECONDS_MAX).contains(&scaled);
-    // Adding a half and truncating rounds like `round` here and needs no library call.
+    // For numbers of this size, adding a half and truncating gives the same as `round` and needs no
+    // library call.
     let cut = if scaled < 4.5e15 {
         scaled + 0.5
     } else {

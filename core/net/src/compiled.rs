@@ -1,4 +1,4 @@
-//! The compiled net, which the engine reads while it fires; all names are resolved to indices.
+//! The compiled net, which the engine reads while it fires. Names are resolved to indices.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,15 @@ use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
 use crate::lists::Lists;
 
-/// Largest number of fields that one join compares; further equalities are tested on combinations
-/// of tokens.
+/// Largest number of fields that one join compares. Further equalities in the guard are tested on
+/// combinations of tokens.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
 
-/// The values of the joined fields; unused cells are zero.
+/// The values of the fields that a join compares. Cells beyond the number of compared fields are
+/// zero.
 pub(crate) type Key = [u64; KEY_FIELDS_MAX];
 
-/// A checked net, ready to run; made by [`crate::compile()`].
+/// A net that was checked and compiled by [`crate::compile()`], ready to run.
 #[derive(Debug)]
 pub struct Net {
     pub(crate) name: String,
@@ -23,11 +24,12 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) library: Library,
-    /// The lists of the first tokens; every run begins with a copy.
+    /// The lists in the initial tokens. Every run begins with a copy.
     pub(crate) lists: Lists,
     /// Whether any colour contains lists, so that a run has to free unused cells.
     pub(crate) has_lists: bool,
-    /// Length of a row in words: that of the widest colour.
+    /// Length of a token's row of field values, in 64-bit words: the number of fields of the widest
+    /// colour.
     pub(crate) stride: usize,
     pub(crate) definition: crate::definition::NetDefinition,
 }
@@ -51,27 +53,28 @@ pub(crate) struct Place {
     pub(crate) name: String,
     pub(crate) fields: Vec<(String, FieldType)>,
     pub(crate) initial: Vec<Vec<u64>>,
-    /// Views that every token of the place may belong to.
+    /// Views that any token of the place may enter, if it meets the view's condition.
     pub(crate) views: Vec<u32>,
-    /// Views that require one value of one field; they are found by that value, without testing
-    /// each view.
+    /// Views that require one value of one field. They are looked up by the value, so that not
+    /// every view has to be tested.
     pub(crate) dispatch: Option<Dispatch>,
-    /// Transitions that this place can block by an inhibitor arc, each with the number of tokens
-    /// that blocks.
+    /// Transitions that have an inhibitor arc from this place, each with the number of tokens at
+    /// which it is blocked.
     pub(crate) inhibits: Vec<(u32, u32)>,
-    /// Whether a reset arc may empty the place, so that its tokens must be listed.
+    /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     pub(crate) field: u16,
-    /// Required values in ascending order, each with the views that require it.
+    /// Pairs of a required field value and the views that require it, in ascending order of the
+    /// value.
     pub(crate) views: Vec<(u64, Vec<u32>)>,
 }
 
 impl Dispatch {
-    /// The views that require the value `word`.
+    /// The views that require the field value `word`; empty if there are none.
     #[inline]
     pub(crate) fn of(&self, word: u64) -> &[u32] {
         match self.views.binary_search_by_key(&word, |entry| entry.0) {
@@ -88,26 +91,29 @@ impl Dispatch {
     }
 }
 
-/// The tokens of a place that meet the condition of one input arc, in the order in which they are
-/// taken.
+/// A view: the tokens of a place that meet the condition of one input arc, in the order in which
+/// they are taken.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) transition: u32,
-    /// Whether any change of the view's tokens may change the transition's binding.
+    /// Whether any change of the view's tokens, not only of the first one, may change the
+    /// transition's binding.
     pub(crate) searches: bool,
     pub(crate) discipline: Discipline,
-    /// The conditions on a single token; in the code, that token is arc 0.
+    /// The conditions of the guard that concern this token alone. Their code refers to the token as
+    /// that of arc 0.
     pub(crate) filter: Filter,
-    /// Position among the transition's joined arcs. None without a join: then all tokens share one
-    /// bucket.
+    /// Position of the arc among the arcs of its transition that are joined by equal fields. None
+    /// if the arc is not joined: all tokens of the view are then in one bucket.
     pub(crate) joined: Option<u32>,
-    /// The fields compared with the other joined arcs.
+    /// The fields that are compared with those of the other joined arcs.
     pub(crate) keys: Vec<u16>,
-    /// How the bucket of a token is found.
+    /// How many joined fields select the bucket that a token enters.
     pub(crate) key_kind: KeyKind,
 }
 
-/// Number of fields of a key; nearly all keys have one.
+/// How many fields of a token are compared with other joined arcs: none, one (the most frequent
+/// case, with the index of the field) or several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyKind {
     None,
@@ -116,18 +122,20 @@ pub(crate) enum KeyKind {
 }
 
 impl View {
-    /// Position of the arc among the joined arcs of its transition.
+    /// Position of the arc among the joined arcs of its transition. Panics if the arc is not
+    /// joined.
     pub(crate) fn slot(&self) -> u32 {
         self.joined.expect("only joined arcs have keys")
     }
 }
 
-/// A condition on one token. Most compare a field with a number and need no code.
+/// A condition on one token. Most conditions compare a field with a number, which needs no compiled
+/// code.
 #[derive(Debug)]
 pub(crate) enum Filter {
     Always,
-    /// An integer, truth value or enumeration value within the bounds (both included), or outside
-    /// of them.
+    /// The field is an int, truth value or enumeration value. It must lie between the bounds, both
+    /// included, or outside of them if `inside` is false.
     Within {
         field: u16,
         low: i64,
@@ -160,8 +168,8 @@ impl Filter {
     }
 }
 
-/// The values for which a comparison with `word` is true, as (lowest, highest, whether the values
-/// are those inside the range).
+/// The values x for which the comparison `x operator word` is true, as (lowest, highest, whether x
+/// must be inside that range). None for an operator that is no comparison.
 fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
     match operator {
         BinaryOperator::Equal => Some((word, word, true)),
@@ -178,34 +186,38 @@ fn within(operator: BinaryOperator, word: i64) -> Option<(i64, i64, bool)> {
 pub(crate) struct Transition {
     pub(crate) name: String,
     pub(crate) page: String,
-    /// Priority as a rank; 0 is the highest priority of the net.
+    /// Rank of the transition's priority among those of the net; 0 is the highest priority.
     pub(crate) level: u32,
     pub(crate) weight: Option<f64>,
-    /// Transitions with weights, of the same priority, that share an input place.
+    /// The other transitions with weights that have the same priority and share an input place.
+    /// They compete with this transition for tokens.
     pub(crate) rivals: Vec<u32>,
     pub(crate) inputs: Vec<Input>,
-    /// The arcs that are joined by keys, in arc order.
+    /// The input arcs that are joined: the guard requires equal values of some of their fields. In
+    /// arc order.
     pub(crate) joined: Vec<u16>,
-    /// Index into `joined` of the arc that ranks the groups: the first whose place is not random.
+    /// Position in `joined` of the arc whose first token decides which of several sets of joined
+    /// tokens is taken. It is the first joined arc whose place is not random.
     pub(crate) lead: u32,
-    /// The arcs that are not joined, in arc order.
+    /// The input arcs that are not joined, in arc order.
     pub(crate) free: Vec<u16>,
-    /// Conditions on several tokens that no join covers; they are tested on combinations of tokens.
+    /// Conditions on several tokens that no join ensures. They are tested on combinations of
+    /// tokens.
     pub(crate) residual: Vec<Residual>,
-    /// True when the first tokens of the buckets may fail a condition, so that bindings must be
-    /// searched.
+    /// True when the first token of each bucket may violate a condition of the guard, so that the
+    /// engine must search for a binding.
     pub(crate) searches: bool,
     pub(crate) has_random: bool,
     pub(crate) inhibit: Vec<(u32, u32)>,
-    /// Places that the transition empties, without repetitions.
+    /// Places that the transition's reset arcs empty, each listed once.
     pub(crate) reset: Vec<u32>,
-    /// The whole guard, for code that tries every combination of tokens.
+    /// The whole guard as one program, for code that tries every combination of tokens.
     pub(crate) guard: Option<Code>,
     pub(crate) delay: Option<Value>,
-    /// Values computed once per firing, before the delay and the outputs.
+    /// The locals: values that are computed once per firing, before the delay and the outputs.
     pub(crate) locals: Box<[Value]>,
     pub(crate) outputs: Vec<Output>,
-    /// The input arcs whose tokens are not forwarded by an output arc.
+    /// The input arcs whose tokens no output arc forwards; these tokens are freed.
     pub(crate) released: Vec<u16>,
 }
 
@@ -213,15 +225,15 @@ pub(crate) struct Transition {
 pub(crate) struct Input {
     pub(crate) place: u32,
     pub(crate) view: u32,
-    /// Position among the joined arcs; None without a join.
+    /// Position of the arc among the joined arcs of its transition; None if it is not joined.
     pub(crate) joined: Option<u32>,
-    /// Whether the token is drawn at random.
+    /// Whether the token is drawn at random from those that fit.
     pub(crate) random: bool,
-    /// The variable's name; empty when the arc has none.
+    /// Name of the variable that is bound to the token; empty when the arc has none.
     pub(crate) variable: String,
 }
 
-/// A condition that can be tested once arcs `0..=last_arc` are bound.
+/// A condition that can be tested once the input arcs `0..=last_arc` have tokens.
 #[derive(Debug)]
 pub(crate) struct Residual {
     pub(crate) last_arc: u16,
@@ -233,16 +245,17 @@ pub(crate) struct Residual {
 pub(crate) struct Output {
     pub(crate) place: u32,
     pub(crate) fields: Vec<Value>,
-    /// The input arc whose token is forwarded to the place; None when a new token is written.
+    /// The input arc whose token is forwarded to the output place; None when a new token is
+    /// written.
     pub(crate) forwards: Option<u16>,
-    /// Number of tokens that the arc makes; None: one.
+    /// Expression for the number of tokens that the arc makes; None means one token.
     pub(crate) count: Option<Box<Value>>,
     pub(crate) delay: Option<Value>,
 }
 
 impl Output {
-    /// The input arc whose fields the output copies, all of them and in order; None if there is
-    /// none.
+    /// The input arc whose token the output copies: all of its fields, in order. None if the output
+    /// is no such copy.
     pub(crate) fn copied_arc(&self) -> Option<u16> {
         let Some(&Value::Field { arc, .. }) = self.fields.first() else {
             return None;
@@ -276,14 +289,14 @@ impl Net {
         self.place_numbers.get(name).copied()
     }
 
-    /// Size of the parameter area of a run: the largest number of locals of a transition, plus one
-    /// for `turn` of an output arc.
+    /// Number of 64-bit words that a run needs for parameters: the largest number of locals of a
+    /// transition, plus one for `turn`, the number of a token among those of one output arc.
     pub(crate) fn parameters_max(&self) -> usize {
         let locals = self.transitions.iter().map(|one| one.locals.len());
         locals.max().unwrap_or(0) + 1
     }
 
-    /// The words that name a transition in an error message.
+    /// The words that name a transition, by its page and name, in an error message.
     pub(crate) fn context(&self, transition: usize) -> String {
         let transition = &self.transitions[transition];
         transition_context(&transition.page, &transition.name)

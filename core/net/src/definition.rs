@@ -84,7 +84,8 @@ pub enum FieldType {
     Real,
     /// True or false.
     Bool,
-    /// A text, stored among the lists of a run; equal texts have the same word.
+    /// A text. A run stores it as a list of characters, so that equal texts are represented by the
+    /// same word.
     Text,
     /// A value of the enumeration with that index.
     Enum(u16),
@@ -145,7 +146,8 @@ impl Element {
 /// Largest nesting depth of lists and records.
 const NESTING_MAX: u32 = 8;
 
-/// Whether lists may contain records of a colour: no value may contain itself, at any depth.
+/// Whether lists may contain records of the colour `name`. They may not if such a record could
+/// contain itself, at any depth.
 fn fits(
     name: &str,
     colours: &BTreeMap<String, Vec<(String, String)>>,
@@ -229,7 +231,8 @@ impl TryFrom<Written> for NetDefinition {
 }
 
 impl FieldType {
-    /// Whether a value of this type is stored as the number of a cell among a run's lists.
+    /// Whether a run stores a value of this type in list cells and refers to it by number: a list,
+    /// a record or a text.
     pub(crate) fn has_cells(self) -> bool {
         matches!(
             self,
@@ -275,7 +278,8 @@ pub struct PlaceDefinition {
     /// `min:<field>`.
     #[serde(default = "fifo")]
     pub discipline: String,
-    /// Rows of the tokens that are available at time zero, in this order.
+    /// Field values of the tokens that are available at time zero, one row for each token. The
+    /// tokens arrive in this order.
     #[serde(default)]
     #[schemars(with = "Vec<Vec<Cell>>")]
     pub initial: Vec<Vec<Value>>,
@@ -299,7 +303,8 @@ pub struct TransitionDefinition {
     /// Share of the firings when transitions with weights compete for the same token.
     #[serde(default)]
     pub weight: Option<f64>,
-    /// A condition on the bound tokens.
+    /// A condition on the tokens that the input arcs bind (the guard). The transition can fire only
+    /// if the condition is true.
     #[serde(default)]
     pub guard: Option<String>,
     /// Input arcs.
@@ -323,8 +328,8 @@ pub struct TransitionDefinition {
     pub locals: Vec<LocalDefinition>,
 }
 
-/// A value that a transition computes once per firing, after the previous locals; random draws are
-/// allowed.
+/// A local: a value that a transition computes once per firing. It may use the previous locals and
+/// random draws.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalDefinition {
@@ -336,7 +341,7 @@ pub struct LocalDefinition {
     /// An expression over the bound tokens and the previous locals.
     #[schemars(with = "WrittenInscription")]
     pub value: Value,
-    /// The type that `kind` names.
+    /// Returns the type whose name is in `kind`.
     #[serde(skip, default = "unresolved")]
     pub(crate) resolved: FieldType,
 }
@@ -421,7 +426,7 @@ impl NetDefinition {
         fields.expect("types name colours that there are")
     }
 
-    /// The index of a colour whose records occur in a list; None for other colours.
+    /// The index of a colour whose records occur in a list of the net; None for other colours.
     pub(crate) fn listed(&self, colour: &str) -> Option<u16> {
         let at = self.colours.keys().position(|name| name == colour)? as u16;
         let kind = FieldType::List(Element::Record(at));

@@ -6,8 +6,9 @@ use crate::error::{NetError, Result};
 use crate::expression::{exponential, Draw, Value};
 
 impl Engine<'_> {
-    /// Evaluates a delay, in nanoseconds. `arc` is the output arc to which the delay belongs; None
-    /// for the transition.
+    /// Evaluates a delay and returns it in nanoseconds. `arc` is the number of the output arc that
+    /// states the delay; None for the delay of the transition. `chosen` are the tokens of the
+    /// binding.
     #[inline(always)]
     pub(crate) fn delay(
         &mut self,
@@ -55,7 +56,8 @@ impl Engine<'_> {
         NetError::run(format!("{context}, at {time_s} s"), reason)
     }
 
-    /// The words that name a delay in an error message, after those for the transition.
+    /// The words that name a delay in an error message. They follow the words that name the
+    /// transition.
     fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
         match arc {
             Some(arc) => format!("{}, delay", self.arc_words(transition, arc)),

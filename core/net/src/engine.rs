@@ -1,12 +1,15 @@
-//! The engine: one replication of a net, firing by firing.
+//! The engine fires one replication of a net, one firing after the other.
 //!
-//! The firing rule. A token is in its place from the time at which it becomes available. At one
-//! instant all tokens that are due arrive before anything fires. Among enabled transitions the
-//! highest priority fires first, then the transition whose binding has been complete for longest
-//! (by the arrival of the binding's last token), then the transition that is defined first. A
-//! transition's binding is the first one in the order of its arcs, each place in its own order;
-//! tokens of random places are drawn when the transition fires. When transitions with weights
-//! compete for a token of the transition that would fire, the choice between them is drawn.
+//! The firing rule is as follows. A token is in its place from the time at which it becomes
+//! available. All tokens that become available at one instant arrive before anything fires. Among
+//! enabled transitions the highest priority fires first. Among equal priorities the transition
+//! fires first whose binding has been complete for longest, by the arrival of the binding's last
+//! token; among these, the transition that is defined first.
+//!
+//! A transition's binding is the first one in the order of its arcs, where each place orders its
+//! tokens by its discipline. Tokens of random places are drawn when the transition fires. Several
+//! transitions with weights may compete for a token; if one of them would fire, the choice between
+//! them is drawn by weight.
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
@@ -39,27 +42,29 @@ pub struct Engine<'n> {
     pub(crate) sequence: u64,
     pub(crate) streams: Vec<Stream>,
     search: Search,
-    /// Turns of the enabled transitions, unordered; `position` has the index of each transition in
-    /// this list.
+    /// One sort key for each enabled transition, unordered. `position` has, for each transition,
+    /// the index of its key in this list, or NONE.
     enabled: Vec<Turn>,
     position: Vec<u32>,
-    /// The binding found for each enabled transition, beginning at `arcs_max` times the
-    /// transition's index. For random places, an arbitrary fitting token.
+    /// The numbers of the tokens in the binding of each enabled transition. They begin at the
+    /// transition's index times `arcs_max`, the largest number of input arcs. For random places the
+    /// token is an arbitrary fitting one.
     found: Vec<u32>,
     arcs_max: usize,
     pub(crate) monitors: Vec<Monitor<'n>>,
     /// The indices of the monitors that observe each transition.
     watched: Vec<Vec<u32>>,
     pub(crate) observes: bool,
-    /// Sums for checking the laws; empty unless the run asserts the laws.
+    /// Sums for checking conservation of tokens, Little's law and the utilisation law. Empty if the
+    /// run does not assert these laws.
     pub(crate) laws: Laws,
     pub(crate) firings: u64,
     /// Number of firings of each transition.
     pub(crate) fired: Vec<u64>,
 }
 
-/// Sort key of an enabled transition: its priority level, the arrival that completed its binding,
-/// and its index, in one number.
+/// Sort key of an enabled transition, packed into one number: its priority level, the arrival
+/// number of the last token of its binding, and its index. The smallest key fires next.
 type Turn = u128;
 
 fn turn(level: u32, arrival: u64, transition: usize) -> Turn {
@@ -122,7 +127,7 @@ impl<'n> Engine<'n> {
         Ok(engine)
     }
 
-    /// Starts the integrals of the marking monitors at the present time.
+    /// Starts the time integrals that the marking monitors in `plans` need, at the present time.
     pub(crate) fn watch_places(&mut self, plans: &[Plan]) {
         for plan in plans {
             if let PlanKind::Marking { place } = plan.kind {
@@ -131,7 +136,7 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// Fires one transition if any is enabled now, and returns its index.
+    /// Fires one transition if any is enabled at the present time. Returns its index, or None.
     #[inline]
     pub(crate) fn fire_now(&mut self) -> Result<Option<usize>> {
         while let Some(transition) = self.marking.next_dirty() {
@@ -151,13 +156,15 @@ impl<'n> Engine<'n> {
         Ok(Some(transition))
     }
 
-    /// The earliest time at which a token in transit becomes available, ns.
+    /// The earliest time in nanoseconds at which a token in transit becomes available; None if no
+    /// token is in transit.
     #[inline]
     pub(crate) fn next_time_ns(&self) -> Option<u64> {
         self.events.next_time_ns()
     }
 
-    /// Moves simulated time to the next event; every token that is then due arrives.
+    /// Moves simulated time to the next event. All tokens that become available at that time arrive
+    /// in their places.
     pub(crate) fn advance(&mut self) -> Result<()> {
         let Some(time_ns) = self.events.next_time_ns() else {
             return Ok(());
@@ -174,7 +181,7 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Fires one transition, after moving simulated time forward as far as necessary; None when
+    /// Moves simulated time forward as far as necessary and fires one transition. Returns None when
     /// nothing can fire any more.
     pub fn step(&mut self) -> Result<Option<Firing>> {
         loop {
@@ -191,7 +198,8 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// The rows of the tokens available in a place, in order of arrival.
+    /// The field values of the tokens available in a place, one row for each token, in order of
+    /// arrival.
     pub fn rows(&self, place: usize) -> Vec<Vec<u64>> {
         self.marking.rows_of(place)
     }
@@ -224,7 +232,8 @@ impl<'n> Engine<'n> {
         NetError::run(self.net.context(transition), reason)
     }
 
-    /// Determines again whether a transition is enabled, and its sort key.
+    /// Determines whether a transition is enabled after tokens arrived or left, and updates its
+    /// sort key and its binding.
     #[inline(always)]
     fn look_again(&mut self, transition: usize) -> Result<()> {
         let definition = &self.net.transitions[transition];
@@ -256,8 +265,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// The arrival number that completed the binding of the first tokens of all buckets; None
-    /// without such a binding.
+    /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
+    /// of the last of these tokens, or None if a bucket is empty.
     #[inline(always)]
     fn first_tokens(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let group = match definition.joined.is_empty() {
@@ -299,16 +308,16 @@ impl<'n> Engine<'n> {
         }
     }
 
-    /// The tokens of an enabled transition's binding; for random places, an arbitrary fitting
-    /// token.
+    /// The numbers of the tokens in the binding of an enabled transition. For a random place it is
+    /// an arbitrary fitting token.
     #[inline]
     fn bound(&self, transition: usize) -> &[u32] {
         let start = transition * self.arcs_max;
         &self.found[start..start + self.net.transitions[transition].inputs.len()]
     }
 
-    /// Draws by weight between the transition that is next and its enabled rivals that compete for
-    /// one of its tokens.
+    /// Draws by weight which transition fires: `first`, which the firing rule selects, or an
+    /// enabled transition that competes with it for a token.
     fn choose_by_weight(&mut self, first: usize) -> usize {
         let net = self.net;
         let weight = |transition: usize| net.transitions[transition].weight.unwrap_or(0.0);
@@ -337,7 +346,8 @@ impl<'n> Engine<'n> {
         *candidates.last().expect("the first is a candidate")
     }
 
-    /// Whether the bindings of two transitions share a token, or draw from the same random place.
+    /// Whether two transitions compete: their bindings share a token, or both draw from the same
+    /// random place.
     fn compete(&self, first: usize, rival: usize) -> bool {
         let net = self.net;
         let (mine, theirs) = (self.bound(first), self.bound(rival));
@@ -350,7 +360,7 @@ impl<'n> Engine<'n> {
         })
     }
 
-    /// Fires a transition: takes the tokens of its binding and makes the output tokens.
+    /// Fires a transition: takes the tokens of its binding and makes the tokens of its output arcs.
     fn fire(&mut self, transition: usize) -> Result<()> {
         self.firings += 1;
         self.fired[transition] += 1;
@@ -374,9 +384,9 @@ impl<'n> Engine<'n> {
         if !self.watched[transition].is_empty() {
             self.tell_monitors(transition, chosen)?;
         }
-        // The tokens are taken in reverse order of the arcs. Arcs to servers and states come last
-        // by convention; once their token is gone the group is not ready, so it need not be ranked
-        // again.
+        // The tokens are taken in reverse order of the arcs. By convention the arcs to servers and
+        // states come last. Once their token is gone, the group of joined buckets is incomplete,
+        // and taking the other tokens needs no new rank for it.
         for &token in chosen.iter().rev() {
             self.marking.take(token);
         }
@@ -406,7 +416,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Makes a new token of an output arc and writes its row. Returns the token's number.
+    /// Makes a token for an output arc and computes its field values. Returns the token's number.
+    /// `chosen` are the tokens of the binding.
     #[inline(always)]
     pub(crate) fn make(
         &mut self,
@@ -428,7 +439,8 @@ impl<'n> Engine<'n> {
         Ok(token)
     }
 
-    /// The words that name an output arc in an error message, after those for the transition.
+    /// The words that name an output arc in an error message. They follow the words that name the
+    /// transition.
     pub(crate) fn arc_words(&self, transition: usize, arc: usize) -> String {
         let definition = &self.net.transitions[transition];
         let place = &self.net.places[definition.outputs[arc].place as usize].name;
@@ -436,7 +448,8 @@ impl<'n> Engine<'n> {
         whole[self.net.context(transition).len()..].to_owned()
     }
 
-    /// The binding, with the tokens of random places drawn uniformly from those that fit.
+    /// Returns the tokens of a binding, where each token of a random place is drawn uniformly from
+    /// those that fit.
     #[cold]
     fn draw_tokens(&mut self, transition: usize, bound: &[u32]) -> Vec<u32> {
         let mut chosen = bound.to_vec();

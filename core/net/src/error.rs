@@ -1,9 +1,11 @@
-//! The errors of this crate: whether the input or the run is at fault, where in the net, and why.
+//! The errors of the net engine. Each says whether the input or the run is at fault, where in the
+//! net, and why.
 
-/// Whether the input or the run is at fault; the Python bindings map each to an exception.
+/// Whether the input or the run is at fault. The Python bindings map each kind to an exception of
+/// its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The net or the options are wrong; a second run would fail again.
+    /// The net or the options are wrong, so the same call would fail again.
     Input,
     /// The net is well formed, but the run failed.
     Run,
@@ -25,7 +27,7 @@ pub struct NetError {
 pub type Result<T> = std::result::Result<T, NetError>;
 
 impl NetError {
-    /// An error of the net or the options at `context`.
+    /// Makes an error of the input: `context` is the location in the net or the options.
     pub fn input(context: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Input,
@@ -34,7 +36,7 @@ impl NetError {
         }
     }
 
-    /// An error of a run at `context`.
+    /// Makes an error of a run: `context` is the location and the simulated time.
     pub fn run(context: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Run,
@@ -46,7 +48,8 @@ impl NetError {
 
 const REASON_CHARACTERS_MAX: usize = 400;
 
-/// Makes a text that may quote the input safe to print: no control characters, bounded length.
+/// Makes a text that may quote the input safe to print: control characters become spaces, and the
+/// length is limited.
 fn one_line(text: &str) -> String {
     let mut line: String = text
         .chars()
@@ -59,7 +62,8 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// The valid names, as text for the end of a message.
+/// Lists the valid names as text for the end of an error message. Of many names only the first are
+/// listed.
 pub(crate) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMES_MAX: usize = 12;
     let mut names: Vec<&str> = names.collect();

@@ -1,14 +1,15 @@
-//! The event list: a 4-ary heap of chains of tokens, ordered by time and order of creation.
+//! The event list holds tokens in transit. It is a heap with four children per node, ordered by
+//! time, then by order of creation. Each entry is a linked list of tokens.
 
 use crate::bucket::reserve;
 
-/// Tokens of one firing that become available at the same time.
+/// An event: tokens of one firing that become available at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// Number of the event in order of creation; decides between events of the same time.
+    /// Number of the event in order of creation. It orders events of the same time.
     pub(crate) sequence: u64,
-    /// The first token of the chain.
+    /// The first token of the event's linked list of tokens.
     pub(crate) first_token: u32,
 }
 
@@ -28,7 +29,8 @@ impl Event {
         self.order() < other.order()
     }
 
-    /// Time and order of creation as one number, which is compared without a branch.
+    /// Time and order of creation packed into one number, so that one comparison without a branch
+    /// orders two events.
     #[inline]
     fn order(&self) -> u128 {
         (u128::from(self.time_ns) << 64) | u128::from(self.sequence)

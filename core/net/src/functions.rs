@@ -1,8 +1,8 @@
-//! Functions that a net defines: parameters with types, a result type, and a body in the
-//! inscription language.
+//! Functions that a net defines. A function has parameters with types, a result type, and a body in
+//! the inscription language.
 //!
-//! A function may call itself and other functions. Termination is not proved: calls are counted at
-//! run time, and too many or too deeply nested calls end the run with an error.
+//! A function may call itself and other functions. Whether it ends is not proved. Calls are counted
+//! at run time, and too many or too deeply nested calls end the run with an error.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use serde::Deserialize;
 use crate::definition::FieldType;
 use crate::expression::{is_draw, parse, Expression};
 
-/// One function with resolved types.
+/// A function that a net defines, with its types resolved.
 #[derive(Clone, Debug)]
 pub struct FunctionDefinition {
     /// The name of the function.
     pub name: String,
-    /// Names and types, in the order of the arguments.
+    /// Names and types of the parameters, in the order of the arguments.
     pub parameters: Vec<(String, FieldType)>,
     /// The type of the function's value.
     pub result: FieldType,
-    /// An expression over the parameters.
+    /// An inscription over the parameters, whose value is the function's result.
     pub body: String,
-    /// Whether a call may draw at random, directly or through other functions.
+    /// Whether a call may draw at random, directly or through other functions that it calls.
     pub draws: bool,
 }
 
@@ -35,20 +35,21 @@ impl FunctionDefinition {
     }
 }
 
-/// A function as it is written in the document.
+/// A function as it is written in a net definition, with types given by name.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "function")]
 #[schemars(rename = "FunctionDefinition")]
 pub(crate) struct WrittenFunction {
-    /// Names and types, in the order of the arguments.
+    /// Names and types of the parameters, in the order of the arguments.
     parameters: Vec<(String, String)>,
-    /// The type of its value.
+    /// Name of the type of the function's value.
     result: String,
-    /// An expression over the parameters.
+    /// An inscription over the parameters, whose value is the function's result.
     body: String,
 }
 
-/// Resolves the types of all functions, and determines which of them draw at random.
+/// Resolves the types of all functions. Determines which of them draw at random. `kind` maps the
+/// name of a type to the type.
 pub(crate) fn resolved(
     written: &BTreeMap<String, WrittenFunction>,
     kind: &impl Fn(&str) -> Option<FieldType>,
@@ -89,7 +90,7 @@ fn drawing(functions: &[FunctionDefinition]) -> Vec<String> {
     draws.map(|one| one.name.clone()).collect()
 }
 
-/// The names of all functions that an expression calls.
+/// Appends to `into` the names of all functions that an expression calls.
 fn called(tree: &Expression, into: &mut Vec<String>) {
     match tree {
         Expression::Call(name, arguments) => {

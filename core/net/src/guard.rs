@@ -1,5 +1,5 @@
-//! Divides guards into conditions on a single token, equalities that a join serves, and conditions
-//! that are tested on combinations of tokens.
+//! Divides guards into three kinds of conditions: conditions on a single token, equalities by which
+//! tokens are looked up (a join), and conditions that are tested on combinations of tokens.
 
 use crate::compiled::{Residual, KEY_FIELDS_MAX};
 use crate::definition::FieldType;
@@ -7,34 +7,40 @@ use crate::expression::{
     compile, convert, parse, BinaryOperator, Code, Expression, Instruction, Scope, Value, Variable,
 };
 
-/// A guard, divided by how its conditions are evaluated.
+/// A guard, divided by how the engine evaluates its conditions.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// Conditions on one token, by arc; in the code, that token is arc 0.
+    /// Conditions on one token, each with the input arc that takes it. Their code refers to the
+    /// token as that of arc 0.
     pub(crate) filters: Vec<(u16, Vec<Instruction>)>,
-    /// Conditions `field == constant`, by arc; a place can look tokens up by such a value.
+    /// Conditions `field == constant` as (input arc, field, value). A place can look up tokens by
+    /// such a value.
     pub(crate) constants: Vec<(u16, u16, u64)>,
-    /// Joined arcs, each with the fields compared, in the same order for all arcs.
+    /// The input arcs whose tokens are looked up by equal fields, each with these fields in the
+    /// same order.
     pub(crate) joined: Vec<(u16, Vec<u16>)>,
-    /// Conditions that are tested on combinations of tokens.
+    /// Conditions on several tokens that the join does not ensure. They are tested on combinations
+    /// of tokens.
     pub(crate) residual: Vec<Residual>,
 }
 
-/// An arc, and the number of a field of its token.
+/// A field of a token, as (input arc, number of the field).
 type Operand = (u16, u16);
 
-/// An equality of two fields, and the condition that states it.
+/// A condition that two fields are equal: the two fields, and its expression.
 struct Equality<'a> {
     sides: [Operand; 2],
     source: &'a Expression,
 }
 
-/// Parses, types and divides a guard.
+/// Parses, type-checks and divides a guard. Equal fields of different tokens become a join where
+/// possible.
 pub(crate) fn divide(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
     divided(text, scope, true)
 }
 
-/// Like `divide`, but comparisons of different tokens are all tested on combinations of tokens.
+/// Like `divide`, but without a join: all comparisons between different tokens are tested on
+/// combinations of tokens.
 pub(crate) fn divide_without_join(text: &str, scope: Scope<'_>) -> Result<Guard, String> {
     divided(text, scope, false)
 }
@@ -88,7 +94,8 @@ fn divided(text: &str, scope: Scope<'_>, joins: bool) -> Result<Guard, String> {
 }
 
 impl Guard {
-    /// Adds a condition on one token: to the constants if it has that form, else to the filters.
+    /// Adds a condition on one token to the conditions `field == constant` if it has that form,
+    /// else to the filters.
     fn local(&mut self, atom: &Expression, arc: u16, scope: Scope<'_>) -> Result<(), String> {
         let typed = compile(atom, scope)?;
         if let [first, second, Instruction::Integer(BinaryOperator::Equal)] = *typed.code {
@@ -108,8 +115,8 @@ impl Guard {
     }
 }
 
-/// Compiles the conditions on a single arc's token into one program, with those constants that are
-/// not used for look-up.
+/// Compiles the conditions on the token of one arc into one program. It includes those conditions
+/// `field == constant` that are not used for look-up. None if there is no condition.
 pub(crate) fn filter_of<'a>(
     guard: &Guard,
     arc: u16,
@@ -118,7 +125,8 @@ pub(crate) fn filter_of<'a>(
     let mut code: Vec<Instruction> = Vec::new();
     let mut and = |condition: &[Instruction]| {
         if !code.is_empty() {
-            // On false: skips the next condition and the jump over the false value.
+            // If the condition is false, the code skips the next condition and the jump over the
+            // value false.
             code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
         }
         let joins = !code.is_empty();
@@ -143,7 +151,7 @@ pub(crate) fn filter_of<'a>(
     (!code.is_empty()).then(|| code.into_boxed_slice())
 }
 
-/// The arcs whose tokens a condition reads, ascending.
+/// The input arcs whose tokens a condition reads, in ascending order.
 fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     let mut arcs = Vec::new();
     atom.visit_fields(&mut |name, _| {
@@ -159,8 +167,8 @@ fn arcs_of(atom: &Expression, variables: &[Variable<'_>]) -> Vec<u16> {
     arcs
 }
 
-/// The two fields of `a.f == b.g` if both are ints or bools, whose words can be compared exactly;
-/// else None.
+/// The two fields of a condition `a.f == b.g` if both are ints or truth values, whose words can be
+/// compared exactly. Otherwise None.
 fn sides_of(atom: &Expression, variables: &[Variable<'_>]) -> Option<[Operand; 2]> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = atom else {
         return None;
@@ -190,7 +198,8 @@ fn residual(atom: &Expression, scope: Scope<'_>) -> Result<Residual, String> {
     })
 }
 
-/// Classes of fields that the equalities make equal, each sorted by arc.
+/// Groups fields that the equalities, taken together, make equal. Each group is sorted by input
+/// arc.
 fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     let mut classes: Vec<Vec<Operand>> = Vec::new();
     for equality in equalities {
@@ -208,7 +217,8 @@ fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     classes
 }
 
-/// The widest join: the set of arcs that most fields connect; among equals, the larger set.
+/// Selects the join: the set of input arcs that are connected by most groups of equal fields. Among
+/// equals it is the larger set. Returns each arc with its compared fields.
 fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     let arcs_of = |class: &Vec<Operand>| {
         let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();
@@ -242,7 +252,8 @@ fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     best.2.iter().map(|&arc| (arc, keys(arc))).collect()
 }
 
-/// Whether the join compares exactly these two fields.
+/// Whether the join compares exactly these two fields with each other, so that the equality need
+/// not be tested again.
 fn served(joined: &[(u16, Vec<u16>)], sides: [Operand; 2]) -> bool {
     let position = |side: Operand| {
         let keys = &joined.iter().find(|entry| entry.0 == side.0)?.1;

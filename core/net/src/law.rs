@@ -1,5 +1,6 @@
-//! Laws that hold for any run, checked at the end of each run, exactly in nanoseconds: conservation
-//! of tokens, and for stations Little's law and the utilisation law (Denning and Buzen 1978).
+//! Checks laws that hold for every run, at its end and exactly in nanoseconds. The laws are
+//! conservation of tokens and, for stations, Little's law and the utilisation law (Denning and
+//! Buzen 1978).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,34 +13,38 @@ use crate::engine::Engine;
 use crate::error::{known, NetError, Result};
 use crate::options::{RunOptions, StationDefinition};
 
-/// A station: the place of its idle servers, and the place for which tokens in service are in
-/// transit.
+/// A station: servers that serve tokens. `idle` is the place of its idle servers. Tokens in service
+/// are in transit to the place `served`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Station {
     idle: usize,
     served: usize,
 }
 
-/// Sums that a replication collects for checking the laws.
+/// Sums that a replication collects to check Little's law, the utilisation law and the conservation
+/// of tokens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Laws {
     stations: Vec<Station>,
-    /// The station of each place that receives served tokens; empty when no law is asserted.
+    /// For each place, the station whose served tokens enter it, or NONE. Empty when the run
+    /// asserts no law.
     station_of: Vec<u32>,
-    /// Sum of the service times begun at each station, ns; `services` has their number.
+    /// For each station, the sum of the service times begun in ns. `services` has the number of
+    /// these services.
     service_ns: Vec<u128>,
     services: Vec<u64>,
-    /// Number of tokens that arcs with a count put into each place.
+    /// For each place, the number of tokens that output arcs with a computed count put into it.
     counted: BTreeMap<u32, u64>,
 }
 
 impl Laws {
-    /// Records that an arc with a count made this number of tokens.
+    /// Records that an output arc with a computed count puts this number of tokens into a place.
     pub(crate) fn make(&mut self, place: u32, tokens: u64) {
         *self.counted.entry(place).or_default() += tokens;
     }
 
-    /// Records a token in transit to a place, with its delay in ns.
+    /// Records that a token is sent to a place with this delay in ns. If the place receives the
+    /// served tokens of a station, the delay is a service time.
     #[inline(always)]
     pub(crate) fn serve(&mut self, place: u32, delay_ns: u64) {
         match self.station_of.get(place as usize) {
@@ -52,7 +57,8 @@ impl Laws {
     }
 }
 
-/// The stations of a run: those in the options, then those that the structure of the net shows.
+/// The stations of a run: those that the options name, then those that the structure of the net
+/// shows. Empty if the options assert no laws.
 pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> {
     if !options.laws {
         return Ok(Vec::new());
@@ -83,8 +89,9 @@ fn declared(net: &Net, station: &StationDefinition) -> Result<Station> {
     })
 }
 
-/// Finds places whose tokens are servers: every transition that takes a token from the place puts
-/// one back, and no other transition puts one there. The delays of the arcs back are service times.
+/// Finds places whose tokens are servers. Every transition that takes a token from such a place
+/// puts one back, and no other transition puts a token there. The delays of the arcs that return
+/// tokens are service times.
 fn shown_stations(net: &Net) -> Vec<usize> {
     let mut takers = vec![0; net.places.len()];
     let mut sound = vec![true; net.places.len()];
@@ -94,7 +101,8 @@ fn shown_stations(net: &Net) -> Vec<usize> {
             arcs.entry(input.place).or_default().0 += 1;
         }
         for output in &transition.outputs {
-            // An arc with a count puts a number of tokens that is known only at the firing.
+            // An arc with a computed count puts an unknown number of tokens, so the place must not
+            // be taken for a place of servers. The number 2 ensures this.
             let put = if output.count.is_some() { 2 } else { 1 };
             arcs.entry(output.place).or_default().1 += put;
         }
@@ -111,7 +119,8 @@ fn shown_stations(net: &Net) -> Vec<usize> {
     (0..net.places.len()).filter(shows).collect()
 }
 
-/// The transitions that take from each place.
+/// For each place, the transitions that take tokens from it; a transition occurs once for each of
+/// its arcs.
 fn takers(net: &Net) -> Vec<Vec<u32>> {
     let mut takers = vec![Vec::new(); net.places.len()];
     for (index, transition) in (0u32..).zip(&net.transitions) {
@@ -123,7 +132,7 @@ fn takers(net: &Net) -> Vec<Vec<u32>> {
 }
 
 impl Engine<'_> {
-    /// Starts collecting the sums for these stations; called at time zero.
+    /// Starts collecting the sums that the laws need for these stations. To be called at time zero.
     pub(crate) fn watch_stations(&mut self, stations: &[Station]) {
         if stations.is_empty() {
             return;
@@ -132,7 +141,8 @@ impl Engine<'_> {
         let mut station_of = vec![NONE; net.places.len()];
         for (at, &station) in stations.iter().enumerate() {
             station_of[station.served] = at as u32;
-            // The idle place, where Little's law is asserted.
+            // Little's law is asserted for the place of idle servers, and for all places from which
+            // transitions that take a server take tokens.
             self.marking.watch_stays(station.idle);
             for &taker in &takers[station.idle] {
                 let inputs = net.transitions[taker as usize].inputs.iter();
@@ -148,7 +158,8 @@ impl Engine<'_> {
         };
     }
 
-    /// Checks all laws and returns the figures of each station as JSON. A violation is a panic.
+    /// Checks all laws at the end of a replication and returns the figures of each station as JSON.
+    /// A violated law is an error of the engine and panics.
     pub(crate) fn check_laws(&self) -> Result<Vec<Json>> {
         self.assert_flow();
         self.assert_little();
@@ -158,9 +169,9 @@ impl Engine<'_> {
             .collect()
     }
 
-    /// Asserts Little's law, L T = n W: the time integral of a place's number of tokens equals the
-    /// sum of their stays. The integral is collected from the number of tokens, the stays token by
-    /// token.
+    /// Asserts Little's law L T = n W for each observed place. L is the mean number of tokens, T
+    /// the duration of the run, n the number of tokens that stayed, and W their mean stay. L T is
+    /// integrated from the number of tokens over time; n W is summed token by token.
     fn assert_little(&self) {
         for place in self.marking.little_places() {
             let (came, stays_ns) = self.marking.stays(place).expect("the place is watched");
@@ -174,8 +185,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Asserts the utilisation law, U T = n S: the servers' busy time equals the sum of the service
-    /// times. Returns the station's figures as JSON.
+    /// Asserts the utilisation law U T = n S for a station. U T is the busy time of its servers; n
+    /// is the number of services and S their mean service time. Returns the station's figures as
+    /// JSON.
     fn utilisation(&self, at: usize, station: &Station) -> Result<Json> {
         let now_ns = self.marking.now_ns;
         let definition = &self.net.places[station.idle];
@@ -210,7 +222,7 @@ impl Engine<'_> {
         }))
     }
 
-    /// The remaining service time of the services in progress at the end, ns.
+    /// The sum of the remaining service times of all tokens in service at the end of the run, ns.
     fn still_to_serve(&self, station: &Station) -> u128 {
         let mut left_ns = 0;
         for event in self.events.pending() {
@@ -226,9 +238,8 @@ impl Engine<'_> {
         left_ns
     }
 
-    /// Asserts conservation of tokens, which is exact for any run: tokens in a place and in transit
-    /// to it equal its initial tokens plus those made minus those taken. Places with reset arcs are
-    /// left out.
+    /// Asserts conservation of tokens. The tokens in a place and in transit to it equal its initial
+    /// tokens, plus those made, minus those taken. Places with reset arcs are excluded.
     fn assert_flow(&self) {
         let net = self.net;
         let start = net.places.iter().map(|place| place.initial.len() as i128);
@@ -263,8 +274,8 @@ mod tests {
     use super::*;
     use crate::definition::NetDefinition;
 
-    /// Runs two servers with Poisson arrivals for 1,000 simulated seconds, lets `tamper` change the
-    /// engine, and checks the laws.
+    /// Runs a queue with two servers and Poisson arrivals for 1,000 simulated seconds, lets
+    /// `tamper` change the engine's sums, and checks the laws.
     fn queue(tamper: impl Fn(&mut Engine<'_>)) -> Result<Vec<Json>> {
         let definition = json!({
             "name": "queue", "colours": {"unit": []},
@@ -300,7 +311,7 @@ mod tests {
         assert_eq!(names, ["source", "servers"]);
         assert_eq!(found[0]["utilisation"], json!(1.0));
         let utilisation = found[1]["utilisation"].as_f64().expect("a share");
-        // Tolerance: five standard errors around 1 / 1.4.
+        // The utilisation in theory is 1 / 1.4; the tolerance is five standard errors.
         assert!((utilisation - 1.0 / 1.4).abs() < 0.15, "{utilisation}");
     }
 

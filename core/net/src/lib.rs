@@ -1,10 +1,11 @@
-//! Timed coloured Petri nets: a net as data goes in, firings and observations come out.
+//! Simulates timed coloured Petri nets: takes a net as data and returns its firings and the figures
+//! of its monitors.
 //!
-//! Data flows through the modules in this order: `definition` is the net as written in JSON,
-//! `expression` and `guard` type its inscriptions, `compile` makes a `compiled` net, `engine` fires
-//! it over a `marking` and an `event_list`, `monitor` observes, `run` makes replications. `explore`
-//! follows every possible firing: the state space and the token game. `reference` is a naive engine
-//! with which the tests compare the real one.
+//! Data flows through the modules in this order. `definition` is the net as written in JSON.
+//! `expression` and `guard` check the types of its inscriptions. `compile` makes a `compiled` net.
+//! `engine` fires the net over a `marking` and an `event_list`. `monitor` observes firings, and
+//! `run` makes replications. `explore` follows every possible firing, for the state space and the
+//! token game. `reference` is a naive engine with which the tests compare the real one.
 //!
 //! Invariant: this crate does not depend on what a net models.
 

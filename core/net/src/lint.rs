@@ -1,11 +1,11 @@
-//! Reports the sizes of a net and its slow arcs.
+//! Reports the size of a net and the input arcs that will be slow.
 
 use serde_json::{json, Value as Json};
 
 use crate::compiled::{Discipline, Net};
 
-/// Sizes of the net, and the arcs whose tokens are tested one by one instead of looked up by key,
-/// as JSON.
+/// Reports as JSON the numbers of places, transitions and arcs, and the slow input arcs. An arc is
+/// slow if its tokens are tested one by one instead of being looked up by equal fields.
 pub fn lint(net: &Net) -> Json {
     let scans: Vec<Json> = (0..net.transitions.len())
         .flat_map(|at| scans(net, at))

@@ -1,26 +1,28 @@
-//! Lists as values: chains of cells. Equal lists are the same cell, so one word identifies a whole
-//! list.
+//! Stores lists as chains of cells. Equal lists share the same cells, so one word identifies a
+//! whole list.
 //!
-//! A row holds the number of a list's first cell. Because every cell is stored once, lists are
-//! equal exactly if their numbers are, and joins, guards and markings compare lists like ints.
-//! Cells to which no token refers are freed by a sweep, when the number of cells has doubled. A
-//! record in a list is stored as a short list of its fields.
+//! A token's field holds the number of a list's first cell. Because equal cells are stored only
+//! once, two lists are equal exactly if these numbers are. Joins, guards and markings therefore
+//! compare lists like ints. A sweep frees the cells to which no token refers; it takes place when
+//! the number of cells has doubled. A record in a list is stored as a short list of its fields.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::definition::FieldType;
 use crate::expression::Fault;
 
-/// The word of the empty list.
+/// The word that represents the empty list.
 pub(crate) const EMPTY: u64 = 0;
 
-/// Largest length of a list; a longer one is an error, before memory is exhausted.
+/// Largest length of a list. A longer list is an error, reported before memory is exhausted.
 pub(crate) const LENGTH_MAX: u32 = 100_000;
 
-/// Largest number of function calls in one evaluation; more are taken for an endless recursion.
+/// Largest number of function calls while one inscription is evaluated. More calls are taken for an
+/// endless recursion.
 pub(crate) const CALLS_MAX: u32 = 1_000_000;
 
-/// Number of cells before the first sweep; few in tests, so that tests sweep too.
+/// Number of cells in use at which unused cells are freed for the first time. It is small in tests,
+/// so that tests also free cells.
 const SWEEP_MIN: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +32,18 @@ struct Cell {
     length: u32,
 }
 
-/// The cells of the lists of one run.
+/// All cells of the lists of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
-    /// All cells; the first one stands for the empty list.
+    /// All cells by number. The first one stands for the empty list.
     cells: Vec<Cell>,
     known: HashMap<(u64, u32), u32>,
     free: Vec<u32>,
-    /// Number of cells in use at which a sweep is due.
+    /// Number of cells in use at which unused cells will be freed.
     sweep_at: usize,
-    /// Texts of inscriptions, which a sweep never frees.
+    /// Texts of inscriptions, whose cells are never freed.
     kept: Vec<u64>,
-    /// Number of function calls in the present evaluation.
+    /// Number of function calls made so far in evaluating the present inscription.
     calls: u32,
 }
 
@@ -89,7 +91,7 @@ impl Lists {
         (list != EMPTY).then(|| u64::from(self.cell(list).tail))
     }
 
-    /// The list with `head` added in front.
+    /// Returns the list with `head` added in front. Fails if it would exceed the largest length.
     pub(crate) fn prepend(&mut self, head: u64, list: u64) -> Result<u64, Fault> {
         let (tail, length) = (list as u32, self.cell(list).length + 1);
         if let Some(&known) = self.known.get(&(head, tail)) {
@@ -113,13 +115,14 @@ impl Lists {
         Ok(u64::from(made))
     }
 
-    /// The record with these fields.
+    /// Returns the record with these field values.
     pub(crate) fn record(&mut self, words: &[u64]) -> Result<u64, Fault> {
         let mut fields = words.iter().rev();
         fields.try_fold(EMPTY, |list, &word| self.prepend(word, list))
     }
 
-    /// The concatenation of both lists; the cost is proportional to the length of the first.
+    /// Returns the concatenation of both lists. The cost is proportional to the length of the
+    /// first.
     pub(crate) fn concat(&mut self, first: u64, second: u64) -> Result<u64, Fault> {
         let elements: Vec<u64> = self.elements(first).collect();
         let mut prepended = elements.into_iter().rev();
@@ -136,14 +139,14 @@ impl Lists {
         Ok(turned)
     }
 
-    /// A text, as the list of its characters' code points.
+    /// Stores a text as the list of its characters' code points. Fails if the text is too long.
     pub(crate) fn text(&mut self, text: &str) -> Result<u64, Fault> {
         let letters: Vec<char> = text.chars().collect();
         let mut letters = letters.into_iter().rev();
         letters.try_fold(EMPTY, |list, letter| self.prepend(u64::from(letter), list))
     }
 
-    /// The text of an inscription, which no sweep frees.
+    /// Stores a text of an inscription; its cells are never freed.
     pub(crate) fn kept_text(&mut self, text: &str) -> Result<u64, Fault> {
         let word = self.text(text)?;
         self.kept.push(word);
@@ -158,26 +161,28 @@ impl Lists {
             .collect()
     }
 
-    /// Counts a function call; returns false when the number or depth of calls is too large.
+    /// Counts a function call at this depth of nested calls; depth 0 begins a new count. Returns
+    /// false when the number of calls is too large.
     pub(crate) fn count_call(&mut self, depth: u32) -> bool {
         self.calls = if depth == 0 { 1 } else { self.calls + 1 };
         self.calls <= CALLS_MAX
     }
 
-    /// Whether a sweep is due.
+    /// Whether the number of cells in use has reached `sweep_at`, so that unused cells should be
+    /// freed.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= self.sweep_at
     }
 
-    /// Frees every cell that no root refers to. `roots` are words with their types; `fields`
-    /// returns the fields of a colour's records.
+    /// Frees every cell that cannot be reached from the roots. `roots` are the words that tokens
+    /// hold, with their types. `fields` returns the fields of the records of a colour.
     pub(crate) fn sweep<'a>(
         &mut self,
         roots: impl Iterator<Item = (u64, FieldType)>,
         fields: &impl Fn(u16) -> &'a [(String, FieldType)],
     ) {
         let mut used = vec![false; self.cells.len()];
-        // Visited cells by type, since one cell may belong to a list of ints and to a list of
+        // Visited cells by type, since the same cell may belong to a list of ints and to a list of
         // records.
         let mut opened = HashSet::new();
         let kept = self.kept.iter().map(|&word| (word, FieldType::Text));
@@ -217,7 +222,7 @@ impl Lists {
 
     fn mark(&self, list: u64, used: &mut [bool]) {
         let mut at = list;
-        // The cells after a used cell are already marked.
+        // If a cell is already marked as used, the cells after it are marked too.
         while at != EMPTY && !std::mem::replace(&mut used[at as usize], true) {
             at = u64::from(self.cell(at).tail);
         }
@@ -294,8 +299,7 @@ mod tests {
         let two = lists.record(&[7, 6]).expect("short");
         let kept = list(&mut lists, &[one, two]);
         lists.record(&[8, 8]).expect("short");
-        // The sweep first sees the cells as ints, whose heads refer to nothing, and then as
-        // records.
+        // The cells are visited first as ints, which refer to no other cells, and then as records.
         let records = FieldType::List(Element::Record(0));
         let fields = ["a", "b"].map(|name| (name.to_owned(), FieldType::Int));
         lists.sweep([(kept, INTS), (kept, records)].into_iter(), &|_| &fields);

@@ -1,4 +1,5 @@
-//! Monitors: they exist only when requested, so a run without monitors has no cost for them.
+//! Monitors observe a run: they count firings, average markings, log values and measure sojourn
+//! times. A run without monitors has no cost for them.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use crate::marking::Area;
 use crate::options::MonitorDefinition;
 use crate::stream::Stream;
 
-/// A checked monitor, shared by all replications.
+/// A monitor that was checked and compiled; all replications share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) kind: PlanKind,
@@ -46,17 +47,18 @@ pub(crate) enum PlanKind {
     },
 }
 
-/// The state of a monitor in one replication.
+/// The observations of a monitor in one replication.
 #[derive(Debug)]
 pub(crate) struct Monitor<'p> {
     plan: &'p Plan,
-    /// Number of observations skipped during the warm-up.
+    /// Number of observations that were skipped because the monitor warms up for a number of
+    /// observations.
     skipped: u64,
-    /// Number of observations.
+    /// Number of observations after the warm-up.
     pub(crate) count: u64,
     rows: Vec<u64>,
     stays: Option<Histogram>,
-    /// Start of the sojourn in progress of each key, ns.
+    /// For each key, the time in ns at which a sojourn began that has not ended yet.
     open: HashMap<u64, u64>,
     unmatched: u64,
 }
@@ -138,7 +140,8 @@ fn plan_one(net: &Net, monitor: &MonitorDefinition, context: &str) -> Result<Pla
     })
 }
 
-/// Rejects lists in a log, because a log outlives the lists of its run.
+/// Rejects lists, records and texts in a log: their cells are freed when the run ends, but the log
+/// is not.
 fn refuse_lists(fields: &[(Value, FieldType)], context: &str) -> Result<()> {
     match fields.iter().find(|entry| {
         matches!(
@@ -168,7 +171,8 @@ fn place_of(net: &Net, name: &str, context: &str) -> Result<usize> {
     })
 }
 
-/// Compiles an expression over the variables of a transition; returns its value and type.
+/// Compiles an expression over the variables of a transition. Returns its compiled form and its
+/// type, which is `wanted` if that is given.
 fn inscription(
     net: &Net,
     text: &str,
@@ -216,7 +220,7 @@ impl Plan {
     }
 }
 
-/// The time interval of a replication in which monitors observed.
+/// The interval of simulated time in which a replication's monitors observed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) start_ns: u64,
@@ -238,8 +242,8 @@ impl<'p> Monitor<'p> {
         }
     }
 
-    /// Observes a firing, before its tokens are taken. Before the end of the warm-up (`observes`
-    /// false) nothing is counted, but sojourns start.
+    /// Passes a firing to the monitor, before the firing takes its tokens. `observes` is false
+    /// before the warm-up ends: firings are then not counted, but sojourns begin.
     pub(crate) fn fired(
         &mut self,
         transition: usize,
@@ -303,8 +307,8 @@ impl<'p> Monitor<'p> {
         }
     }
 
-    /// Counts an observation, or skips it during the monitor's warm-up. Returns whether it was
-    /// counted.
+    /// Counts an observation, or skips it if the monitor's own warm-up has not ended. Returns
+    /// whether the observation was counted.
     fn observe(&mut self) -> bool {
         if self.skipped < self.plan.warm_up_count {
             self.skipped += 1;
@@ -314,7 +318,7 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The result of the monitor as JSON.
+    /// The figures of the monitor as JSON. `area` returns the time integral of a place.
     pub(crate) fn result(
         &self,
         net: &Net,
@@ -382,7 +386,7 @@ impl<'p> Monitor<'p> {
     }
 }
 
-/// Whether a monitor's condition holds; true without a condition.
+/// Whether the condition `when` of a monitor holds for a firing; true if there is no condition.
 fn holds(
     when: Option<&Value>,
     binding: Binding<'_>,
@@ -394,7 +398,7 @@ fn holds(
     })
 }
 
-/// A quotient over the window's duration; null for an empty window.
+/// `amount` divided by the duration of the observation, `lasted`; null if the duration is zero.
 fn over(amount: f64, lasted: f64) -> Json {
     match lasted > 0.0 {
         true => json!(amount / lasted),
@@ -402,7 +406,8 @@ fn over(amount: f64, lasted: f64) -> Json {
     }
 }
 
-/// A row of a log: the time in nanoseconds, then the values.
+/// A row of a log as JSON: the time of the firing in nanoseconds, then the values of the logged
+/// expressions.
 fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     let values = row[1..]
         .iter()
@@ -411,8 +416,8 @@ fn row_json(net: &Net, row: &[u64], fields: &[(Value, FieldType)]) -> Json {
     Json::Array(std::iter::once(json!(row[0])).chain(values).collect())
 }
 
-/// A field's value as JSON; a real that is not a number becomes null. `lists` is needed only for
-/// lists.
+/// A field's value as JSON. A real that is not a number becomes null. `lists` may be None if the
+/// type is no list, record or text.
 pub(crate) fn word_json(net: &Net, lists: Option<&Lists>, word: u64, kind: FieldType) -> Json {
     match kind {
         FieldType::Int => json!(word as i64),

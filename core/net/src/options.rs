@@ -1,4 +1,4 @@
-//! The options of a run: seeds, stops and monitors, as data.
+//! The options of a run, such as seeds, stop criteria and monitors, as read from JSON.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::error::{NetError, Result};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunOptions {
-    /// Seed of all random draws, together with the number of the replication.
+    /// Seed of the run. All random draws depend only on the seed and the number of the replication.
     pub seed: u64,
     /// Number of independent runs of the net.
     pub replications: u32,
@@ -25,24 +25,26 @@ pub struct RunOptions {
     pub max_tokens: u64,
     /// Simulated seconds after which monitors begin to observe.
     pub warm_up_s: f64,
-    /// The monitors; nothing else is observed.
+    /// The monitors of the run; nothing else is observed.
     pub monitors: Vec<MonitorDefinition>,
     /// Ends a replication when a monitor has made enough observations.
     pub until: Option<Until>,
-    /// Whether Little's law and the utilisation law are asserted at the stations: those that the
-    /// structure of the net shows, and those listed in `stations`.
+    /// Whether Little's law and the utilisation law are asserted at the end of a run. They are
+    /// asserted at the stations that the structure of the net shows and at those in `stations`.
     pub laws: bool,
     /// Further stations, which the structure of the net does not show.
     pub stations: Vec<StationDefinition>,
 }
 
-/// A station: its servers wait in one place, and tokens in service are in transit to another.
+/// A station, as an option: its idle servers wait in one place, and tokens in service are in
+/// transit to another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationDefinition {
-    /// The place of the idle servers.
+    /// Name of the place in which idle servers wait.
     pub idle: String,
-    /// The place that only served tokens enter; the delays of arcs to it are service times.
+    /// Name of the place that only served tokens enter. The delays of arcs to the place are service
+    /// times.
     pub served: String,
 }
 
@@ -75,7 +77,7 @@ pub struct Until {
     pub count: u64,
 }
 
-/// A monitor.
+/// What a run observes: firings, a marking, logged values, or sojourn times.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MonitorDefinition {
@@ -83,7 +85,8 @@ pub enum MonitorDefinition {
     Count {
         /// Name of the transition.
         transition: String,
-        /// A condition over the transition's variables; other firings are not counted.
+        /// A condition over the transition's variables. Firings for which it is false are not
+        /// counted.
         #[serde(default)]
         when: Option<String>,
         /// Number of firings that are skipped first.
@@ -102,10 +105,11 @@ pub enum MonitorDefinition {
         /// Expressions over the transition's variables.
         #[serde(default)]
         fields: Vec<String>,
-        /// A condition over the transition's variables; other firings are not logged.
+        /// A condition over the transition's variables. Firings for which it is false are not
+        /// logged.
         #[serde(default)]
         when: Option<String>,
-        /// Largest number of rows that are kept; later ones are counted and dropped.
+        /// Largest number of rows in the log. Later firings are counted but not logged.
         #[serde(default = "log_rows")]
         limit: u64,
         /// Number of firings that are skipped first.
@@ -119,9 +123,10 @@ pub enum MonitorDefinition {
         from: String,
         /// Name of the transition at which the time ends.
         to: String,
-        /// An int expression over the variables of both transitions.
+        /// An int expression over the transition's variables. Two firings belong to one sojourn if
+        /// they have equal keys.
         key: String,
-        /// The key at the end, if it is a different expression there.
+        /// The key at the end of the sojourn, if its expression is different there.
         #[serde(default)]
         to_key: Option<String>,
         /// Number of completed sojourns that are skipped first.
@@ -131,7 +136,7 @@ pub enum MonitorDefinition {
 }
 
 impl MonitorDefinition {
-    /// Number of observations that are skipped first.
+    /// Number of observations that the monitor skips at first.
     pub(crate) fn warm_up_count(&self) -> u64 {
         match self {
             MonitorDefinition::Marking { .. } => 0,
@@ -146,7 +151,7 @@ fn log_rows() -> u64 {
     1_000_000
 }
 
-/// Largest number of replications; they can be indexed by 32 bits.
+/// Largest number of replications. They are numbered by 32 bits.
 const REPLICATIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1_024;
 const FIRINGS_MAX: u64 = 1_000_000_000_000;

@@ -1,5 +1,6 @@
-//! Makes the tokens of a firing. Tokens that are due at the same time form one event. Includes the
-//! values computed once per firing and the counts of output arcs.
+//! Makes the tokens of a firing. Tokens that become available at the same time form one event. This
+//! module also computes a transition's locals (values computed once per firing) and the numbers of
+//! tokens of output arcs.
 
 use crate::bucket::NONE;
 use crate::compiled::Output;
@@ -7,13 +8,13 @@ use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::event_list::Event;
 
-/// Largest number of tokens of one output arc in one firing; more are an error, before memory is
-/// exhausted.
+/// Largest number of tokens that one output arc makes in one firing. More are an error, reported
+/// before memory is exhausted.
 pub(crate) const TURNS_MAX: u64 = 100_000;
 
-/// The tokens of one firing that are due at the same time, and that time.
+/// Linked tokens of one firing that become available at the same time `due_ns`.
 pub(crate) struct Chain {
-    /// The delay of the transition, which is part of every output's delay, ns.
+    /// The delay of the transition in ns, which is added to the delay of every output arc.
     base_ns: u64,
     pub(crate) first: u32,
     last: u32,
@@ -32,7 +33,8 @@ impl Chain {
 }
 
 impl Engine<'_> {
-    /// Makes one token of an output arc and schedules its arrival.
+    /// Makes one token for an output arc and schedules its arrival. `chosen` are the tokens of the
+    /// binding.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
@@ -59,7 +61,7 @@ impl Engine<'_> {
         if time_ns == self.marking.now_ns {
             return self.arrive(token);
         }
-        // Consecutive outputs that are due at the same time share an event.
+        // Consecutive tokens that become available at the same time share one event.
         if chain.first != NONE && time_ns == chain.due_ns {
             self.marking.nodes.tokens[chain.last as usize].next = token;
         } else {
@@ -82,7 +84,8 @@ impl Engine<'_> {
         });
     }
 
-    /// Evaluates a transition's locals, in order; each may use the earlier ones.
+    /// Evaluates a transition's locals (values computed once per firing) in order. Each may use the
+    /// earlier ones.
     #[inline(never)]
     pub(crate) fn compute_locals(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let net = self.net;
@@ -97,7 +100,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Makes the tokens of an arc with a count.
+    /// Makes the tokens of an output arc whose number of tokens is an expression.
     #[inline(never)]
     pub(crate) fn put_counted(
         &mut self,
@@ -114,7 +117,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Evaluates the number of tokens that an output arc makes.
+    /// Evaluates the number of tokens that an output arc makes, and records it for the law of token
+    /// conservation.
     fn turns(&mut self, transition: usize, arc: usize, chosen: &[u32]) -> Result<u64> {
         let net = self.net;
         let Some(count) = &net.transitions[transition].outputs[arc].count else {
@@ -133,7 +137,7 @@ impl Engine<'_> {
     }
 }
 
-/// The error text for an invalid count.
+/// The error text for an invalid number of tokens of an output arc.
 pub(crate) fn bad_count(word: u64) -> String {
     format!(
         "the count is {}; it must be between 0 and {TURNS_MAX}",

@@ -1,4 +1,4 @@
-//! Random small nets, on which the engine and the naive reference must fire alike.
+//! Tests that the engine and the naive reference engine fire alike on small random nets.
 
 use serde_json::{json, Value as Json};
 
@@ -9,7 +9,8 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// Makes nets from one seed, with few colours, many ties in time, and every form of guard.
+/// Makes random nets from one seed. The nets have few colours, many simultaneous events, and every
+/// form of guard.
 struct Maker(Stream);
 
 impl Maker {
@@ -96,8 +97,8 @@ impl Maker {
         let random = |&place: &usize| places[place]["discipline"] == "random";
         let draws = inputs.iter().any(random);
         if draws {
-            // With a random place, each place has at most one arc: the reference supports no other
-            // draws.
+            // If a random place is an input, each place has at most one input arc: the reference
+            // engine supports no other draws.
             inputs.sort_unstable();
             inputs.dedup();
             arcs = inputs.len();
@@ -258,7 +259,7 @@ impl Maker {
         output
     }
 
-    /// An expression for a list of ints, truncated so that it cannot grow without bound.
+    /// An expression for a list of ints, truncated so that the list cannot grow without bound.
     fn queue(&mut self, v: &str) -> String {
         let made = match self.below(9) {
             0 => format!("cons({v}.n, {v}.q)"),
@@ -274,8 +275,8 @@ impl Maker {
         format!("if(length({v}.q) > 6, [], {made})")
     }
 
-    /// An expression for a list of records, with an int where a real is expected and reals that are
-    /// added.
+    /// An expression for a list of records. It contains an int where a real is expected, and adds
+    /// reals.
     fn pairs(&mut self, v: &str) -> String {
         let made = match self.below(6) {
             0 => format!("cons(pair({v}.n, 1, {v}.h, {v}.q, {v}.w), {v}.s)"),
@@ -324,10 +325,12 @@ impl Maker {
     }
 }
 
-/// Runs both engines; returns the first difference as text, if any, and the number of firings.
+/// Fires a net with both engines. Returns the first difference as text, if there is any, and the
+/// number of firings.
 fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<String>, usize) {
     let read = |net: &Json| NetDefinition::from_json(&net.to_string()).expect("a net as data");
-    // Nets that the compiler rejects (random places in joins) are skipped.
+    // The compiler rejects some random nets, such as those that join tokens of random places; they
+    // are skipped.
     let Ok(compiled) = compile(read(engine_net)) else {
         return (None, 0);
     };
@@ -377,7 +380,7 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// An engine with one rule broken must be caught: the comparison has to be able to fail.
+/// If one rule of the engine's net is changed, the comparison must find a difference.
 #[test]
 fn broken_engines_are_caught() {
     let swapped = |net: &Json, old: &str, new: &str| {

@@ -1,10 +1,10 @@
-//! A binary heap whose members know their position, so that any of them can be removed.
+//! A binary heap that reports the position of each member, so that any member can be removed.
 
-/// Sort key of a member: a primary rank, then an arrival number.
+/// Sort key of a member: the value that is compared first, then an arrival number.
 pub(crate) type Rank = (u64, u64);
 
-/// Members with ranks, least first. The caller stores the position of each member and is notified
-/// of each move.
+/// A binary heap of members with sort keys, least first. The caller stores the position of each
+/// member, and the heap calls back whenever a position changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
     heap: Vec<(Rank, u32)>,
@@ -38,7 +38,7 @@ impl Ranked {
         }
     }
 
-    /// Changes the rank of the member at `position`.
+    /// Changes the sort key of the member at `position`.
     #[inline]
     pub(crate) fn change(&mut self, position: u32, rank: Rank, moved: impl FnMut(u32, u32)) {
         let member = self.heap[position as usize].1;

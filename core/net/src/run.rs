@@ -1,4 +1,4 @@
-//! Runs replications on threads; the results are returned in order.
+//! Runs the replications of a net on threads and returns their results in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,14 +14,13 @@ use crate::law::{stations, Station};
 use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
 
-/// Number of firings between two checks of the stop flag.
+/// Number of firings between two checks of the flag that stops a run.
 const STOP_INTERVAL: u64 = 1 << 16;
 
-/// Number of firings beyond the limit from which the most frequent transitions of a livelock are
-/// determined.
+/// Number of firings observed after a livelock is detected, to find its most frequent transitions.
 const LIVELOCK_SAMPLE: u64 = 100_000;
 
-/// Largest number of places that are named when no transition can fire any more.
+/// Largest number of places that a result names when no transition can fire any more.
 const LEFT_MAX: usize = 10;
 
 /// The reason for which a replication ended.
@@ -33,14 +32,14 @@ pub enum Reason {
     MaxFirings,
     /// Nothing can fire any more.
     Dead,
-    /// A monitor made the requested number of observations.
+    /// A monitor made the number of observations that the options request.
     Until,
-    /// The stop flag was set.
+    /// The caller set the flag that stops the run.
     Stopped,
 }
 
 impl Reason {
-    /// The name in results.
+    /// The reason's name in results.
     pub fn name(self) -> &'static str {
         match self {
             Reason::EndTime => "end_time",
@@ -52,7 +51,8 @@ impl Reason {
     }
 }
 
-/// Runs all replications and returns their results as JSON. Setting `stop` ends them early.
+/// Runs all replications and returns their results as JSON, in order. A caller that sets `stop`
+/// ends the run early.
 pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
     options.check()?;
     let plans = plan(net, &options.monitors)?;
@@ -71,8 +71,8 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
             .expect("no replication panics with the lock")
             .insert(replication, result);
         if failed {
-            // Replications with lower numbers already run; those after the first error do not
-            // matter.
+            // After an error no further replication is started. Replications with lower numbers are
+            // already running, and those with higher numbers do not matter after the error.
             next.store(options.replications, Ordering::Relaxed);
         }
     };
@@ -145,8 +145,8 @@ impl<'n> Replication<'n> {
         })
     }
 
-    /// Fires until there is a reason to end. Simulated time is then that of the last firing, or the
-    /// end time.
+    /// Fires until there is a reason to end, and returns the reason. Simulated time is then that of
+    /// the last firing, or the end time if that was reached.
     fn finish(&mut self, stop: &AtomicBool) -> Result<Reason> {
         let until = self.options.until.map(|until| (until.monitor, until.count));
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
@@ -185,8 +185,9 @@ impl<'n> Replication<'n> {
         }
     }
 
-    /// Ends the warm-up if its time comes before simulated time moves to `time_ns`. The
-    /// observations of a net that dies during the warm-up are discarded.
+    /// Ends the warm-up, so that monitors begin to observe, if it ends before the next event at
+    /// `time_ns`. If nothing can fire any more during the warm-up (`time_ns` is the largest
+    /// number), it never ends, and monitors observe nothing.
     fn warm_up_before(&mut self, time_ns: u64) {
         if self.engine.observes || time_ns < self.warm_up_ns || time_ns == u64::MAX {
             return;
@@ -196,8 +197,8 @@ impl<'n> Replication<'n> {
         self.engine.watch_places(self.plans);
     }
 
-    /// Continues to fire for a while and returns an error that names the most frequent transitions
-    /// at this instant.
+    /// Fires for a while at the present instant, and returns an error that names the transitions
+    /// that fired most often.
     #[cold]
     fn livelock(&mut self) -> NetError {
         let mut counts = vec![0u64; self.net.transitions.len()];
@@ -260,7 +261,8 @@ impl<'n> Replication<'n> {
         result
     }
 
-    /// The fullest places of a net in which nothing can fire, with their tokens, as JSON.
+    /// The places with the most tokens when nothing can fire any more, with their numbers of
+    /// tokens, as JSON.
     fn left(&self) -> Json {
         let totals = self.engine.marking.totals();
         let mut places: Vec<usize> = (0..totals.len()).filter(|&at| totals[at] > 0).collect();

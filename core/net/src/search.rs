@@ -1,4 +1,4 @@
-//! Finds a transition's first binding in arc order.
+//! Finds a transition's first binding in the order of its arcs by testing combinations of tokens.
 
 use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Net};
@@ -9,7 +9,7 @@ use crate::stream::Stream;
 /// Working memory of a search, reused so that searches do not allocate.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// The tokens bound so far, by arc.
+    /// For each input arc, the token that is bound in the present combination.
     chosen: Vec<u32>,
     cursors: Vec<Cursor>,
     groups: Vec<((u64, u64), u32)>,
@@ -17,12 +17,14 @@ pub(crate) struct Search {
     unused_stream: Stream,
 }
 
-/// The position in the enumeration of one arc's tokens.
+/// The position reached in enumerating the tokens of one input arc.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// The node that is tested, or NONE at the end.
+    /// The membership of the token that is tested (a node of a bucket), or NONE when no token is
+    /// left.
     node: u32,
-    /// The nodes of a heap in order; `at` is the position in it.
+    /// The memberships of a bucket that is a heap, in the order in which their tokens are taken.
+    /// `at` is the position reached.
     sorted: Vec<u32>,
     at: usize,
 }
@@ -65,8 +67,8 @@ impl Search {
         }
     }
 
-    /// Writes the first binding in arc order to `into` (one cell for each arc); returns false if
-    /// there is none.
+    /// Writes the tokens of the transition's first binding to `into`, one for each input arc.
+    /// Returns false if there is no binding.
     pub(crate) fn run(
         &mut self,
         net: &Net,
@@ -88,7 +90,8 @@ impl Search {
         self.best.clear();
         for index in 0..self.groups.len() {
             let (rank, group) = self.groups[index];
-            // Later groups begin with later tokens, so they cannot contain an earlier binding.
+            // The groups are sorted by their first tokens, so a later group cannot contain an
+            // earlier binding.
             if rank > best {
                 break;
             }
@@ -110,8 +113,8 @@ impl Search {
         Ok(true)
     }
 
-    /// Tests combinations of tokens in order, the last arc varying fastest, until all conditions
-    /// hold.
+    /// Tests combinations of tokens in order until all conditions hold. The token of the last arc
+    /// changes most often. `group` selects the tokens of the joined arcs.
     fn nested(
         &mut self,
         net: &Net,
@@ -157,7 +160,7 @@ impl Search {
         }
     }
 
-    /// Whether all conditions hold that can be tested once `arc` is bound.
+    /// Whether all conditions hold that can be tested once the input arcs up to `arc` have tokens.
     fn holds(
         &mut self,
         net: &Net,

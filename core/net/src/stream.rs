@@ -1,4 +1,5 @@
-//! Random streams by counter: number n of a stream is a pure function of its key and n.
+//! Random streams for the engine. The n-th number of a stream is a function only of the stream's
+//! key and n.
 
 use rand_core::{impls, RngCore};
 
@@ -14,24 +15,26 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The stream numbered `index` of a replication.
+    /// The random stream number `index` of a replication; `seed` is the seed of the run.
     pub(crate) fn new(seed: u64, replication: u64, index: u64) -> Self {
         let key = mix(mix(mix(seed) ^ replication.wrapping_add(GOLDEN_GAMMA)) ^ index);
         Self { key, drawn: 0 }
     }
 
-    /// A whole number in `0..bound`, by multiplication; the bias is below bound / 2^64.
+    /// A random whole number in `0..bound`, computed by multiplication. Its bias is below bound /
+    /// 2^64.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A real in `[0, 1)` with 53 random bits.
+    /// A random real in `[0, 1)` with 53 random bits.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (-53f64).exp2()
     }
 }
 
-/// The finaliser of SplitMix64 with Stafford's constants (variant 13).
+/// The finalising function of the SplitMix64 generator, with the constants of Stafford's variant
+/// 13.
 fn mix(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -88,7 +91,8 @@ mod tests {
         }
         let excess = |&n: &u32| (f64::from(n) - 1000.0).powi(2) / 1000.0;
         let chi_square: f64 = cells.iter().map(excess).sum();
-        // 99 degrees of freedom: beyond 160 has a probability below 1e-4.
+        // The chi-square statistic has 99 degrees of freedom. It exceeds 160 with a probability
+        // below 1e-4.
         assert!(chi_square < 160.0, "chi-square {chi_square}");
         assert!((0..1000).all(|_| stream.below(3) < 3));
     }

@@ -1,5 +1,5 @@
-//! The JSON forms of inscriptions, cells and constants, used only for the JSON Schema. Serde reads
-//! them as plain values, so that messages can quote a wrong value.
+//! The JSON forms of inscriptions, field values and constants. They serve only to generate the JSON
+//! Schema. Serde reads the data as plain JSON values, so that messages can quote a wrong value.
 
 #![allow(dead_code)]
 

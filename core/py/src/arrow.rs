@@ -1,14 +1,16 @@
-//! Columns through the Arrow C data interface, without copying their values.
+//! Passes the columns of a table to other libraries through the Arrow C data interface, without
+//! copying their values.
 //!
 //! The layouts of the three structures and the duties of `release` are those of the specification:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
-//! consumer moves a structure out of its capsule and sets `release` of the original to null, or
-//! leaves it there; the one that still has its `release` frees what it owns, once.
+//! consumer either moves a structure out of its Python capsule and sets `release` of the original
+//! to null, or leaves it in the capsule. The owner of the structure that still has its `release`
+//! calls it once, which frees everything that the structure owns.
 //!
-//! Soundness rests on three facts. Every pointer leads into the parts that `private_data` owns or
-//! into columns that the parts share by reference count, and columns never change. `Parts` are
-//! freed by `release` alone, which clears itself. No `release` calls Python, so any thread may call
-//! it.
+//! The unsafe code is sound for three reasons. First, every pointer leads into the `Parts` that
+//! `private_data` owns, or into columns that the parts share by reference count; columns never
+//! change. Second, `Parts` are freed by `release` alone, which clears itself. Third, no `release`
+//! calls Python, so any thread may call it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -21,7 +23,8 @@ use crate::columns::{Column, Columns, Dictionary, Values};
 
 const NULLABLE: i64 = 2;
 
-/// `struct ArrowSchema`: the type of a column, or of the table as a structure of columns.
+/// `struct ArrowSchema` of the interface: the type of one column, or of the whole table as a
+/// structure of columns.
 #[repr(C)]
 struct ArrowSchema {
     format: *const c_char,
@@ -35,7 +38,8 @@ struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowArray`: the values of a column, or of the table as a structure of columns.
+/// `struct ArrowArray` of the interface: the values of one column, or of the whole table as a
+/// structure of columns.
 #[repr(C)]
 struct ArrowArray {
     length: i64,
@@ -50,7 +54,7 @@ struct ArrowArray {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowArrayStream`: here, a stream of one array.
+/// `struct ArrowArrayStream` of the interface. Here, such a stream has exactly one array.
 #[repr(C)]
 struct ArrowArrayStream {
     get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
@@ -60,19 +64,22 @@ struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-// SAFETY: what the pointers lead to is owned, is never changed, and is `Send` itself.
+// SAFETY: the pointers of a schema lead to data that it owns, that never changes and that is
+// `Send`.
 unsafe impl Send for ArrowSchema {}
-// SAFETY: as above.
+// SAFETY: the pointers of an array lead to data that it owns or shares by reference count, that
+// never changes and that is `Send`.
 unsafe impl Send for ArrowArray {}
-// SAFETY: as above.
+// SAFETY: the pointer of a stream leads to data that it owns and that is `Send`.
 unsafe impl Send for ArrowArrayStream {}
 
-/// What a structure owns: its children, its dictionary, its buffers' list, a share of the columns.
+/// What a schema or array owns: its children, its dictionary, the list of its buffers, and a
+/// reference to the columns.
 struct Parts<T> {
     children: Vec<*mut T>,
     dictionary: *mut T,
     buffers: Vec<*const c_void>,
-    /// Keeps what the buffers lead to; never read.
+    /// Keeps the columns alive to which the buffers point. Never read.
     columns: Option<Arc<Columns>>,
 }
 
@@ -92,21 +99,24 @@ impl<T> Drop for Parts<T> {
     fn drop(&mut self) {
         for &one in self.children.iter().chain([&self.dictionary]) {
             if !one.is_null() {
-                // SAFETY: `new` made the pointer of a box, and only this frees it. A consumer that
-                // moved the child out has cleared its `release`, which its own `drop` heeds.
+                // SAFETY: `new` made the pointer from a box, and only this code frees it. A
+                // consumer that moved the child out has set its `release` to null, which the
+                // child's `drop` checks.
                 drop(unsafe { Box::from_raw(one) });
             }
         }
     }
 }
 
-/// Implements `release`, and `Drop` for a structure that was not moved out.
+/// Defines the function `release` of a structure, and its `Drop`, which calls `release` if the
+/// structure was not moved out.
 macro_rules! released {
     ($structure:ty, $parts:ty, $release:ident) => {
-        /// Frees what the structure owns and marks it as released.
+        /// Frees what the structure owns and sets its `release` to null, which marks it as
+        /// released.
         unsafe extern "C" fn $release(structure: *mut $structure) {
-            // SAFETY: the caller gives a valid structure that was not released. Its `private_data`
-            // came from `Box::into_raw`, and nobody else frees it.
+            // SAFETY: the caller passes a valid structure that was not released. Its `private_data`
+            // is a pointer from `Box::into_raw`, which only this function frees.
             unsafe {
                 drop(Box::from_raw((*structure).private_data.cast::<$parts>()));
                 (*structure).private_data = null_mut();
@@ -140,7 +150,7 @@ fn schema_of_parts(
     parts: Parts<ArrowSchema>,
 ) -> ArrowSchema {
     let parts = Box::into_raw(Box::new(parts));
-    // SAFETY: the box was just made; its vector stays where it is until `release_schema`.
+    // SAFETY: the box was just made. Its vector stays at its address until `release_schema`.
     let owned = unsafe { &mut *parts };
     ArrowSchema {
         format: format.as_ptr(),
@@ -184,7 +194,7 @@ fn array(
     parts.buffers = buffers;
     parts.columns = Some(Arc::clone(columns));
     let parts = Box::into_raw(Box::new(parts));
-    // SAFETY: the box was just made; its vectors stay where they are until `release_array`.
+    // SAFETY: the box was just made. Its vectors stay at their addresses until `release_array`.
     let owned = unsafe { &mut *parts };
     ArrowArray {
         length: length as i64,
@@ -234,15 +244,16 @@ fn array_of(columns: &Arc<Columns>) -> ArrowArray {
     array(columns, (columns.rows(), 0), vec![null()], parts)
 }
 
-/// The state of a stream: the columns, and whether their array was given.
+/// The state of a stream: the columns, and whether the stream's only array was already given to the
+/// consumer.
 struct Stream {
     columns: Arc<Columns>,
     given: bool,
 }
 
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the caller gives a stream that was not released, and room for a schema whose content
-    // is not to be dropped.
+    // SAFETY: the caller passes a stream that was not released, and memory for a schema whose
+    // present content must not be dropped.
     unsafe {
         let state = &*(*stream).private_data.cast::<Stream>();
         out.write(schema_of(&state.columns));
@@ -251,8 +262,9 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 }
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: as in `get_schema`; nobody else uses the stream meanwhile. At its end, the array is
-    // one that was released: all zero, a valid value of every field.
+    // SAFETY: the caller passes a stream that was not released, memory for an array whose present
+    // content must not be dropped, and uses the stream in no other thread meanwhile. The end of a
+    // stream is an array of zeroes, which are valid values of all its fields.
     unsafe {
         let state = &mut *(*stream).private_data.cast::<Stream>();
         if state.given {
@@ -269,7 +281,7 @@ unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
     null()
 }
 
-/// The capsule of the columns' types.
+/// Returns the Python capsule "arrow_schema" with the types of the columns.
 pub fn schema_capsule<'py>(
     py: Python<'py>,
     columns: &Arc<Columns>,
@@ -277,7 +289,7 @@ pub fn schema_capsule<'py>(
     PyCapsule::new_with_value(py, schema_of(columns), c"arrow_schema")
 }
 
-/// The capsule of the columns' values.
+/// Returns the Python capsule "arrow_array" with the values of the columns.
 pub fn array_capsule<'py>(
     py: Python<'py>,
     columns: &Arc<Columns>,
@@ -285,7 +297,8 @@ pub fn array_capsule<'py>(
     PyCapsule::new_with_value(py, array_of(columns), c"arrow_array")
 }
 
-/// The capsule of a stream of one array.
+/// Returns the Python capsule "arrow_array_stream": a stream of one array with the values of the
+/// columns.
 pub fn stream_capsule<'py>(
     py: Python<'py>,
     columns: &Arc<Columns>,

@@ -1,35 +1,38 @@
-//! Rows as columns: immutable, of equal length.
+//! Stores the rows of a table as columns of equal length that never change.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-/// The values of a column, one a row. The value of a null is zero, or the first text.
+/// The values of one column, one for each row. In a row without a value (null), the stored value is
+/// zero, or the first text of the dictionary.
 pub enum Values {
-    /// Integers.
+    /// Integers of 32 bits.
     U32(Vec<u32>),
-    /// Integers.
+    /// Integers of 64 bits.
     U64(Vec<u64>),
-    /// Truth values, a bit each, least significant bit first.
+    /// Truth values as one bit each; the first row is the least significant bit of the first byte.
     Bits(Vec<u8>),
-    /// Identifiers of traces, most significant byte first.
+    /// Trace ids, most significant byte first.
     Ids(Vec<[u8; 16]>),
-    /// The place of each text in a dictionary.
+    /// For each row, the index of its text in the dictionary.
     Texts(Vec<i32>, Dictionary),
 }
 
-/// Distinct texts, back to back: text `n` begins at `offsets[n]` and ends before `offsets[n + 1]`.
+/// Distinct texts in one sequence of bytes: text `n` begins at byte `offsets[n]` and ends before
+/// byte `offsets[n + 1]`.
 pub struct Dictionary {
-    /// The first byte of each text, then the number of all bytes.
+    /// Index of the first byte of each text, followed by the total number of bytes.
     pub offsets: Vec<i32>,
-    /// The texts in UTF-8.
+    /// All texts in UTF-8, without separators.
     pub bytes: Vec<u8>,
 }
 
 impl Dictionary {
-    /// A dictionary of these texts.
+    /// Creates a dictionary of these texts, which must be distinct.
     ///
     /// # Panics
-    /// With 2^31 bytes or more.
+    ///
+    /// If the texts have 2^31 bytes or more.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut offsets, mut bytes) = (vec![0], Vec::new());
         for text in texts {
@@ -39,12 +42,12 @@ impl Dictionary {
         Dictionary { offsets, bytes }
     }
 
-    /// The number of texts.
+    /// The number of texts in the dictionary.
     pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The texts in their order.
+    /// The texts of the dictionary in the order of their indices.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let ends = self.offsets.windows(2);
         let bytes = ends.map(|ends| &self.bytes[ends[0] as usize..ends[1] as usize]);
@@ -53,7 +56,7 @@ impl Dictionary {
 }
 
 impl Values {
-    /// A column of texts, each distinct text stored once.
+    /// Creates a column of texts, one for each row. Each distinct text is stored once.
     pub fn texts<'a>(rows: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut known, mut texts) = (HashMap::new(), Vec::new());
         let place = |text| {
@@ -66,12 +69,13 @@ impl Values {
         Values::Texts(places, Dictionary::of(texts))
     }
 
-    /// A column of truth values.
+    /// Creates a column of truth values, one for each row.
     pub fn truths(rows: impl ExactSizeIterator<Item = bool>) -> Self {
         Values::Bits(bits(rows))
     }
 
-    /// The values as they are in memory: for texts, their places.
+    /// The values of the column as bytes in memory. For texts, these are their indices in the
+    /// dictionary.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Values::U32(values) => bytes_of(values),
@@ -88,14 +92,14 @@ impl Values {
             Values::U64(values) => values.len(),
             Values::Ids(values) => values.len(),
             Values::Texts(places, _) => places.len(),
-            // The last byte may have unused bits.
+            // The last byte may have unused bits, so the number of rows decides.
             Values::Bits(bytes) if bytes.len() == rows.div_ceil(8) => rows,
             Values::Bits(bytes) => bytes.len() * 8,
         }
     }
 }
 
-/// An integer without padding, any bytes of which may be read.
+/// Marks integer types without padding, so that all their bytes may be read.
 trait Integer {}
 impl Integer for u32 {}
 impl Integer for u64 {}
@@ -114,31 +118,33 @@ fn bits(rows: impl ExactSizeIterator<Item = bool>) -> Vec<u8> {
     bytes
 }
 
-/// Whether the bit of a row is set.
+/// Whether the bit of the row with this index is set. The first row is the least significant bit of
+/// the first byte.
 pub fn bit(bytes: &[u8], row: usize) -> bool {
     bytes[row / 8] >> (row % 8) & 1 == 1
 }
 
-/// Which rows of a column have a value: their bits are set.
+/// Which rows of a column have a value.
 pub struct Validity {
-    /// A bit for each row, least significant bit first.
+    /// One bit for each row, set if the row has a value; the first row is the least significant bit
+    /// of the first byte.
     pub bits: Vec<u8>,
-    /// The number of rows without a value.
+    /// The number of rows that have no value.
     pub nulls: usize,
 }
 
-/// A column; one without a validity has a value in every row.
+/// A column of a table. Without a `validity`, each row has a value.
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: &'static CStr,
-    /// Its values.
+    /// The values of the column, one for each row.
     pub values: Values,
-    /// Which rows have one.
+    /// Which rows have a value; None if all rows have one.
     pub validity: Option<Validity>,
 }
 
 impl Column {
-    /// Whether the row has no value.
+    /// Whether the row with this index has no value.
     pub fn is_null(&self, row: usize) -> bool {
         let validity = self.validity.as_ref();
         validity.is_some_and(|validity| !bit(&validity.bits, row))
@@ -152,7 +158,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// No columns yet, of a number of rows.
+    /// Creates a table of `rows` rows that has no columns yet.
     pub fn of_rows(rows: usize) -> Self {
         let columns = Vec::new();
         Columns { rows, columns }
@@ -161,7 +167,8 @@ impl Columns {
     /// Adds a column that has a value in every row.
     ///
     /// # Panics
-    /// When the number of values is not that of the rows.
+    ///
+    /// If the number of values is not the number of rows.
     pub fn with(mut self, name: &'static CStr, values: Values) -> Self {
         assert_eq!(values.count(self.rows), self.rows, "rows of {name:?}");
         self.columns.push(Column {
@@ -172,7 +179,8 @@ impl Columns {
         self
     }
 
-    /// Adds a column in which some rows may have no value. Panics as `with`.
+    /// Adds a column in which some rows have no value: `valid` is true for each row that has one.
+    /// Panics if the number of values or of truth values is not the number of rows.
     pub fn with_nulls(
         self,
         name: &'static CStr,
@@ -189,17 +197,17 @@ impl Columns {
         all
     }
 
-    /// The number of rows.
+    /// The number of rows of each column.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// All columns in their order.
+    /// All columns, in the order in which they were added.
     pub fn all(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The place of a column.
+    /// The index of the column with this name; None if there is no such column.
     pub fn place(&self, name: &str) -> Option<usize> {
         let named = |column: &Column| column.name.to_bytes() == name.as_bytes();
         self.columns.iter().position(named)

@@ -1,4 +1,5 @@
-//! Maps errors to two Python exceptions, each with a message of one line.
+//! Converts the errors of the Rust crates to two Python exceptions, `InputError` and `RunError`.
+//! Each has a message of one line.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -17,7 +18,7 @@ create_exception!(
     "The run failed for a reason outside the input."
 );
 
-/// Converts an error of the load generator.
+/// Converts an error of the load generator to a Python exception.
 pub fn from_load(error: dfslab_load::Error) -> PyErr {
     match error.kind {
         dfslab_load::ErrorKind::Input => InputError::new_err(error.to_string()),
@@ -25,7 +26,7 @@ pub fn from_load(error: dfslab_load::Error) -> PyErr {
     }
 }
 
-/// Converts an error of reading or writing traces.
+/// Converts an error of reading or writing traces to a Python exception.
 pub fn from_trace(error: dfslab_trace::TraceError) -> PyErr {
     match error.kind {
         dfslab_trace::ErrorKind::Input => InputError::new_err(error.to_string()),
@@ -33,7 +34,7 @@ pub fn from_trace(error: dfslab_trace::TraceError) -> PyErr {
     }
 }
 
-/// Adds the exception types to the module.
+/// Adds the two exception types to the Python module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("RunError", module.py().get_type::<RunError>())

@@ -1,4 +1,5 @@
-//! The Python bindings: conversions and the mapping of errors only.
+//! The Python module `dfslab._core`. It only converts arguments, results and errors between Python
+//! and the Rust crates.
 
 mod arrow;
 mod columns;
@@ -13,7 +14,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// Registers all functions and exception types of the module.
+/// Registers all functions, classes and exception types of the Python module.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;

@@ -1,4 +1,4 @@
-//! Python bindings of the delay line.
+//! Python binding of the delay line, which emulates delay and loss on links.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
 
-/// Interval at which the waiting thread checks for Ctrl-C.
+/// Interval at which the thread that waits for the delay line checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Delays the packets of queues until Ctrl-C. `lines` is a JSON list of lines; returns their
-/// reports as JSON. `ready` is called once every queue is bound.
+/// Delays and drops packets until Ctrl-C. `lines` is a JSON list of the queues with their delay,
+/// jitter and loss. `ready` is called without arguments once every queue is bound. Returns a report
+/// for each queue as JSON. Raises InputError for invalid `lines`, RunError if a queue fails.
 #[pyfunction]
 fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String> {
     let lines: Vec<Line> = serde_json::from_str(lines)
@@ -21,7 +22,7 @@ fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String>
     std::thread::scope(|scope| {
         let told = || {
             Python::attach(|py| {
-                // An exception of the callback does not stop the delay line.
+                // An exception that `ready` raises does not stop the delay line.
                 let _ = ready.call0(py);
             });
         };

@@ -1,4 +1,5 @@
-//! Python bindings of streams and load runs: JSON and tables.
+//! Python bindings of streams of operations and of load runs. Arguments and results are JSON,
+//! tables or bytes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::error::{from_load, InputError, RunError};
 use crate::operations::{operation_table, OperationTable};
 use crate::spans::SpanTable;
 
-/// Interval at which the waiting thread checks for Ctrl-C and reports the progress.
+/// Interval at which the thread that waits for a load run checks for Ctrl-C and reports the
+/// progress.
 const POLL: Duration = Duration::from_millis(50);
 
 fn spec_of(text: &str) -> PyResult<StreamSpec> {
@@ -24,14 +26,16 @@ fn spec_of(text: &str) -> PyResult<StreamSpec> {
     Ok(spec)
 }
 
-/// The capabilities of a target, as JSON.
+/// Returns the capabilities of the target type with this name (such as "posix") as JSON. Raises
+/// InputError for an unknown name.
 #[pyfunction]
 fn capabilities(target: &str) -> PyResult<String> {
     let found = capabilities_of(target).map_err(from_load)?;
     Ok(serde_json::to_string(&found).expect("plain data"))
 }
 
-/// Parses a specification; checks that it is valid and has this client.
+/// Parses the specification of a stream. Returns InputError if it is invalid or does not have the
+/// client with this number.
 fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     let spec = spec_of(text)?;
     if client >= spec.clients {
@@ -43,7 +47,8 @@ fn stream_of(text: &str, client: u32) -> PyResult<StreamSpec> {
     Ok(spec)
 }
 
-/// The canonical bytes of one client's stream.
+/// Returns the stream of operations of one client in its canonical encoding. `spec` is the
+/// specification of the stream as JSON.
 #[pyfunction]
 fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound<'py, PyBytes>> {
     let spec = stream_of(spec, client)?;
@@ -51,7 +56,8 @@ fn stream_bytes<'py>(py: Python<'py>, spec: &str, client: u32) -> PyResult<Bound
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// One client's stream, at most `limit` operations of it.
+/// Returns the stream of operations of one client as a table, at most its first `limit` operations.
+/// `spec` is the specification of the stream as JSON.
 #[pyfunction]
 #[pyo3(signature = (spec, client, limit=None))]
 fn stream_operations(
@@ -66,7 +72,8 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Bytes written to prepare a run, summed over all clients; saturates at the largest integer.
+/// Returns the number of bytes that all clients together write to prepare a run. The result is at
+/// most 2^64 - 1. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -80,15 +87,18 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     Ok(py.detach(|| (0..spec.clients).map(of).fold(0, add)))
 }
 
-/// The report as JSON, the spans, and the executed operations in canonical form.
+/// The result of a load run: the report as JSON, the recorded spans as a table, and the executed
+/// operations in canonical encoding.
 type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 
-/// Runs a plan and returns (report as JSON, spans, executed operations). Meanwhile it calls
-/// `progress(share, phase)`, and `watch(count, errors, latency_ns_sum, latency_ns_max)` with the
-/// totals so far and the longest latency since the last call. With a `gate`, the prepared run waits
-/// at a barrier until `gate()` has returned its start, a reading of CLOCK_MONOTONIC in seconds.
-/// Ctrl-C or an exception of a callback stops the run, cleans up and raises KeyboardInterrupt or
-/// that exception.
+/// Runs a plan (JSON) and returns (report as JSON, table of spans, executed operations).
+///
+/// During the run it calls `progress(share, phase)` and `watch(count, errors, latency_ns_sum,
+/// latency_ns_max)`. The first three arguments of `watch` are totals since the start; the last is
+/// the longest latency since its previous call. With a `gate`, the prepared run waits at a barrier
+/// until `gate()` has returned its start, a reading of CLOCK_MONOTONIC in seconds. Ctrl-C or an
+/// exception of a callback stops the run, removes its files and raises KeyboardInterrupt or that
+/// exception.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
@@ -135,8 +145,9 @@ fn run_load<'py>(
     }
 }
 
-/// Checks for Ctrl-C, reports the totals and the progress, and requests the start when the run
-/// waits at its barrier.
+/// Does the work of the waiting thread once: checks for Ctrl-C, calls `watch` with the totals and
+/// `progress` with the progress, and calls `gate` for the start if the run waits at its barrier.
+/// Returns the exception of any of them.
 fn tell(
     py: Python<'_>,
     control: &Control,
@@ -160,7 +171,8 @@ fn tell(
     }
 }
 
-/// Merges the reports of shards that started at the same instant into that of the whole run.
+/// Merges the reports (JSON) of shards of one run, which started at the same instant, into the
+/// report of the whole run (JSON). Raises InputError for an invalid report or an empty list.
 #[pyfunction]
 fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     py.detach(|| {
@@ -178,15 +190,15 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// Adds notes on files that could not be removed to the exception that stopped the run. Returns the
-/// exception.
+/// Adds notes to `error`, the exception that stopped the run, for files that could not be removed.
+/// Returns the exception.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,
     outcome: dfslab_load::Result<Outcome>,
 ) -> PyResult<PyErr> {
     let left = match outcome {
-        // Invalid input is found before any file is made.
+        // Invalid input is found before any file is created, so there are no files to note.
         Err(error) if error.kind == ErrorKind::Input => Vec::new(),
         Err(error) => vec![error.to_string()],
         Ok(outcome) => {

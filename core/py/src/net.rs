@@ -1,4 +1,5 @@
-//! Python bindings of Petri nets: JSON in, JSON out, no Python while a net fires.
+//! Python bindings of Petri nets. Nets, options and results are JSON, and no Python code runs while
+//! a net fires.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Mutex, MutexGuard};
@@ -11,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::error::{InputError, RunError};
 
-/// Interval at which the waiting thread checks for Ctrl-C.
+/// Interval at which the thread that waits for a run of a net checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 
 fn to_python(error: NetError) -> PyErr {
@@ -27,13 +28,15 @@ fn net_of(net_json: &str) -> PyResult<Net> {
         .map_err(to_python)
 }
 
-/// Checks a net; returns its sizes and the arcs that need a scan, as JSON.
+/// Checks a net and returns, as JSON, its size and the arcs whose tokens must be scanned because no
+/// index applies. Raises InputError if the net is invalid.
 #[pyfunction]
 fn net_check(net_json: &str) -> PyResult<String> {
     Ok(lint(&net_of(net_json)?).to_string())
 }
 
-/// Runs a net; returns the result of every replication as JSON. Ctrl-C raises KeyboardInterrupt.
+/// Simulates a net with the given options and returns the result of every replication as JSON.
+/// Ctrl-C stops the run and raises KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (net_json, options_json="{}"))]
 fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<String> {
@@ -46,7 +49,7 @@ fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<Strin
             let (net, options, flag) = (&net, &options, &stop);
             let worker = move || {
                 let text = run(net, options, flag).map(|result| result.to_string());
-                // The receiver waits for this message, so it cannot be gone.
+                // The receiver waits for this message, so sending cannot fail.
                 sender.send(text).is_ok()
             };
             scope.spawn(worker);
@@ -58,7 +61,8 @@ fn net_run(py: Python<'_>, net_json: &str, options_json: &str) -> PyResult<Strin
 
 type Answer = dfslab_net::Result<String>;
 
-/// Waits for the worker; on Ctrl-C, stops the run and discards its result.
+/// Waits for the result of the thread that simulates the net. On Ctrl-C, sets `stop`, waits for the
+/// end of the run, discards its result and returns KeyboardInterrupt.
 fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer> {
     let mut interrupted = None;
     loop {
@@ -77,8 +81,9 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
     }
 }
 
-/// Explores a small net. Returns its reachable markings and the properties derived from them, as
-/// JSON.
+/// Explores the state space of a small net, up to `markings_max` reachable markings. Returns, as
+/// JSON, bounds of the places and whether all markings were reached (`complete`). If they were, the
+/// result also has the properties derived from them.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {
@@ -87,7 +92,7 @@ fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyRes
     Ok(report.map_err(to_python)?.to_string())
 }
 
-/// A net fired step by step, by one thread at a time.
+/// A net that Python fires step by step. A lock allows one thread at a time.
 #[pyclass]
 struct NetGame(Mutex<Game>);
 
@@ -106,12 +111,12 @@ impl NetGame {
         Ok(Self(Mutex::new(game)))
     }
 
-    /// Time, marking, tokens in transit and the enabled bindings, as JSON.
+    /// Returns the time, the marking, the tokens in transit and the enabled bindings as JSON.
     fn state(&self) -> String {
         self.game().state().to_string()
     }
 
-    /// Fires the enabled binding with this index in `state`.
+    /// Fires the enabled binding with the index `choice` in the list that `state` returned.
     fn fire(&self, choice: usize) -> PyResult<()> {
         self.game().fire(choice).map_err(to_python)
     }

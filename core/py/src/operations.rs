@@ -1,4 +1,4 @@
-//! Operations of a stream as a table.
+//! Converts the operations of a stream to a table for Python.
 
 use dfslab_workload::{Operation, OperationKind};
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, Dictionary, Values};
 use crate::table::Table;
 
-/// Operations of a stream, one a row, in the order of the stream.
+/// A table of the operations of a stream: one row for each operation, in the order of the stream.
 #[pyclass(extends = Table, frozen, module = "dfslab._core")]
 pub struct OperationTable;
 
-/// The operations as a table.
+/// Creates the table of these operations.
 pub fn operation_table(py: Python<'_>, rows: &[Operation]) -> PyResult<Py<OperationTable>> {
     let table = Table::of(columns(rows));
     Py::new(
@@ -36,7 +36,7 @@ fn columns(rows: &[Operation]) -> Columns {
         .with(c"phase", short(|row| row.phase))
 }
 
-/// Adds the class.
+/// Adds the class of the table to the Python module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OperationTable>()
 }

@@ -1,4 +1,4 @@
-//! Spans as a table: those of a load run, and those of traces.
+//! Converts spans, of a load run or of trace files, to tables for Python.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,22 @@ use crate::columns::{Columns, Values};
 use crate::error::from_trace;
 use crate::table::Table;
 
-/// Spans, one a row. Those of a load run belong to no trace and to no service before they are
-/// written.
+/// A table of spans, one row for each span. Spans of a load run have no trace id and no service
+/// until they are written to a file.
 #[pyclass(extends = Table, frozen, module = "dfslab._core")]
 pub struct SpanTable {
-    /// The rows as the crate of traces takes them.
+    /// The spans in the form that the functions of the crate `dfslab-trace` take.
     pub store: SpanStore,
 }
 
 impl SpanTable {
-    /// A table of all spans in a store.
+    /// Creates the table of all spans in `store`.
     pub fn of(store: SpanStore) -> PyClassInitializer<Self> {
         let table = Table::of(columns(&store));
         PyClassInitializer::from(table).add_subclass(SpanTable { store })
     }
 
-    /// A table of the spans of a load run.
+    /// Creates the table of the spans that a load run recorded.
     pub fn of_load(records: impl IntoIterator<Item = SpanRecord>) -> PyClassInitializer<Self> {
         let mut store = SpanStore::default();
         for record in records {
@@ -48,7 +48,8 @@ impl SpanTable {
 
 #[pymethods]
 impl SpanTable {
-    /// Spans of a load run from their columns, which must have the same length.
+    /// Creates a table of spans of a load run from lists, one for each column. Times are Unix times
+    /// in ns. Raises ValueError if the lists differ in length.
     #[new]
     fn new(
         name: Vec<String>,
@@ -77,7 +78,8 @@ impl SpanTable {
         Ok(SpanTable::of_load(name.into_iter().enumerate().map(record)))
     }
 
-    /// Writes the spans of some rows as an OTLP trace file (protobuf), atomically.
+    /// Writes the spans of the rows with these indices as an OTLP trace file (protobuf),
+    /// atomically. Raises IndexError for an index beyond the table.
     fn write(&self, py: Python<'_>, rows: Vec<usize>, path: PathBuf) -> PyResult<()> {
         let all = &self.store.spans;
         if let Some(row) = rows.iter().find(|&&row| row >= all.len()) {
@@ -122,10 +124,10 @@ fn columns(store: &SpanStore) -> Columns {
         .with(c"wait", truth(|span| span.wait))
 }
 
-/// The number of the empty text in every store.
+/// Index of the empty text in the texts of every store: the span has no such text.
 const NO_TEXT: u32 = 0;
 
-/// Adds the class.
+/// Adds the class of the table to the Python module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SpanTable>()
 }

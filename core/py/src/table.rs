@@ -1,4 +1,5 @@
-//! Tables of rows as Python sees them: columns as attributes, and the Arrow PyCapsule interface.
+//! Tables for Python: each column is an attribute, and other libraries read them through the Arrow
+//! PyCapsule interface.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyMemoryView, PyString};
 use crate::arrow::{array_capsule, schema_capsule, stream_capsule};
 use crate::columns::{bit, Column, Columns, Values};
 
-/// Columns of equal length, each an attribute: integers as a view of their memory, whose null is 0,
-/// and other types as a list, whose null is None.
+/// A table of columns of equal length, each of which is an attribute. A column of integers is a
+/// memoryview, with 0 where a row has no value. Any other column is a list, with None where a row
+/// has no value.
 #[pyclass(subclass, frozen, module = "dfslab._core")]
 pub struct Table {
     /// The columns, which never change.
@@ -20,7 +22,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of these columns.
+    /// Creates a table of these columns.
     pub fn of(columns: Columns) -> Self {
         let columns = Arc::new(columns);
         Table { columns }
@@ -44,7 +46,8 @@ impl Table {
         schema_capsule(py, &self.columns)
     }
 
-    /// The protocol allows a producer to ignore the requested schema.
+    /// Returns the capsules of schema and array by the Arrow PyCapsule interface. That interface
+    /// allows a producer to ignore `requested_schema`.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -56,7 +59,8 @@ impl Table {
         Ok((schema, array_capsule(py, &self.columns)?))
     }
 
-    /// As `__arrow_c_array__`, as a stream of one array.
+    /// Returns the capsule of a stream with one array by the Arrow PyCapsule interface.
+    /// `requested_schema` is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -68,7 +72,8 @@ impl Table {
     }
 }
 
-/// A column as Python reads it.
+/// Converts the column with the index `place` to the object that Python reads: a memoryview or a
+/// list.
 fn read<'py>(py: Python<'py>, all: &Arc<Columns>, place: usize) -> PyResult<Bound<'py, PyAny>> {
     let column = &all.all()[place];
     let rows = 0..all.rows();
@@ -78,7 +83,7 @@ fn read<'py>(py: Python<'py>, all: &Arc<Columns>, place: usize) -> PyResult<Boun
         Values::Bits(bytes) => list(py, column, rows.map(|row| bit(bytes, row))),
         Values::Ids(values) => list(py, column, values.iter().map(|id| PyBytes::new(py, id))),
         Values::Texts(places, dictionary) => {
-            // One Python text for each distinct one, which its rows share.
+            // Each distinct text becomes one Python text, which all its rows share.
             let texts = dictionary.texts().map(|text| PyString::new(py, text));
             let texts: Vec<_> = texts.collect();
             let of_row = |&place: &i32| texts[place as usize].clone();
@@ -87,7 +92,7 @@ fn read<'py>(py: Python<'py>, all: &Arc<Columns>, place: usize) -> PyResult<Boun
     }
 }
 
-/// A column as a list, None where the row has no value.
+/// Converts a column to a Python list, with None for each row that has no value.
 fn list<'py, T: IntoPyObject<'py>>(
     py: Python<'py>,
     column: &Column,
@@ -97,7 +102,8 @@ fn list<'py, T: IntoPyObject<'py>>(
     Ok(PyList::new(py, values.enumerate().map(value))?.into_any())
 }
 
-/// A column of integers as a view of its memory, in a format of the module `struct`.
+/// Returns a column of integers as a memoryview of its memory. `format` is a format character of
+/// Python's module `struct`.
 fn view<'py>(
     py: Python<'py>,
     columns: &Arc<Columns>,
@@ -109,7 +115,7 @@ fn view<'py>(
     PyMemoryView::from(memory.as_any())?.call_method1("cast", (format,))
 }
 
-/// The memory of one column, which lives as long as a view of it.
+/// Gives Python access to the memory of one column, which stays alive as long as a view of it.
 #[pyclass(frozen)]
 struct Memory {
     columns: Arc<Columns>,
@@ -129,8 +135,8 @@ impl Memory {
         let own = memory.get();
         let bytes = own.columns.all()[own.place].values.bytes();
         let first = bytes.as_ptr().cast_mut().cast::<c_void>();
-        // SAFETY: the bytes never change and live as long as `memory`, to which the buffer gets a
-        // reference. Read-only buffers are refused to those who would write.
+        // SAFETY: the bytes never change and live as long as `memory`, to which the buffer holds a
+        // reference. The buffer is read-only: a request for a writable one fails.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 buffer,
@@ -148,7 +154,7 @@ impl Memory {
     }
 }
 
-/// Adds the class.
+/// Adds the class of tables to the Python module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()
 }

@@ -1,4 +1,5 @@
-//! Python bindings of `dfslab-trace`: spans as tables or as OTLP, profiles as JSON text.
+//! Python bindings of the crate `dfslab-trace`. Spans are passed as tables or as OTLP, profiles as
+//! JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -26,9 +27,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TraceStream>()
 }
 
-/// Writes the spans of a load run as an OTLP trace file, atomically.
-///
-/// Every call tree gets its own trace id. Format: "json" or "protobuf".
+/// Writes the spans of a load run as an OTLP trace file, atomically. Every span gets the service
+/// name `service`, and every call tree a separate trace id. `format` is "json" or "protobuf".
+/// Raises InputError for another format or a span id of 0.
 #[pyfunction]
 fn trace_write(
     py: Python<'_>,
@@ -61,8 +62,8 @@ fn trace_write(
     })
 }
 
-/// Merges trace files into one compressed profile and returns it as JSON, with the end-to-end gain
-/// from a speed-up of each step.
+/// Merges trace files into one compressed profile. Returns it as JSON, with the end-to-end gain
+/// from making each step faster.
 ///
 /// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1,
 /// "sampled": probability, "format": name, "choice": {"keep": [rule, …], "drop": [rule, …],
@@ -95,8 +96,8 @@ fn part_of(bytes: &[u8]) -> PyResult<Part> {
     Part::from_bytes(bytes).map_err(|error| RunError::new_err(format!("a part of traces: {error}")))
 }
 
-/// Reads trace files as one shard of a larger profile. Returns its encoding for `trace_together`
-/// and `trace_sharing` of the same version.
+/// Reads trace files as one shard of a larger profile. Returns the shard's encoding, which
+/// `trace_together` and `trace_sharing` of the same version of dfslab can read.
 #[pyfunction]
 fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
     let reading = reading_of(&options_of(options_json)?)?;
@@ -113,7 +114,8 @@ fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResu
     })
 }
 
-/// Groups, of two or more, of the indices of shards that share traces.
+/// Finds shards that share traces. Returns groups of two or more indices into `parts`; a shard that
+/// shares no trace is in no group.
 #[pyfunction]
 fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| {
@@ -125,7 +127,7 @@ fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>
     })
 }
 
-/// Merges shards, in any order, into a profile in the form of `trace_profile`.
+/// Merges shards, in any order, into one profile. Returns JSON as `trace_profile` does.
 #[pyfunction]
 fn trace_together(py: Python<'_>, parts: Vec<Vec<u8>>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
@@ -151,7 +153,8 @@ fn report_json(summary: &Summary, options: &Options) -> PyResult<String> {
         .map_err(|error| RunError::new_err(format!("writing the profile as JSON: {error}")))
 }
 
-/// Merges trace files and returns folded stacks, self time in nanoseconds.
+/// Merges trace files and returns folded stacks: one line for each call path, with its self time in
+/// nanoseconds.
 #[pyfunction]
 #[pyo3(signature = (paths, options_json="{}"))]
 fn trace_folded(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
@@ -164,7 +167,7 @@ fn profile_of(paths: &[PathBuf], reading: &Reading) -> PyResult<Profile> {
     profile.some_kept().map_err(InputError::new_err)
 }
 
-/// Merges trace files and returns their profile in the format of pprof, uncompressed.
+/// Merges trace files and returns their profile in the format of pprof, not compressed.
 #[pyfunction]
 #[pyo3(signature = (paths, options_json="{}"))]
 fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<Vec<u8>> {
@@ -172,8 +175,8 @@ fn trace_pprof(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyRes
     py.detach(|| Ok(pprof(&profile_of(&paths, &reading)?)))
 }
 
-/// Merges trace files and returns a random sample of complete call trees, as OTLP JSON of about the
-/// requested number of spans, and the number of trees not in the sample.
+/// Merges trace files and takes a random sample of complete call trees. Returns the sample as OTLP
+/// JSON of about `spans_max` spans, and the number of trees that are not in the sample.
 #[pyfunction]
 fn trace_otlp(
     py: Python<'_>,
@@ -191,8 +194,9 @@ fn trace_otlp(
     })
 }
 
-/// Merges trace files and returns a random sample of complete call trees, as a table of about the
-/// requested number of spans trace by trace, and the number of trees not in the sample.
+/// Merges trace files and takes a random sample of complete call trees. Returns the sample as a
+/// table of about `spans_max` spans, trace by trace, and the number of trees that are not in the
+/// sample.
 #[pyfunction]
 fn trace_spans(
     py: Python<'_>,
@@ -224,7 +228,7 @@ fn trace_spans(
 /// Accumulates a stream of OTLP messages into one profile, in bounded memory.
 #[pyclass]
 struct TraceStream {
-    /// None once the stream has ended.
+    /// The stream; None after it has ended.
     stream: Option<Stream>,
 }
 
@@ -243,21 +247,21 @@ impl TraceStream {
         TraceStream { stream }
     }
 
-    /// Takes one message, protobuf or JSON; `name` identifies it in errors. Of an invalid message,
-    /// the spans before the fault are kept.
+    /// Adds one OTLP message, as protobuf or JSON; `name` identifies it in errors. If a message is
+    /// invalid, an exception is raised, but the spans before the invalid place are kept.
     fn push(&mut self, py: Python<'_>, name: &str, message: &[u8]) -> PyResult<()> {
         let stream = self.open()?;
         py.detach(|| stream.read(Path::new(name), message))
             .map_err(from_trace)
     }
 
-    /// Number of spans buffered until their traces are complete.
+    /// Number of spans in memory that wait until their traces are complete.
     fn waiting(&mut self) -> PyResult<usize> {
         Ok(self.open()?.waiting())
     }
 
-    /// The profile so far as JSON, without savings and without traces that grew since the last
-    /// snapshot.
+    /// Returns the profile so far as JSON. It has no gains from faster steps, and omits traces that
+    /// received spans since the last snapshot.
     fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         let stream = self.open()?;
@@ -268,7 +272,7 @@ impl TraceStream {
         })
     }
 
-    /// Ends the stream; returns the profile as JSON in the form of `trace_profile`.
+    /// Ends the stream and returns the profile as JSON, as `trace_profile` does.
     fn finish(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         self.open()?;

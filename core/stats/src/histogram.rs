@@ -1,21 +1,23 @@
-//! A log-linear histogram of nanoseconds: bounded error, constant-time recording, exact merging.
+//! A histogram of nanoseconds whose buckets are linear within each power of two. The error of a
+//! value is bounded, recording takes constant time, and merging is exact.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// Each power of two is divided into 2^7 equal buckets, so the middle of its bucket is within 0.4 %
-/// of any value.
+/// Each power of two is divided into 2^7 equal buckets. The middle of a bucket is therefore within
+/// 0.4 % of every value in the bucket.
 const SUB_BUCKET_BITS: u32 = 7;
 const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
-/// Number of buckets: enough for any u64.
+/// Number of buckets, which suffices for every 64-bit value.
 const BUCKETS: usize = ((64 - SUB_BUCKET_BITS as usize) + 1) << SUB_BUCKET_BITS;
 
-/// Counts of nanosecond values in log-linear buckets, with exact count, sum, minimum and maximum.
+/// A histogram of nanoseconds: counts in buckets that have equal widths within each power of two,
+/// with exact count, sum, minimum and maximum.
 ///
-/// The `hdrhistogram` crate was considered: it has no sum and no exact extremes, and it merges
-/// without loss only between equal configurations. This histogram always merges exactly.
+/// The `hdrhistogram` crate was considered. It has no sum and no exact extremes, and it merges
+/// without loss only if both configurations are equal. This histogram always merges exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -26,7 +28,7 @@ pub struct Histogram {
     maximum: u64,
 }
 
-/// A histogram of values in nanoseconds, in sparse form.
+/// A histogram of nanoseconds as data: only buckets that are not empty are listed.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Sparse {
     /// The non-empty buckets as (lower bound in ns, number of values).
@@ -48,7 +50,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. Its memory is allocated once, here.
+    /// Makes an empty histogram. All of its memory is allocated here.
     pub fn new() -> Self {
         Histogram {
             counts: vec![0; BUCKETS],
@@ -76,7 +78,7 @@ impl Histogram {
         }
     }
 
-    /// Counts one value `times` times.
+    /// Counts the value `value_ns` `times` times; 0 times changes nothing.
     pub fn record_many(&mut self, value_ns: u64, times: u64) {
         if times == 0 {
             return;
@@ -89,25 +91,28 @@ impl Histogram {
         self.maximum = self.maximum.max(value_ns);
     }
 
-    /// The bounds of the bucket of a value: its lowest value, and the first above it.
+    /// The bounds in ns of the bucket that counts a value: its lowest value, and the lowest value
+    /// of the next bucket.
     pub fn bucket_of(value_ns: u64) -> (u64, u64) {
         let index = index_of(value_ns);
         let low = low_of(index);
         (low, low.saturating_add(width_of(index)))
     }
 
-    /// The index of the bucket that counts this value; the index never decreases with the value.
+    /// The index of the bucket that counts this value in ns. Larger values never have a smaller
+    /// index.
     #[inline]
     pub fn bucket_number(value_ns: u64) -> usize {
         index_of(value_ns)
     }
 
-    /// Returns the value in the middle of a bucket, ns.
+    /// Returns the value in ns in the middle of bucket `number`.
     pub fn bucket_middle_ns(number: usize) -> u64 {
         middle_of(number)
     }
 
-    /// Raises the maximum to this value, where buckets were counted by their lowest values.
+    /// Raises the maximum to at least this value in ns. A caller that counts bucketed data by their
+    /// lowest values restores the true maximum by it.
     pub fn raise_maximum(&mut self, value_ns: u64) {
         self.maximum = self.maximum.max(value_ns);
     }
@@ -153,7 +158,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// The `q` quantile by nearest rank, within 0.4 %, ns.
+    /// The `q` quantile of the values in ns, by nearest rank and within 0.4 %. `q` is between 0 and
+    /// 1; other numbers panic.
     pub fn quantile_ns(&self, q: f64) -> u64 {
         assert!(
             (0.0..=1.0).contains(&q),
@@ -173,8 +179,8 @@ impl Histogram {
         self.maximum
     }
 
-    /// Estimates how many values are at most `value_ns`, with values assumed to be uniform within a
-    /// bucket. Exact from the maximum on.
+    /// Estimates how many values are at most `value_ns`, assuming that values are uniform within a
+    /// bucket. At and above the maximum the number is exact.
     pub fn count_up_to(&self, value_ns: u64) -> f64 {
         if value_ns >= self.maximum {
             return self.count as f64;
@@ -187,7 +193,8 @@ impl Histogram {
         below as f64 + self.counts[index] as f64 * within
     }
 
-    /// Non-empty buckets as (lowest value in ns, count), ascending.
+    /// The buckets that are not empty, as (lowest value in ns, number of values), in ascending
+    /// order.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         self.counts
             .iter()
@@ -237,9 +244,9 @@ impl<'de> Deserialize<'de> for Histogram {
     }
 }
 
-/// Index of the bucket of a value. Values below 128 have one bucket each; above, the leading bit
-/// determines the octave. The mantissa is then at least 128, so octaves follow each other without a
-/// gap.
+/// Index of the bucket of a value. Values below 128 have a bucket each. For larger values, the
+/// leading bit determines the power of two, and the next seven bits the bucket within it. Indices
+/// of successive powers of two follow each other without a gap.
 #[inline]
 fn index_of(value: u64) -> usize {
     let shift = (value | SUB_BUCKETS).ilog2() - SUB_BUCKET_BITS;
@@ -354,7 +361,7 @@ mod tests {
             sum
         };
         for seed in 0..100 {
-            // Lengths 0 to 99, so that empty histograms are included.
+            // The numbers of values are 0 to 99, so that empty histograms are included.
             let [a, b, c] = [0, 1, 2].map(|part| {
                 let seed = 3 * seed + part + 10;
                 of(&values(seed, (seed * 37 % 100) as usize))

@@ -1,4 +1,4 @@
-//! Mergeable log-linear histograms and summaries of durations.
+//! Histograms of durations that can be merged exactly, and summaries of them in seconds.
 
 mod histogram;
 mod summary;

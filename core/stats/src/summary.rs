@@ -1,11 +1,11 @@
-//! The numbers of a histogram that people read, in seconds.
+//! Summarises a histogram of durations as a few numbers in seconds for human readers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Count, moments, extremes and quantiles of durations, in seconds.
+/// Number of values, mean, standard deviation, extremes and quantiles of durations, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Number of values.

@@ -1,5 +1,5 @@
-//! Prints the spans per second of each stage of trace processing, on a synthetic trace like those
-//! of HDFS.
+//! Measures and prints how many spans per second each stage of trace processing handles. The input
+//! is a synthetic trace like those of HDFS.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -27,7 +27,8 @@ fn best_of<T>(spans: usize, what: &str, mut work: impl FnMut() -> T) -> T {
     outcome.expect("at least one round")
 }
 
-/// Converts one file to a profile, so that a profiler can measure it.
+/// Reads the file at `path`, converts it to a profile and prints the time taken, so that a profiler
+/// can measure the reader.
 fn one_file(path: &Path) {
     let start = Instant::now();
     let profile = profile_files(&[path], &Reading::default()).expect("a sound trace");

@@ -1,10 +1,11 @@
 //! Estimates the clock offsets between hosts from causality: a call runs while its caller runs.
 //!
-//! A call between hosts starts no earlier and ends no later than the call that caused it. Each such
-//! pair bounds the offset of the callee's clock. The estimate is the offset that agrees with most
-//! pairs; asynchronous calls, which outlive their callers, are outvoted. A clock is corrected only
-//! if a zero offset does not agree with the majority. The correction is the middle of the interval
-//! that does, as in NTP (RFC 5905, section 8); half the interval's width is the residual.
+//! A call between hosts starts no earlier and ends no later than the call that caused it. So each
+//! pair of caller and callee bounds the offset of the callee's clock. The estimate is the offset
+//! that agrees with most pairs; asynchronous calls, which outlive their callers, are outvoted. A
+//! clock is corrected only if a zero offset does not agree with the majority. The correction is the
+//! middle of the interval of offsets on which the majority agrees, as in NTP (RFC 5905, section 8).
+//! Half the interval's width is the residual.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +15,26 @@ use serde::Serialize;
 use crate::span::TextId;
 use crate::tree::{Forest, NONE};
 
-/// The clock of one host compared with that of a reference host.
+/// The offset of one host's clock from the clock of a reference host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AlignedClock {
     /// Name of the host, as in the spans.
     pub host: String,
-    /// Time by which this clock is ahead of the first host's clock, ns; the host's spans are moved
-    /// back by this time.
+    /// Time by which this clock is ahead of the reference host's clock, ns. The host's spans are
+    /// moved back by this time.
     pub ahead_ns: i64,
-    /// Largest remaining error of `ahead_ns`, ns; errors add up along a chain of hosts.
+    /// Largest remaining error of `ahead_ns`, ns. If hosts are connected only through other hosts,
+    /// the errors along that chain add up.
     pub residual_ns: u64,
-    /// Number of calls between hosts on which the estimate is based, over the whole chain of hosts.
+    /// Number of calls between hosts on which the estimate is based, over the whole chain of hosts
+    /// to the reference host.
     pub calls: u64,
-    /// Number of these calls that contradict the estimate: asynchronous calls, or calls during
-    /// clock drift.
+    /// Number of the calls in `calls` that contradict the estimate: asynchronous calls, or calls
+    /// during clock drift.
     pub against: u64,
 }
 
-/// The offset between the clocks of two hosts, as bounded by the calls between them.
+/// An estimate of the offset between the clocks of two hosts, from the calls between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -40,8 +43,8 @@ struct Reading {
     against: u64,
 }
 
-/// The clocks of all hosts connected by calls, starting with the host with most trees; empty for
-/// fewer than two hosts.
+/// Estimates the offsets of the clocks of all hosts that are connected by calls. The first is the
+/// reference host, which has most trees. Returns an empty list for fewer than two hosts.
 pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     let bounds = bounds_of(forest);
     if bounds.is_empty() {
@@ -79,7 +82,8 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     found
 }
 
-/// For each pair of hosts, the interval of offsets that each call between them allows.
+/// Returns, for each pair (caller's host, callee's host), an interval for each call between them:
+/// the least and the largest offset of the callee's clock in ns that causality allows.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -105,14 +109,15 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// The offset that is in most of the intervals; zero if no other offset is in more of them.
+/// Returns the offset that lies in most of the intervals, or zero if zero lies in equally many.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
         let allowing = |bound: &&(i64, i64)| bound.0 <= offset && offset <= bound.1;
         bounds.iter().filter(allowing).count() as u64
     };
-    // At equal offsets, intervals open before others close: touching intervals overlap.
+    // At equal offsets, intervals are opened before others are closed, so that touching intervals
+    // overlap.
     let mut ends: Vec<(i64, bool)> = bounds
         .iter()
         .flat_map(|&(least, most)| [(least, false), (most, true)])
@@ -154,7 +159,7 @@ fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     }
 }
 
-/// The host with the most roots; ties are broken by name.
+/// Returns the host with the most root calls. Of several such hosts, it is the first by name.
 fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> String {
     let mut roots: BTreeMap<&str, u64> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -170,7 +175,8 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// The host of unknown offset with the smallest residual to a host of known offset.
+/// Returns a host whose offset is still unknown: the one with the smallest residual error to a host
+/// of known offset. None if no such host is connected.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

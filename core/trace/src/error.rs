@@ -1,9 +1,10 @@
-//! The errors of this crate: operation, file, place in the file, and reason.
+//! The errors of this crate. Each has an operation, a file, a place in the file, and a reason.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Whether the input or the machine caused an error; the command maps it to an exit code.
+/// Says whether the input or the machine caused an error, from which the command derives its exit
+/// code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The input is invalid; a retry cannot succeed.
@@ -17,23 +18,23 @@ pub enum ErrorKind {
 pub enum Place {
     /// The file as a whole.
     Whole,
-    /// Bytes from the start of the file.
+    /// Number of bytes from the start of the file.
     Byte(u64),
     /// Line and column, both counted from 1.
     Line(usize, usize),
 }
 
-/// An operating error: kind, operation, file, place and reason, printed as one line.
+/// An error of reading or writing traces, printed as one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {}{place}: {reason}", one_line(&path.display().to_string()))]
 pub struct TraceError {
-    /// The cause of the error.
+    /// Whether the input or the machine caused the error.
     pub kind: ErrorKind,
     /// The operation, in one or two words ("reading trace").
     pub operation: &'static str,
-    /// The file, or a description of the input.
+    /// The file, or another description of the input.
     pub path: PathBuf,
-    /// The place in the file.
+    /// The place in the file at which the error was found.
     pub place: Place,
     /// Why the operation failed.
     pub reason: String,
@@ -43,7 +44,7 @@ pub struct TraceError {
 pub type Result<T> = std::result::Result<T, TraceError>;
 
 impl TraceError {
-    /// An error: the input at `place` of `path` is invalid.
+    /// Creates the error for invalid input at `place` of the file `path`.
     pub fn input(path: &Path, place: Place, reason: impl AsRef<str>) -> Self {
         Self {
             kind: ErrorKind::Input,
@@ -54,7 +55,8 @@ impl TraceError {
         }
     }
 
-    /// Converts an operating system error; a missing file is an input error.
+    /// Converts an error of the operating system. A missing file is an error of the input; all
+    /// others are errors of the machine.
     pub fn from_io(operation: &'static str, path: &Path, source: &std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,
@@ -83,7 +85,7 @@ impl fmt::Display for Place {
 
 const REASON_CHARACTERS_MAX: usize = 300;
 
-/// Text from a foreign file, made safe to print: no control characters, bounded length.
+/// Makes text from a foreign file safe to print: replaces control characters and limits the length.
 fn one_line(text: &str) -> String {
     let mut line: String = text
         .chars()

@@ -1,4 +1,5 @@
-//! Per-host sums of the calls at each node of a profile, where a trace has several hosts.
+//! Sums over the calls at each node of a profile, separately for each host, where a trace has
+//! several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::shape::Mixing;
 use crate::span::{cut_ns, Span, TextId};
 
-/// Maximum number of per-host sums; beyond it, calls are attributed to their node's first host.
+/// Maximum number of sums by node and host. Calls of further hosts are counted for the first host
+/// of their node.
 const SHARES_MAX: usize = 1 << 17;
 
-/// Sums over one host's calls at one node, as recorded.
+/// Sums over the recorded calls of one host at one node of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Share {
     /// Number of calls.
@@ -21,12 +23,12 @@ pub struct Share {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds.
     pub self_ns: u128,
-    /// Sum of the squares of durations, each clamped as in `Statistics`, ns².
+    /// Sum of the squares of durations, ns². Each duration is first limited by `cut_ns`.
     pub squares_ns2: u128,
 }
 
 impl Share {
-    /// The sums of one call.
+    /// Returns the sums of a single call with this self time in nanoseconds.
     pub fn of(span: &Span, self_ns: u64) -> Self {
         let cut = u128::from(cut_ns(span.duration_ns()));
         Share {
@@ -46,7 +48,7 @@ impl Share {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// Subtracts the sums of other hosts.
+    /// Subtracts the sums of other hosts from these sums.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a Share>) -> Self {
         for other in others {
             self.count -= other.count;
@@ -58,7 +60,7 @@ impl Share {
         self
     }
 
-    /// Standard deviation of the durations, nanoseconds.
+    /// Standard deviation of the durations of the calls, nanoseconds.
     pub fn deviation_ns(&self) -> f64 {
         let calls = self.count.max(1) as f64;
         let mean = self.total_ns as f64 / calls;
@@ -68,19 +70,21 @@ impl Share {
     }
 }
 
-/// Sums of a node's calls by host.
+/// The sums of a node's calls, by host.
 pub type ByHost = BTreeMap<TextId, Share>;
 
-/// Sums over the calls of each host except a node's first host, whose sums are the node's total
-/// minus these. For a trace of one host this costs one comparison per call.
+/// For each node of a profile, sums over the calls of every host but the node's first. The sums of
+/// the first host are the node's sums minus these. So a trace of one host costs only one comparison
+/// per call.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), Share, Mixing>,
 }
 
 impl Elsewhere {
-    /// Adds calls of a host that is not the node's first. Returns how many of them are attributed
-    /// to the first host, because the table is full.
+    /// Adds calls of `host` at the node `place`; `host` is not the node's first host. Returns the
+    /// number of these calls that are counted for the first host instead, because the table is
+    /// full; usually 0.
     pub fn add(&mut self, place: u32, host: TextId, more: &Share) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {
@@ -90,12 +94,12 @@ impl Elsewhere {
         0
     }
 
-    /// Whether all calls of each node are from its first host.
+    /// Whether each node has calls of one host only.
     pub fn is_empty(&self) -> bool {
         self.shares.is_empty()
     }
 
-    /// The sums, by node.
+    /// Returns the sums by node, and for each node by host.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();
         for (&(place, host), share) in &self.shares {
@@ -104,7 +108,7 @@ impl Elsewhere {
         found
     }
 
-    /// Plain rows for another process, sorted.
+    /// Returns all sums as rows (node, host, sums), sorted, to be sent to another process.
     pub fn rows(&self) -> Vec<(u32, TextId, Share)> {
         let mut rows: Vec<_> = self
             .shares
@@ -115,7 +119,7 @@ impl Elsewhere {
         rows
     }
 
-    /// Restores the table from such rows.
+    /// Creates the table from the rows that `rows` returned.
     pub fn of(rows: &[(u32, TextId, Share)]) -> Self {
         let shares = rows
             .iter()

@@ -1,20 +1,20 @@
-//! Assigns trace ids to spans recorded in one process without them.
+//! Assigns trace ids to spans that one process recorded without them.
 
 use std::collections::HashMap;
 
 use crate::shape::{digest_of, mix};
 use crate::span::SpanStore;
 
-/// Gives the spans of each call tree one trace id, derived from the service, the tree's first start
-/// and its smallest span id. The same spans always get the same ids, while two processes with equal
-/// span ids get different ones.
+/// Gives all spans of a call tree the same trace id, which is derived from the service, the tree's
+/// first start and its smallest span id. So the same spans always get the same trace ids, while two
+/// processes with equal span ids get different ones.
 pub fn assign_trace_ids(store: &mut SpanStore) {
     let places: HashMap<u64, u32> = (0u32..)
         .zip(&store.spans)
         .map(|(place, span)| (span.span_id, place))
         .collect();
-    // Union-find over child and parent does not loop when parents form a ring, as a walk towards
-    // the root would.
+    // The trees are found by union-find over the links from children to parents. Unlike a walk
+    // towards the root, it does not loop if the parents form a cycle.
     let mut links: Vec<u32> = (0..store.spans.len() as u32).collect();
     for (place, span) in (0u32..).zip(&store.spans) {
         for other in [span.span_id, span.parent_id] {
@@ -39,7 +39,8 @@ pub fn assign_trace_ids(store: &mut SpanStore) {
     }
 }
 
-/// The representative of a tree, with path halving.
+/// Returns the representative of the tree of the span `place`, and shortens the links on the way
+/// (path halving of union-find).
 fn leader(links: &mut [u32], mut place: u32) -> u32 {
     while links[place as usize] != place {
         let above = links[links[place as usize] as usize];

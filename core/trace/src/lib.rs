@@ -1,10 +1,10 @@
-//! Turns spans into call trees, compressed profiles and rankings.
+//! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
 //! The data flows through the modules in this order: `ingest` reads trace files into a `SpanStore`,
 //! `stream` takes complete traces from it, `tree` reconstructs their call trees (`tidy` in one pass
 //! for spans in canonical form), `profile` compresses them (Liu et al. 2018, section 2.2), `rank`
 //! attributes the time and `replay` estimates the gain from a faster step, `report` and `pprof`
-//! write the results; `write` writes trace files.
+//! write the results. `write` writes trace files.
 
 mod attempts;
 mod clocks;
@@ -56,9 +56,11 @@ pub use write::{otlp_text, whole_trees, write_file, OutputFormat};
 
 use std::path::Path;
 
-/// Reads trace files, which may share traces, and compresses them into one profile.
+/// Reads trace files, whose spans may belong to the same traces, and compresses them into one
+/// profile.
 pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<Profile> {
-    // Dropped calls are missing from the estimate of clock offsets.
+    // A first pass without a sample suffices for traces of one host. It cannot show this if the
+    // selection drops calls, since dropped calls are missing from the profile.
     if can_be_read_again(paths) && !reading.selection.drops() {
         let stream = stream_of(Window::default(), reading).without_sample();
         let stream = read_through(stream, paths)?;
@@ -69,8 +71,9 @@ pub fn profile_files<P: AsRef<Path>>(paths: &[P], reading: &Reading) -> Result<P
     Ok(summarise_files(paths, Window::default(), reading)?.profile)
 }
 
-/// Like `profile_files`, with a sample of the call trees; memory is bounded by the window. Where
-/// the hosts' clocks contradict causality, the files are read again with corrected clocks.
+/// Reads trace files like `profile_files`, and also returns a sample of the call trees. Memory is
+/// bounded by `window`. If the clocks of hosts contradict causality, the files are read again with
+/// corrected clocks.
 pub fn summarise_files<P: AsRef<Path>>(
     paths: &[P],
     window: Window,
@@ -99,7 +102,7 @@ fn stream_of(window: Window, reading: &Reading) -> Stream {
     stream
 }
 
-/// The stream after reading all files.
+/// Returns the stream after it has read all files. An empty list of files is an error.
 fn read_through<P: AsRef<Path>>(mut stream: Stream, paths: &[P]) -> Result<Stream> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");

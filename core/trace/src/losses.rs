@@ -1,67 +1,80 @@
-//! What had to be repaired or dropped, counted by kind, so that nothing is lost silently.
+//! Counts the spans that had to be repaired or dropped, by kind of damage, so that nothing is lost
+//! silently.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Spans repaired or dropped, one counter for each kind of damage; two of them add up.
+/// Numbers of spans that were repaired or dropped, one counter for each kind of damage. The counts
+/// of two files or shards are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Losses {
-    /// Dropped: a span that equals an earlier span in every field.
+    /// Number of spans that were dropped because they equal an earlier span in every field.
     pub duplicates: u64,
-    /// Dropped: a different span with an id that is already used; the longest of them stays.
+    /// Number of spans that were dropped because a different span has the same id; the longest of
+    /// these spans stays.
     pub conflicting_duplicates: u64,
-    /// Dropped: trace or span id of all zeros.
+    /// Number of spans that were dropped because their trace id or span id is all zeros.
     pub zero_ids: u64,
-    /// Dropped: trace or span id of the wrong length or not hexadecimal.
+    /// Number of spans that were dropped because an id has the wrong length or is not hexadecimal.
     pub bad_ids: u64,
-    /// Made roots: spans that name themselves as their parents.
+    /// Number of spans that were made roots because they name themselves as their parents.
     pub self_parents: u64,
-    /// Made roots: spans whose parent is in none of the files, or whose parent id is malformed.
+    /// Number of spans that were made roots because their parent is in none of the files or their
+    /// parent id is malformed.
     pub missing_parents: u64,
-    /// Broken at the earliest member: cycles of parents.
+    /// Number of cycles of parents that were broken: the earliest span of each became a root.
     pub cycles: u64,
-    /// Set to zero length: spans that end before they start.
+    /// Number of spans that were set to zero length because they end before they start.
     pub end_before_start: u64,
-    /// Clipped for the parent's self time: children that extend beyond their parents.
+    /// Number of spans that extend beyond their parents. Only their part within the parent counts
+    /// for the parent's self time.
     pub outside_parent: u64,
-    /// Moved up to the deepest level that is kept, with unchanged sums: spans below that level.
+    /// Number of spans below the deepest level that is kept, which were moved up to it. Sums are
+    /// unchanged.
     pub deep_spans: u64,
-    /// Truncated to the largest length: long names.
+    /// Number of names that were truncated to the maximum length.
     pub long_names: u64,
-    /// Replaced character by character: names that are not UTF-8.
+    /// Number of names that are not valid UTF-8; the invalid characters were replaced.
     pub bad_text: u64,
-    /// Counted as zero bytes: sizes that are negative, fractional or not numbers.
+    /// Number of sizes that were counted as zero bytes because they are negative, fractional or not
+    /// numbers.
     pub bad_sizes: u64,
-    /// Dropped: times that are missing, negative or beyond 2^64 nanoseconds.
+    /// Number of spans that were dropped because a time is missing, negative or beyond 2^64
+    /// nanoseconds.
     pub bad_times: u64,
-    /// Dropped: starts without an end, or ends without a start.
+    /// Number of records that were dropped because they are a start without an end, or an end
+    /// without a start.
     pub unpaired: u64,
-    /// Skipped: lines of a log that are no finished calls.
+    /// Number of lines of a log that were skipped because they are no finished calls.
     pub other_lines: u64,
-    /// Stored as a separate tree, with unchanged sums: spans that arrived after their tree was
-    /// merged.
+    /// Number of spans that arrived after their tree was merged and are stored as a separate tree.
+    /// Sums are unchanged.
     pub late_spans: u64,
-    /// Merged before they were complete, to bound memory: traces longer than the window.
+    /// Number of traces longer than the window, which were merged before they were complete to
+    /// bound the memory.
     pub cut_traces: u64,
-    /// Left without a service: spans that were merged before their resource was read.
+    /// Number of spans that have no service because they were merged before their resource was
+    /// read.
     pub late_resources: u64,
-    /// Merged by name alone, with unchanged sums: calls beyond the largest number of shapes.
+    /// Number of calls that were merged by name alone because there are too many shapes. Sums are
+    /// unchanged.
     pub merged_shapes: u64,
-    /// Merged under one name, with unchanged sums: calls beyond the largest number of names.
+    /// Number of calls that were merged under one name because there are too many names. Sums are
+    /// unchanged.
     pub merged_names: u64,
-    /// Attributed to the first host of their node: calls beyond the largest number of per-host
-    /// sums.
+    /// Number of calls that were counted for the first host of their node because there are too
+    /// many sums by host.
     pub merged_hosts: u64,
-    /// Read up to the truncation: files that end within a value.
+    /// Number of files that end within a value and were read up to that place.
     pub truncated_files: u64,
-    /// Dropped: bytes at the end of truncated files that form no complete value.
+    /// Number of bytes at the end of truncated files that form no complete value and were dropped.
     pub unread_bytes: u64,
-    /// Absent: bytes that truncated files announce beyond their end; more may be absent.
+    /// Number of bytes that truncated files announce beyond their end. More may be missing.
     pub missing_bytes: u64,
 }
 
 impl Losses {
-    /// Every kind of damage with its count, in the order of the fields.
+    /// Returns the name and the count of every kind of damage, in the order of the fields.
     pub fn by_kind(&self) -> [(&'static str, u64); 25] {
         [
             ("duplicates", self.duplicates),
@@ -92,7 +105,7 @@ impl Losses {
         ]
     }
 
-    /// Adds another's counts to these.
+    /// Adds the counts of `other` to these counts.
     pub fn merge(&mut self, other: &Losses) {
         self.duplicates += other.duplicates;
         self.conflicting_duplicates += other.conflicting_duplicates;
@@ -121,7 +134,8 @@ impl Losses {
         self.missing_bytes = self.missing_bytes.saturating_add(other.missing_bytes);
     }
 
-    /// The kinds with a count above zero, as "3 zero_ids, 1 cycles", or "none".
+    /// Lists the kinds of damage that occurred, with their counts, such as "3 zero_ids, 1 cycles";
+    /// "none" if there are none.
     pub fn in_words(&self) -> String {
         let happened: Vec<String> = self
             .by_kind()

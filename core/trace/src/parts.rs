@@ -1,7 +1,8 @@
-//! Summaries of separately read files (shards), as bytes, which merge in any order.
+//! Encodes the results of reading some of many trace files (a shard), so that shards read by
+//! several processes merge in any order.
 //!
 //! A shard has the profile's tables and the sample of complete traces. Samples and histograms merge
-//! exactly, and shards are merged in the order of their names, so the result does not depend on
+//! exactly, and shards are merged in the order of their names. So the result does not depend on
 //! which process read which files, or when.
 
 use std::collections::HashMap;
@@ -15,10 +16,10 @@ use crate::selection::{AllLeftOut, Selection};
 use crate::span::{Span, Texts};
 use crate::stream::Summary;
 
-/// The summary of one reader's files.
+/// The result of reading some of many trace files: a shard.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Part {
-    /// The first of the reader's files, by which shards are sorted.
+    /// The name of the first file read, by which shards are sorted.
     name: String,
     spans: u64,
     trees: u64,
@@ -27,13 +28,13 @@ pub struct Part {
     left_out: AllLeftOut,
     texts: Vec<String>,
     rows: Rows,
-    /// Sampled traces, concatenated, and the table of their names.
+    /// The spans of the sampled traces, trace by trace; `sample_texts` is the table of their names.
     sample: Vec<Span>,
     sample_texts: Vec<String>,
 }
 
 impl Part {
-    /// Converts a summary to a shard of a larger one.
+    /// Converts the result of reading files to a shard with this name.
     pub fn of(name: &str, summary: &Summary) -> Self {
         let profile = &summary.profile;
         Part {
@@ -50,20 +51,20 @@ impl Part {
         }
     }
 
-    /// Encodes the shard for another process of the same version.
+    /// Encodes the shard for another process, which must have the same version of this crate.
     ///
     /// # Errors
     ///
-    /// The error of serde.
+    /// The error of the encoder serde_json.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// Decodes a shard.
+    /// Decodes a shard that `to_bytes` encoded.
     ///
     /// # Errors
     ///
-    /// The error of serde.
+    /// The error of the decoder serde_json.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
@@ -85,8 +86,9 @@ fn texts_of(all: &[String]) -> Texts {
     texts
 }
 
-/// Groups of indices of shards that share traces, as far as their samples show. A trace is sampled
-/// by its id, so shards that share many traces share some of the sampled ones.
+/// Finds shards that share traces, as far as the samples in the shards show. Returns groups of two
+/// or more indices. A trace is sampled by its id, so shards that share many traces share some of
+/// the sampled ones.
 pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     let mut group: Vec<usize> = (0..parts.len()).collect();
     let mut first_with: HashMap<u128, usize> = HashMap::new();
@@ -111,7 +113,8 @@ pub fn sharing(parts: &[Part]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Merges shards that share no traces and were read with this selection.
+/// Merges shards into the result of reading all their files. The shards must share no traces and
+/// must have been read with `selection`.
 pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
     parts.sort_by(|left, right| left.name.cmp(&right.name));
     let (mut profile, mut sample, mut texts) =
@@ -127,7 +130,7 @@ pub fn together(mut parts: Vec<Part>, mut selection: Selection) -> Summary {
                 name: known(span.name),
                 service: known(span.service),
                 host: known(span.host),
-                // A replay does not use sampling weights.
+                // The sample only serves replays, which do not use sampling weights.
                 sampling: 0,
                 ..*span
             })

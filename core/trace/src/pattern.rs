@@ -1,6 +1,7 @@
-//! Name patterns: `*` matches any text, `?` one character, all others match themselves.
+//! Matches names with patterns: `*` stands for any text and `?` for any one character.
 
-/// Whether the pattern matches the whole `text`; linear in practice, never exponential.
+/// Whether the pattern matches the whole of `text`. The time is at most proportional to the product
+/// of both lengths, never exponential.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
@@ -16,7 +17,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
                 at += 1;
                 read += 1;
             }
-            // Backtracks: the latest star matches one more character.
+            // On a mismatch, the latest `*` is extended by one more character.
             _ => match star {
                 Some((star_at, star_read)) => {
                     star = Some((star_at, star_read + 1));

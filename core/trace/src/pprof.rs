@@ -1,5 +1,5 @@
-//! Encodes a profile in the format of pprof (profile.proto): one sample a path, times in
-//! nanoseconds.
+//! Encodes a profile in the format of the tool pprof (profile.proto): one sample for each call
+//! path, with times in nanoseconds.
 //!
 //! The messages are the required subset of github.com/google/pprof, proto/profile.proto.
 
@@ -34,7 +34,8 @@ struct ValueType {
     unit: i64,
 }
 
-/// One sample; the first location is that of the innermost call.
+/// One sample of pprof's format: the values of one call path, whose first location is the innermost
+/// call.
 #[derive(Clone, PartialEq, Message)]
 struct Sample {
     #[prost(uint64, repeated, tag = "1")]
@@ -65,14 +66,14 @@ struct Function {
     name: i64,
 }
 
-/// The values of each sample, and their units.
+/// The names and units of the values of each sample.
 const KINDS: [(&str, &str); 3] = [
     ("calls", "count"),
     ("self", "nanoseconds"),
     ("bytes", "bytes"),
 ];
 
-/// The string table; its first entry must be empty.
+/// The table of all texts of the file. By the format, its first text is the empty one.
 #[derive(Default)]
 struct Strings {
     ids: HashMap<String, i64>,
@@ -91,7 +92,8 @@ impl Strings {
     }
 }
 
-/// The encoded profile, which tools expect compressed with gzip. Sums are clamped to 2^63 - 1.
+/// Encodes a profile in pprof's format, not compressed; pprof's tools expect it compressed with
+/// gzip. Sums beyond 2^63 - 1 are encoded as 2^63 - 1.
 pub fn pprof(profile: &Profile) -> Vec<u8> {
     let mut strings = Strings::default();
     strings.number("");

@@ -1,4 +1,5 @@
-//! The compressed profile: every shape of call tree once, with statistics over all its calls.
+//! Compresses call trees into a profile, which has every shape of tree once, with statistics over
+//! all its calls.
 
 use std::collections::HashMap;
 
@@ -14,39 +15,40 @@ use crate::span::{TextId, Texts};
 use crate::statistics::{lot_of_trace, Statistics};
 use crate::tree::{Forest, NONE};
 
-/// Maximum number of nodes; beyond it, calls are merged by name only, at the top, so that trees of
-/// endless variety do not fill the memory.
+/// Maximum number of nodes of a profile. Further calls are merged by name only, directly below no
+/// caller, so that trees of endless variety do not fill the memory.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
 
-/// A node of the compressed trees.
+/// A node of the compressed trees: all calls with the same shape below the same node.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The shape of all subtrees merged here.
+    /// The shape that the subtrees of all these calls have.
     pub shape: ShapeId,
-    /// The parent's index, or `NONE` at the top; parents precede their children.
+    /// Index of the parent node, or `NONE` for a root. Parents precede their children.
     pub parent: u32,
-    /// Whether the calls merged here are failed attempts that their caller retried.
+    /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
-    /// Statistics over the calls merged here.
+    /// Statistics over all calls of this node.
     pub statistics: Statistics,
-    /// The host of the first call.
+    /// The host of the first call that was merged in this node.
     host: TextId,
-    /// Distribution of the number of these calls in each call of the parent.
+    /// Distribution of the number of calls of this node within one call of the parent node.
     pub repeats: Repeats,
 }
 
-/// The key of a node below its parent: a shape, with `AGAIN` for failed attempts that were retried.
+/// The key of a node among the children of its parent: the shape's number, with the flag `AGAIN`
+/// for failed attempts that were retried.
 type Branch = u32;
 
-/// A flag above all shape ids.
+/// The flag for retried attempts, a bit above all numbers of shapes.
 const AGAIN: Branch = 1 << 31;
 
-/// The number of recorded calls with a sampling weight, and the smallest and largest weight.
+/// The number of recorded calls that have a sampling weight, and the smallest and largest weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Sampled {
-    /// Recorded calls.
+    /// Number of recorded calls with a weight.
     pub spans: u64,
     /// Smallest weight, in units of 2^-20.
     pub least: u64,
@@ -77,9 +79,10 @@ impl Sampled {
     }
 }
 
-/// A profile's tables as plain rows: each shape's name and child shapes, which precede it; each
-/// node's key, parent (which precedes it, or `NONE`), statistics, repeats and first host; the calls
-/// of other hosts.
+/// The tables of a profile as plain rows, for another process. `shapes` has the name and the child
+/// shapes of each shape; child shapes precede their parents. The rows of nodes have each node's
+/// key, parent (which precedes it, or `NONE`), statistics, repetitions and first host. Further rows
+/// have the sums of the calls of other hosts.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -90,23 +93,24 @@ pub struct Rows {
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
 ///
 /// The paper first merges, bottom up, repeated subtrees of equal structure within each tree, and
-/// then trees of equal structure. Both merges assign a call to the node determined by its
-/// ancestors' shapes. With all shapes known, one pass from the root down therefore records each
-/// span exactly once at its final node, and no intermediate tree is built.
+/// then trees of equal structure. Both merges assign a call to the node that the shapes of its
+/// ancestors determine. Once all shapes are known, one pass from the root down therefore records
+/// each span exactly once at its final node, without building intermediate trees.
 ///
-/// Read as a grammar, a node is a rule: its name, and below it the steps of which it consists, each
-/// with the distribution of its repetitions. Failed attempts are separate rules (`attempts`).
+/// A profile can be read as a grammar: a node is a rule with a name, and below it are the steps of
+/// which it consists, each with the distribution of its repetitions. Failed attempts are separate
+/// rules (module `attempts`).
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Number of spans recorded.
     pub spans: u64,
     /// Number of trees recorded, before compression.
     pub trees: u64,
-    /// What reading repaired or dropped.
+    /// Numbers of spans that reading and reconstruction repaired or dropped.
     pub losses: Losses,
-    /// The recorded calls with a sampling weight.
+    /// The recorded calls that have a sampling weight.
     pub sampled: Sampled,
-    /// The calls dropped by the user's selection.
+    /// The calls that the user's selection dropped, by rule.
     pub left_out: AllLeftOut,
     nodes: Vec<Node>,
     elsewhere: Elsewhere,
@@ -116,7 +120,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Compresses a forest.
+    /// Compresses the call trees of a forest.
     pub fn of(forest: &Forest) -> Self {
         let mut profile = Self::default();
         profile.record(forest, &forest.texts);
@@ -124,14 +128,16 @@ impl Profile {
         profile
     }
 
-    /// Adds the trees of a forest whose names are in `texts`; `know` sets the names at the end.
+    /// Adds the trees of a forest to the profile. Their names are numbers in `texts`; the caller
+    /// finally passes the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
         self.trees += forest.trees();
         self.losses.merge(&forest.losses);
         let shapes = self.shapes_of(forest, texts);
         let mut nodes = vec![NONE; forest.spans.len()];
-        // Consecutive spans of a trace use few nodes in alternation.
+        // A cache of the nodes found last, since consecutive spans of a trace use few nodes in
+        // alternation.
         let mut lot = (0, lot_of_trace(0));
         let mut recent = [((NONE, NONE), (NONE, false)); RECENT_PLACES];
         for &index in &forest.order {
@@ -143,7 +149,7 @@ impl Profile {
             };
             let branch = shapes[at] | if forest.is_again(index) { AGAIN } else { 0 };
             let key = (above, branch);
-            // The hash separates neighbouring nodes, which have neighbouring indices.
+            // The hash spreads neighbouring nodes, whose indices are neighbours, over the cache.
             let latest = &mut recent[(above.wrapping_mul(31) ^ branch) as usize % RECENT_PLACES];
             if latest.0 != key {
                 *latest = (key, self.place(above, branch, texts));
@@ -173,7 +179,8 @@ impl Profile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, for each call, the occurrences of each child node.
+    /// Counts, for each call, how many calls of each child node are within it. `nodes` has the node
+    /// of each span.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -193,16 +200,16 @@ impl Profile {
         }
     }
 
-    /// Sets the names of everything recorded.
+    /// Sets the table of names for everything that was recorded.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
 
-    /// The profile, if the user's selection keeps any call.
+    /// Returns the profile, unless the user's selection dropped all calls.
     ///
     /// # Errors
     ///
-    /// One line that says how many were dropped.
+    /// If it did: one line that says how many calls were dropped.
     pub fn some_kept(self) -> std::result::Result<Self, String> {
         if self.spans > 0 || self.left_out.is_empty() {
             return Ok(self);
@@ -211,7 +218,7 @@ impl Profile {
         Err(format!("no call is kept: all {calls} are left out"))
     }
 
-    /// Adds another profile; any order and grouping of merges gives the same profile.
+    /// Adds another profile. The result depends neither on the order nor on the grouping of merges.
     pub fn merge(&mut self, other: &Profile) {
         self.spans += other.spans;
         self.trees += other.trees;
@@ -262,7 +269,7 @@ impl Profile {
         }
     }
 
-    /// The tables of shapes and nodes, as rows.
+    /// Returns the tables of shapes and nodes as rows, for another process.
     pub(crate) fn rows(&self) -> Rows {
         let shape = |shape| {
             (
@@ -282,7 +289,8 @@ impl Profile {
         }
     }
 
-    /// A profile from such rows, whose names are in `texts`; only for merging into another.
+    /// Creates a profile from the rows that `rows` returned, with the names in `texts`. It serves
+    /// only for merging into another profile.
     ///
     /// # Panics
     ///
@@ -310,7 +318,7 @@ impl Profile {
         profile
     }
 
-    /// Each node's sums by host, the first host included.
+    /// Returns the sums by host for each node, including the node's first host.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);
@@ -323,38 +331,39 @@ impl Profile {
         .collect()
     }
 
-    /// Whether the calls are from more than one host.
+    /// Whether the profile has calls of more than one host.
     pub(crate) fn has_several_hosts(&self) -> bool {
         let alike = |pair: &[Node]| pair[0].host == pair[1].host;
         !self.elsewhere.is_empty() || !self.nodes.windows(2).all(alike)
     }
 
-    /// The name of a host.
+    /// The name of the host with this number.
     pub fn host(&self, host: TextId) -> &str {
         self.texts.text(host)
     }
 
-    /// The table of names.
+    /// The table of all names.
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }
 
-    /// The nodes, each after its parent.
+    /// The nodes of the profile; each follows its parent.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The name of the calls at a node.
+    /// The name of the calls of a node.
     pub fn name(&self, node: &Node) -> &str {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// A key that sorts siblings of one name equally in every profile.
+    /// Returns a key for sorting the children of a node that have one name. It is the same in every
+    /// profile, unlike indices.
     pub fn order_key(&self, node: &Node) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
 
-    /// The number of trees after compression.
+    /// The number of trees in the profile, each with a different shape.
     pub fn tree_shapes(&self) -> u64 {
         self.nodes.iter().filter(|node| node.parent == NONE).count() as u64
     }
@@ -365,7 +374,7 @@ impl Profile {
         for &node in forest.order.iter().rev() {
             let name = forest.spans[node as usize].name;
             let children = forest.children.get(node);
-            // Most calls have no children.
+            // Most calls have no children, so their shape is found by name alone.
             if let (true, Some(leaf)) = (children.is_empty(), self.shapes.leaf(name)) {
                 shapes[node as usize] = leaf;
                 continue;
@@ -380,8 +389,8 @@ impl Profile {
         shapes
     }
 
-    /// The child node for a key, and whether it merges all calls of its name because there are too
-    /// many nodes.
+    /// Returns the child of the node `parent` for the key `branch`, which is created if needed.
+    /// Also returns true if there are too many nodes, so that the call is merged by name only.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

@@ -1,4 +1,4 @@
-//! The ranking: which calls the time went to, by path and by name, waits apart from work.
+//! Ranks which calls took the time: by call path and by name, with waits separate from work.
 
 use std::collections::HashMap;
 
@@ -13,35 +13,36 @@ use crate::selection::{Choice, Selection};
 use crate::statistics::Sums;
 use crate::tree::NONE;
 
-/// Options of a report.
+/// The options that determine how trace files are read and what the report has.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Names of calls that wait instead of work; `*` and `?` match any text and any character.
+    /// Patterns for the names of calls that wait instead of work. `*` stands for any text and `?`
+    /// for any one character.
     pub wait_patterns: Vec<String>,
-    /// Largest number of entries in a ranking; the report has the number of further entries.
+    /// Largest number of entries in each ranking. The report has the number of entries left out.
     pub ranking_limit: usize,
-    /// Factor, above one, by which each step is made faster to estimate its gain.
+    /// Factor, above one, by which each step is made faster to estimate the end-to-end gain.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
-    /// Sampling probability of calls that do not record one.
+    /// Sampling probability of the calls whose recorder did not record one.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
-    /// Format of the files, by its name in `InputFormat`; if empty, the format is recognised by
-    /// content.
+    /// Format of the files, by its name in `InputFormat`. If it is empty, the format is recognised
+    /// by content.
     pub format: String,
-    /// Rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the names of steps.
     pub choice: Choice,
 }
 
-/// How trace files are read.
+/// The options for reading trace files, after they were checked.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Sampling probability of calls that do not record one.
+    /// Sampling probability of the calls whose recorder did not record one.
     pub sampled: f64,
-    /// Format of the files; None: the format is recognised by content.
+    /// Format of the files; None: it is recognised by content.
     pub format: Option<InputFormat>,
-    /// Rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the names of steps.
     pub selection: Selection,
 }
 
@@ -56,7 +57,7 @@ impl Default for Reading {
 }
 
 impl Options {
-    /// The options for reading files.
+    /// Checks the options for reading files and converts them.
     ///
     /// # Errors
     ///
@@ -103,30 +104,30 @@ impl Default for Options {
     }
 }
 
-/// The time of all calls with one path, or with one name.
+/// Sums over all calls with one call path (or with one name, in the ranking by name).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
     /// Name of the calls.
     pub name: String,
-    /// Names from the root to the call, joined by "/"; in the ranking by name, the name.
+    /// Names from the root call to this call, joined by "/". In the ranking by name, only the name.
     #[schemars(extend("format" = "call-path"))]
     pub path: String,
-    /// Number of calls. If the recorder sampled calls, this and all sums are estimates for all
-    /// calls.
+    /// Number of calls. If the recorder sampled calls, this number and all sums are estimates for
+    /// all calls.
     pub count: u128,
     /// Number of recorded calls.
     pub read: u64,
     /// Number of calls that reported an error.
     pub errors: u128,
-    /// Sum of durations, seconds. In the ranking by name, a call within a call of the same name
-    /// counts twice.
+    /// Sum of durations, seconds. In the ranking by name, the time of a call within a call of the
+    /// same name counts twice.
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Mean duration, seconds; none where no durations are known.
+    /// Mean duration, seconds; none if no durations are known.
     #[schemars(with = "Option<f64>")]
     pub mean_s: f64,
-    /// Self time as a fraction of the self time of all calls, work and waits.
+    /// Self time of these calls as a fraction of the self time of all calls, work and waits.
     pub share: f64,
     /// Bytes moved.
     pub bytes: u128,
@@ -136,16 +137,16 @@ pub struct Entry {
     pub self_ns: u128,
     /// Number of failed calls that their caller retried.
     pub again: u128,
-    /// Sum of the durations of these failed calls, ns, exact.
+    /// Sum of the durations of failed calls that their caller retried, ns, exact.
     pub again_ns: u128,
-    /// Cost class: what the calls do or wait for; in profiles of processes only.
+    /// Cost class, which says what the calls do or wait for. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Number of calls with known durations, where some servers only count calls; otherwise none,
-    /// and all durations are known.
+    /// Number of calls with known durations, if some servers only count calls. None if all
+    /// durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
-    /// The processes that made the calls; in profiles of processes only.
+    /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
 }
@@ -153,24 +154,25 @@ pub struct Entry {
 /// The rankings of one profile, each by descending self time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rankings {
-    /// Calls that work, by path.
+    /// Calls that work instead of wait, by call path.
     pub ranking: Vec<Entry>,
-    /// Calls that work, by name.
+    /// Calls that work instead of wait, by name.
     pub ranking_by_name: Vec<Entry>,
-    /// Calls that wait, by path.
+    /// Calls that wait, by call path.
     pub waits: Vec<Entry>,
     /// Number of entries left out of the three rankings because of the limit.
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums over one path or name: of the recorded calls, and weighted by their sampling weights.
+/// Sums over the calls with one path or name, of the recorded calls (`read`, `waits`) and of all
+/// calls as estimated by sampling weights (`all`, `again`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,
-    /// Number of these calls that the recorder classifies as waits.
+    /// Number of the recorded calls that the recorder classifies as waits.
     waits: u64,
     pub all: Sums,
-    /// Sums over the failed attempts among these calls that were retried.
+    /// Estimated sums over those of the calls that are failed attempts that were retried.
     again: Sums,
 }
 
@@ -224,15 +226,16 @@ impl PathSums {
     }
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(nanoseconds: u128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// Nodes of a profile merged by their path of names: nodes of different shapes can have the same
-/// path.
+/// The call paths of a profile. Nodes with equal names from the root on are merged, although they
+/// may have different shapes.
 pub(crate) struct Paths<'a> {
-    /// (parent path or `NONE`, name, sums), each after its parent.
+    /// (index of the parent path or `NONE`, name of the call, sums) of each path; each follows its
+    /// parent path.
     paths: Vec<(u32, &'a str, PathSums)>,
 }
 
@@ -258,14 +261,14 @@ impl<'a> Paths<'a> {
         Self { paths }
     }
 
-    /// Every path's parent, name and sums.
+    /// Returns the parent's index, the name and the sums of each path.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)
             .map(|(path, (_, name, sums))| (path, *name, sums))
     }
 
-    /// The names from the root to the path's last.
+    /// Returns the names of a path, from the root call on.
     pub(crate) fn names(&self, mut path: u32) -> Vec<&'a str> {
         let mut names = Vec::new();
         while path != NONE {
@@ -278,7 +281,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Ranks a profile's paths and names.
+/// Ranks the call paths and the names of a profile by self time.
 pub fn rank(profile: &Profile, options: &Options) -> Rankings {
     let paths = Paths::of(profile);
     let all_ns: u128 = paths.iter().map(|(_, _, sums)| sums.all.self_ns).sum();
@@ -309,7 +312,8 @@ pub fn rank(profile: &Profile, options: &Options) -> Rankings {
         .collect();
     let mut beyond = 0;
     let mut list = |ranked: &mut Vec<(u32, &str, PathSums)>| -> Vec<Entry> {
-        // Ties have a stable order: the shorter path first, then by its names.
+        // Paths of equal self time have a stable order: the shorter path first, then by the names
+        // in it.
         ranked.sort_by(|left, right| {
             let ties = || (paths.names(left.0), left.1).cmp(&(paths.names(right.0), right.1));
             right.2.all.self_ns.cmp(&left.2.all.self_ns).then_with(ties)

@@ -1,15 +1,15 @@
-//! Distribution of the number of repetitions of a step, for the rules of the grammar that are
-//! loops.
+//! The distribution of how often a step is repeated within its caller, for steps that are loops.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Numbers;
 
-/// Number of calls of one node within one call of its parent, over all parent calls that have any.
+/// Counts of the calls of one node within each call of its parent node. Parent calls without such a
+/// call are not counted.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Repeats {
-    /// Number of parent calls.
+    /// Number of parent calls with at least one call of the node.
     callers: u64,
     least: u64,
     most: u64,
@@ -21,16 +21,16 @@ pub struct Repeats {
 pub struct Times {
     /// Number of parent calls with at least one call of the step.
     pub callers: u64,
-    /// Smallest number of calls of the step within one of these parent calls.
+    /// Smallest number of calls of the step within one of the counted parent calls.
     pub least: u64,
-    /// Median number of calls of the step within one of these parent calls.
+    /// Median number of calls of the step within one of the counted parent calls.
     pub p50: u64,
-    /// Largest number of calls of the step within one of these parent calls.
+    /// Largest number of calls of the step within one of the counted parent calls.
     pub most: u64,
 }
 
 impl Repeats {
-    /// Adds a parent call with `times` calls of the step.
+    /// Adds one parent call, within which there are `times` calls of the step.
     #[inline]
     pub fn record(&mut self, times: u64) {
         self.least = self.least_with(times);
@@ -39,7 +39,7 @@ impl Repeats {
         self.times.record(times);
     }
 
-    /// Adds another distribution; the order of merging does not matter.
+    /// Adds the counts of another profile. The order of merging does not matter.
     pub fn merge(&mut self, other: &Repeats) {
         if other.callers == 0 {
             return;
@@ -57,7 +57,7 @@ impl Repeats {
         }
     }
 
-    /// The figures of the distribution; None for root calls, which have no parent.
+    /// Returns the figures of the distribution; None for root calls, which have no parent.
     pub fn told(&self) -> Option<Times> {
         (self.callers > 0).then(|| Times {
             callers: self.callers,

@@ -1,4 +1,4 @@
-//! A profile as plain data for other programs: one JSON document, or folded stacks.
+//! Writes a profile for other programs, as one JSON document or as folded stacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::statistics::Exemplar;
 use crate::timeline::Timeline;
 use crate::tree::NONE;
 
-/// A profile with its rankings and the results of the analyses of its spans.
+/// A profile with its rankings and the results of analyses of its spans.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TraceProfile")]
 pub struct Report {
@@ -29,60 +29,63 @@ pub struct Report {
     pub trees: u64,
     /// Number of call trees after compression.
     pub shapes: u64,
-    /// Sizes before and after compression.
+    /// Numbers of spans and trees before and after compression.
     pub reduction: Reduction,
-    /// Numbers of repaired or dropped records, by kind; the kinds are those of the recorder.
+    /// Numbers of repaired or dropped records, by kind. In profiles of processes, the kinds are
+    /// those of the recorder.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub losses: Losses,
-    /// Calls that the user's rules dropped, by rule; they are in no other figure.
+    /// Calls that the user's rules dropped, by rule. No other figure includes them.
     pub left_out: AllLeftOut,
-    /// Sampling by the recorder; none if all calls were recorded. With sampling, counts and sums
-    /// are estimates.
+    /// How the recorder sampled calls; none if it recorded all. With sampling, counts and sums are
+    /// estimates.
     pub sampling: Option<Sampling>,
     /// The compressed trees, in descending order of total time.
     pub roots: Vec<TreeNode>,
-    /// The rankings.
+    /// The rankings of call paths and names by self time.
     #[serde(flatten)]
     pub rankings: Rankings,
-    /// The estimated gain from each faster step; none if the spans were not replayed.
+    /// The estimated end-to-end gain from making each step faster; none if the spans were not
+    /// replayed.
     pub savings: Option<Savings>,
-    /// Clock offsets of the hosts, where calls between hosts determine them.
+    /// Clock offsets of the hosts. Empty if no calls between hosts determine them.
     pub clocks: Vec<AlignedClock>,
-    /// The slowest trees on a time axis; empty if the spans are not available.
+    /// The slowest call trees on a time axis; empty if the spans are not available.
     pub timelines: Vec<Timeline>,
-    /// The processes that each wrote a profile; always empty for traces of spans.
+    /// The processes that each wrote a profile; always empty in traces of spans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
-    /// Whether some of the processes are servers that only count calls.
+    /// Whether some of the processes are servers that only count calls, without durations.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
 }
 
-/// A process that wrote a separate profile.
+/// A process that wrote a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
     /// The type of the process, such as the name of a daemon.
     pub service: String,
-    /// The name of the process among those of its type.
+    /// The name of the process, which distinguishes it from others of its type.
     pub instance: String,
-    /// Process id on its host; 0 if unknown.
+    /// Process id on the process's host; 0 if unknown.
     pub pid: u64,
     /// Whether the process has ended.
     pub last: bool,
-    /// The file of its profile.
+    /// Name of the file with the profile of the process.
     pub file: String,
 }
 
-/// Sampling by a recorder that kept only some calls.
+/// How a recorder sampled that kept only some calls.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Sampling {
-    /// Number of recorded spans with a sampling weight above one.
+    /// Number of recorded spans that have a sampling weight above one.
     pub spans_weighted: u64,
-    /// Estimated number of all spans: the sum of the weights of the recorded ones.
+    /// Estimated number of all spans, recorded or not: the sum of the sampling weights of the
+    /// recorded ones.
     pub spans_estimated: u128,
-    /// Smallest sampling probability of a span.
+    /// Smallest probability with which a span was sampled.
     pub probability_least: f64,
-    /// Largest sampling probability of a span.
+    /// Largest probability with which a span was sampled.
     pub probability_most: f64,
 }
 
@@ -104,28 +107,28 @@ impl Sampling {
 pub struct Reduction {
     /// Number of spans recorded.
     pub spans_before: u64,
-    /// Number of nodes after compression.
+    /// Number of nodes in the compressed trees.
     pub spans_after: u64,
-    /// Fraction of spans that compression removed.
+    /// Fraction of spans that compression removed, from 0 to 1.
     pub spans_removed: f64,
     /// Number of call trees recorded.
     pub trees_before: u64,
-    /// Number of trees of distinct shape.
+    /// Number of trees of distinct shape, after compression.
     pub trees_after: u64,
-    /// Fraction of trees that compression removed.
+    /// Fraction of trees that compression removed, from 0 to 1.
     pub trees_removed: f64,
-    /// Number of rows of all files; in profiles of processes only.
+    /// Number of rows in all files. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
 }
 
-/// One node of a compressed tree.
+/// One node of a compressed tree: the calls with one shape below one parent node.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TreeNode {
     /// Name of the calls.
     pub name: String,
-    /// Number of calls merged in this node. If the recorder sampled calls, this and all sums are
-    /// estimates for all calls.
+    /// Number of calls merged in this node. If the recorder sampled calls, this number and all sums
+    /// are estimates for all calls.
     pub count: u128,
     /// Number of recorded calls.
     pub read: u64,
@@ -137,21 +140,21 @@ pub struct TreeNode {
     pub total_s: f64,
     /// Sum of self times, seconds.
     pub self_s: f64,
-    /// Shortest duration, seconds; none where a server reported sums only.
+    /// Shortest duration, seconds; none if a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub min_s: f64,
-    /// Longest duration, seconds; none where a server reported sums only.
+    /// Longest duration, seconds; none if a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub max_s: f64,
-    /// Median duration, seconds, within the error of the histogram; none where a server reported
-    /// sums only.
+    /// Median duration, seconds, within the error of the histogram; none if a server reported sums
+    /// only.
     #[schemars(with = "Option<f64>")]
     pub p50_s: f64,
-    /// 99th percentile of durations, seconds, within the error of the histogram; none where a
-    /// server reported sums only.
+    /// 99th percentile of durations, seconds, within the error of the histogram; none if a server
+    /// reported sums only.
     #[schemars(with = "Option<f64>")]
     pub p99_s: f64,
-    /// Standard deviation of durations, seconds; none where a server reported sums only.
+    /// Standard deviation of durations, seconds; none if a server reported sums only.
     #[schemars(with = "Option<f64>")]
     pub sd_s: f64,
     /// Sum of durations, nanoseconds, exact.
@@ -160,49 +163,51 @@ pub struct TreeNode {
     pub self_ns: u128,
     /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
-    /// Distribution of the number of these calls within one call of the parent; none for root
-    /// calls.
+    /// Distribution of the number of calls of this node within one call of the parent node; none
+    /// for root calls.
     pub times: Option<Times>,
-    /// "blocked" if the recorder classifies most of these calls as waits, else "service".
+    /// "blocked" if the recorder classifies most of the node's calls as waits, else "service".
     pub kind: &'static str,
-    /// Number of calls with known durations, where some servers only count calls; otherwise none,
-    /// and all durations are known.
+    /// Number of calls with known durations, if some servers only count calls. None if all
+    /// durations are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<u128>,
-    /// Time for which other processes worked on these calls, ns; in profiles of processes only.
+    /// Time for which other processes worked on the calls of this node, ns. Only in profiles of
+    /// processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served_ns: Option<u128>,
-    /// The processes that made the calls; in profiles of processes only.
+    /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
-    /// Sums by host if the trace has several hosts; in profiles of processes, sums by process.
+    /// Sums by host if the trace has several hosts. In profiles of processes, sums by process.
     #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
-    /// Exemplars: calls to look up in the trace.
+    /// Some calls of this node, which can be looked up in the trace (exemplars).
     pub exemplars: Vec<ExemplarNote>,
     /// Child nodes, in descending order of total time.
     pub children: Vec<TreeNode>,
 }
 
-/// Recorded calls of one host: number, self time (ns), bytes, sum of durations (ns) and standard
-/// deviation of durations (ns).
+/// Sums over the recorded calls of one host: number of calls, self time (ns), bytes, sum of
+/// durations (ns) and standard deviation of durations (ns).
 pub type OfHost = (u64, u128, u128, u128, f64);
 
-/// An exemplar: a call to look up in the trace. Its ids are hexadecimal, as in OTLP JSON.
+/// A call that can be looked up in the trace (an exemplar). Its ids are hexadecimal, as in OTLP
+/// JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExemplarNote {
-    /// Why the exemplar was kept: "slowest" or "sampled".
+    /// Why the call was kept as an exemplar: "slowest" or "sampled".
     pub kind: &'static str,
-    /// Trace id, 32 hexadecimal digits.
+    /// Trace id of the call, 32 hexadecimal digits.
     pub trace_id: String,
-    /// Span id, 16 hexadecimal digits.
+    /// Span id of the call, 16 hexadecimal digits.
     pub span_id: String,
     /// Duration of the call, seconds.
     pub duration_s: f64,
 }
 
 impl Report {
-    /// Converts a profile to a report.
+    /// Creates the report of a profile, with its rankings. Gains, clocks and timelines are empty.
     pub fn of(profile: &Profile, options: &Options) -> Self {
         let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
         Self {
@@ -240,7 +245,8 @@ fn removed(before: u64, after: u64) -> f64 {
     }
 }
 
-/// Nests the nodes without recursion: from the last to the first, each moves into its parent.
+/// Nests the nodes of a profile into trees, without recursion: from the last node to the first,
+/// each is moved into its parent.
 fn nested(profile: &Profile) -> Vec<TreeNode> {
     let nodes = profile.nodes();
     let mut by_host = told_by_host(profile);
@@ -262,7 +268,7 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
     in_order(roots)
 }
 
-/// The calls of each node by host name; empty maps if all calls are of one host.
+/// Returns the sums of each node by host name. The maps are empty if all calls are of one host.
 fn told_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
@@ -351,7 +357,8 @@ impl ExemplarNote {
     }
 }
 
-/// Folded stacks, sorted by stack: each line is "root;call;call N", where N is self time in ns.
+/// Returns the profile as folded stacks, sorted. Each line is "root;call;call N", where N is the
+/// self time of the call path in ns.
 pub fn folded(profile: &Profile) -> String {
     let paths = Paths::of(profile);
     let mut lines: Vec<String> = paths
@@ -365,7 +372,7 @@ pub fn folded(profile: &Profile) -> String {
     lines.concat()
 }
 
-/// A name without the characters that have a special meaning in folded stacks.
+/// Replaces those characters of a name that have a special meaning in folded stacks.
 fn frame(name: &str) -> String {
     if name.is_empty() {
         return "(unnamed)".to_owned();

@@ -1,24 +1,28 @@
-//! Sampling weights: the number of calls that a recorded call represents, if the recorder sampled.
+//! Reads sampling weights: a weight is the number of calls that a recorded call represents, if the
+//! recorder sampled calls.
 //!
-//! A weight is 1 / p in units of 2^-20. It is a whole number, so that sums do not depend on the
-//! order of addition. Sources: OpenTelemetry, "TraceState: Probability Sampling" (`ot=th:`
-//! rejection thresholds of 56 bits, and the earlier `ot=p:` exponents), and the tags `sampler.type`
-//! and `sampler.param` of Jaeger.
+//! For a sampling probability p, the weight is 1 / p, in units of 2^-20. It is a whole number, so
+//! that sums do not depend on the order of addition. Sources: OpenTelemetry, "TraceState:
+//! Probability Sampling" (`ot=th:` rejection thresholds of 56 bits, and the earlier `ot=p:`
+//! exponents), and the tags `sampler.type` and `sampler.param` of Jaeger.
 
-/// The weight of a call that represents only itself.
+/// The weight of a call that represents only itself, in units of 2^-20.
 pub const ONE: u64 = 1 << 20;
 
-/// Largest weight; the smaller probabilities are ignored, since no real sampler uses them.
+/// Largest accepted weight, in units of 2^-20. The smaller probabilities are ignored, since no real
+/// sampler uses them.
 const WEIGHT_MAX: u64 = 1 << 54;
 
-/// The weight for a sampling probability; None unless the probability is above 0 and at most 1.
+/// Returns the sampling weight for a probability, in units of 2^-20. None unless the probability is
+/// above 0 and at most 1, and large enough for the largest weight.
 pub fn weight_of(probability: f64) -> Option<u64> {
     let weight = ONE as f64 / probability;
     let believed = probability > 0.0 && probability <= 1.0 && weight <= WEIGHT_MAX as f64;
     believed.then(|| weight.round() as u64)
 }
 
-/// The weight in a trace state ("ot=th:c;rv:0123,vendor=x"); None if there is none.
+/// Returns the sampling weight that a trace state such as "ot=th:c;rv:0123,vendor=x" has, in units
+/// of 2^-20. None if it has none.
 pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
     let state = std::str::from_utf8(state).ok()?;
     let members = state
@@ -31,7 +35,7 @@ pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
                 let rejected = u64::from_str_radix(digits, 16).ok()? << (4 * (14 - digits.len()));
                 weight_of(1.0 - rejected as f64 / (1u64 << 56) as f64)
             }
-            // The exponent 63 means that the span is not counted.
+            // By OpenTelemetry's rules, the exponent 63 means that the span represents no calls.
             ("p", exponent) => match exponent.parse::<u32>().ok()? {
                 exponent @ 0..=34 => Some(ONE << exponent),
                 _ => None,

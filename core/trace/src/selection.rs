@@ -1,8 +1,8 @@
-//! Selection of calls by the user: which calls are kept, and which names they get.
+//! Applies the user's selection of calls: which calls are kept, and which names they get.
 //!
-//! The time of a dropped call counts as its caller's own time, and the calls within it are moved
-//! below the nearest kept caller. The dropped calls are reported by rule, so that nothing
-//! disappears silently.
+//! The time of a dropped call counts as its caller's self time, and the calls within it are moved
+//! below the nearest kept caller. Dropped calls are reported by rule, so that nothing disappears
+//! silently.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,8 @@ use crate::shape::Mixing;
 use crate::span::{Span, SpanStore, TextId, Texts};
 use crate::tree::{Forest, NONE};
 
-/// A rule: a call matches if all given patterns match.
+/// A rule of the user's selection. A call matches the rule if it matches all patterns that the rule
+/// has.
 #[derive(Clone, Debug, Default)]
 struct Rule {
     step: Option<String>,
@@ -24,7 +25,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Parses a pattern of steps, or terms as "service=…,kind=wait".
+    /// Parses a rule: a pattern for the names of calls, or terms such as "service=…,kind=wait".
     fn parse(text: &str) -> Result<Rule, String> {
         let mut rule = Rule::default();
         const KEYS: [&str; 4] = ["step", "service", "host", "kind"];
@@ -65,35 +66,36 @@ impl Rule {
     }
 }
 
-/// The user's rules as text; an empty list has no effect.
+/// The user's rules as text. Empty lists of rules have no effect.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Choice {
-    /// Rules of calls to keep; if there are any, calls that match none of them are dropped.
+    /// Rules for calls to keep. If there are any, calls that match none of them are dropped.
     pub keep: Vec<String>,
-    /// Rules of calls to drop.
+    /// Rules for calls to drop.
     pub drop: Vec<String>,
-    /// Names of steps with the patterns of their calls; the first match counts. Rules refer to
-    /// these names.
+    /// New names for calls: (name of a step, patterns of the calls that get the name). The first
+    /// match counts. The rules `keep` and `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
-/// The calls that one rule dropped.
+/// Sums over the calls that one rule dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Number of dropped calls.
     pub calls: u64,
-    /// Number of dropped calls without a kept caller; their time is attributed to no call.
+    /// Number of dropped calls that have no kept caller. Their time is attributed to no call.
     pub without_caller: u64,
-    /// Bytes moved.
+    /// Bytes moved by the dropped calls.
     pub bytes: u128,
-    /// Sum of durations, ns.
+    /// Sum of the durations of the dropped calls, ns.
     pub total_ns: u128,
-    /// Sum of self times, ns. Where there is a kept caller, this time counts as the caller's own.
+    /// Sum of the self times of the dropped calls, ns. If there is a kept caller, this time counts
+    /// as the caller's self time.
     pub self_ns: u128,
 }
 
-/// The dropped calls by the text of the rule.
+/// Sums over the dropped calls, by the text of the rule that dropped them.
 pub type AllLeftOut = BTreeMap<String, LeftOut>;
 
 /// Adds the counts of `other` to `sum`.
@@ -108,23 +110,25 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     }
 }
 
-/// The rule name under which calls that fit no `keep` rule are counted.
+/// The name under which dropped calls are counted that match no `keep` rule.
 const NOT_KEPT: &str = "not among those to keep";
 
-/// Maximum number of cached decisions; only forged names need more.
+/// Maximum number of decisions that are cached. Only forged traces have more distinct names.
 const VERDICTS_MAX: usize = 1 << 16;
 
-/// A compiled selection, with a cache of its decisions by name.
+/// The user's selection with parsed rules, and a cache of its decisions by name.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     keep: Vec<Rule>,
     drop: Vec<Rule>,
-    /// The names under which each `drop` rule, and lastly the missing `keep`, is reported.
+    /// The names for the report: one for each `drop` rule, and the last for calls that match no
+    /// `keep` rule.
     told: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
-    /// The name of the step that replaces each name.
+    /// The number of the step's name that replaces each name, for the names that occurred.
     renamed: HashMap<TextId, TextId, Mixing>,
-    /// By name, service, host and wait: the index of the rule that drops the call, or None.
+    /// Cached decisions by (name, service, host, wait): the index in `told` of the rule that drops
+    /// the call, or None for a kept call.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 
@@ -132,7 +136,8 @@ impl Selection {
     /// Parses the user's rules.
     ///
     /// # Errors
-    /// One line that names the rule and what is allowed.
+    ///
+    /// One line that names the wrong rule and says what is allowed.
     pub fn of(choice: &Choice) -> Result<Self, String> {
         let parse = |list: &str, rules: &[String]| -> Result<Vec<Rule>, String> {
             let each = rules.iter().map(|text| {
@@ -151,12 +156,12 @@ impl Selection {
         })
     }
 
-    /// Whether the selection can drop calls.
+    /// Whether the selection has rules that can drop calls.
     pub fn drops(&self) -> bool {
         !self.keep.is_empty() || !self.drop.is_empty()
     }
 
-    /// The number of a sample's trees that remain.
+    /// Returns the number of trees in a sample that have calls left after the selection.
     pub fn trees_of(&mut self, sample: &Forest) -> u64 {
         if !self.drops() {
             return sample.trees();
@@ -166,7 +171,7 @@ impl Selection {
         chosen.trees()
     }
 
-    /// Renames calls to the steps that they match.
+    /// Replaces the names of calls by the names of the steps whose patterns they match.
     pub fn rename(&mut self, spans: &mut [Span], store: &mut SpanStore) {
         if self.steps.is_empty() {
             return;
@@ -190,7 +195,8 @@ impl Selection {
         }
     }
 
-    /// Drops calls from a forest whose names are in `texts`; returns how many, by rule.
+    /// Drops calls from a forest, whose names are numbers in `texts`. Returns the sums over the
+    /// dropped calls, by rule.
     pub fn apply(&mut self, forest: &mut Forest, texts: &Texts) -> AllLeftOut {
         let mut left_out = AllLeftOut::new();
         if !self.drops() {
@@ -201,7 +207,7 @@ impl Selection {
             .iter()
             .map(|span| self.verdict(span, texts))
             .collect();
-        // The nearest kept caller of each call; callers precede their calls.
+        // For each call, its nearest kept caller. Callers precede their calls in `order`.
         let mut around = vec![NONE; forest.spans.len()];
         for &node in &forest.order {
             let parent = forest.parents[node as usize];

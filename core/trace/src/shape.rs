@@ -1,43 +1,47 @@
-//! Shapes: the structure of a call tree, without numbers of repetitions and durations.
+//! Assigns numbers to the shapes of call trees. A shape is the structure of a tree, without numbers
+//! of repetitions and without durations.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::span::{TextId, Texts};
 
-/// A shape's index in its table.
+/// The number of a shape in its table.
 pub type ShapeId = u32;
 
 /// A table of distinct shapes. A shape is a name and the set of child shapes, each counted once.
 ///
 /// Siblings of one shape are merged, so three packets and three hundred packets make the same
 /// shape. Concurrency reorders siblings, so their order is ignored. Shapes are compared exactly,
-/// not by hash: a key is the name followed by the sorted numbers of the distinct child shapes.
+/// not by hash: the key of a shape is its name, followed by the sorted numbers of the distinct
+/// child shapes.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     ids: HashMap<Box<[u32]>, ShapeId, Mixing>,
     keys: Vec<Box<[u32]>>,
     digests: Vec<u64>,
-    /// The shape of a leaf of each name, or `UNKNOWN`.
+    /// For each name, the shape of calls without children, or `UNKNOWN`.
     leaves: Vec<ShapeId>,
-    /// The latest key of each name, unsorted, and its shape.
+    /// For each name, the last key that was looked up, with unsorted child shapes, and its shape.
     recent: Vec<([u32; RECENT_WORDS], usize, ShapeId)>,
-    /// Total number of words in all keys.
+    /// Total number of words (name and child shapes) in all keys.
     words: usize,
 }
 
 const UNKNOWN: ShapeId = ShapeId::MAX;
 
-/// Maximum number of shapes, and of words in their keys. Beyond this limit, which only forged or
-/// extremely varied trees reach, a shape consists of the name only.
+/// Maximum number of shapes, and of words in their keys. Beyond these limits, which only forged or
+/// extremely varied trees reach, calls have a shape that consists of their name only.
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
-/// Keys of at most this many words are compared with the latest key before they are sorted.
+/// Maximum number of words of keys that are compared with the last key of their name before they
+/// are sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
-    /// Returns the shape of `name` with `children`, which need be neither sorted nor unique.
+    /// Returns the shape of a call `name` with calls of the shapes `children` below it, in any
+    /// order and with repetitions. `scratch` is reused memory.
     pub fn intern(
         &mut self,
         name: TextId,
@@ -48,7 +52,7 @@ impl Shapes {
         scratch.clear();
         scratch.push(name);
         for child in children {
-            // Runs of equal siblings are common, so they are dropped before the sort.
+            // Runs of equal siblings are common, so repetitions are dropped before the sort.
             if scratch.len() == 1 || scratch.last() != Some(&child) {
                 scratch.push(child);
             }
@@ -75,7 +79,8 @@ impl Shapes {
         shape
     }
 
-    /// The shape of a leaf of this name, if there is one.
+    /// Returns the shape of a call with this name and without children. None if no such call
+    /// occurred yet.
     #[inline]
     pub fn leaf(&self, name: TextId) -> Option<ShapeId> {
         let known = self.leaves.get(name as usize).copied();
@@ -110,22 +115,23 @@ impl Shapes {
         id
     }
 
-    /// The name of the shape's root.
+    /// The name of the root of a shape.
     pub fn name(&self, shape: ShapeId) -> TextId {
         self.keys[shape as usize][0]
     }
 
-    /// The distinct child shapes; their numbers are smaller than that of the shape.
+    /// The distinct shapes of the children. Their numbers are smaller than that of the shape.
     pub fn children(&self, shape: ShapeId) -> &[ShapeId] {
         &self.keys[shape as usize][1..]
     }
 
-    /// A key that depends on names and structure only, to sort shapes equally in every table.
+    /// A key that depends only on names and structure, so that it sorts shapes equally in every
+    /// table.
     pub fn order_key(&self, shape: ShapeId) -> u64 {
         self.digests[shape as usize]
     }
 
-    /// Number of shapes.
+    /// Number of shapes in the table.
     pub fn count(&self) -> u32 {
         self.keys.len() as u32
     }
@@ -143,7 +149,7 @@ impl Shapes {
     }
 }
 
-/// Moves the distinct values of a sorted slice to its front; returns their number.
+/// Moves the distinct values of a sorted slice to its front. Returns their number.
 fn distinct_in_sorted(values: &mut [u32]) -> usize {
     let mut distinct = 0;
     for index in 0..values.len() {
@@ -158,26 +164,27 @@ fn distinct_in_sorted(values: &mut [u32]) -> usize {
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a hash: the same number for the same text on every machine.
+/// Returns the FNV-1a hash of a text, which is the same number on every machine.
 pub fn digest_of(text: &str) -> u64 {
     text.bytes().fold(FNV_OFFSET, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
     })
 }
 
-/// The finaliser of SplitMix64: every bit of the input affects every bit of the output.
+/// Mixes the bits of a number by the finaliser of SplitMix64: every bit of the input affects every
+/// bit of the output.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
 }
 
-/// A fast hash for numbers that are not adversarial: name ids are assigned here, and forged trace
-/// ids that collide only make a window slow.
+/// A fast hash for numbers in hash maps. It does not resist adversaries: numbers of names are
+/// assigned by this crate, and forged trace ids that collide only make a window slow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixingHasher(u64);
 
-/// The builder of `MixingHasher`, for hash maps.
+/// Creates hashers of the type `MixingHasher`, for hash maps.
 pub type Mixing = BuildHasherDefault<MixingHasher>;
 
 impl Hasher for MixingHasher {

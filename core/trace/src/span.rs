@@ -1,4 +1,5 @@
-//! Spans, and the store that they share: rows with interned text.
+//! The type of a span, and the store of spans, in which each distinct text is stored once and spans
+//! have its number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,29 +9,32 @@ use serde::{Deserialize, Serialize};
 use crate::losses::Losses;
 use crate::sampling;
 
-/// An index into a store's table of texts.
+/// The number of a text in the table of texts of a store.
 pub type TextId = u32;
 
-/// The index that stands for no node.
+/// Stands for "no node" where the index of a node is expected.
 pub const NONE: u32 = u32::MAX;
 
-/// The deepest level that keeps its own place; deeper calls are re-hung there, so that neither
-/// a path nor a reader that recurses can grow without bound.
+/// The deepest level of a call tree. Deeper calls are moved up to it, so that neither the length of
+/// a path nor the depth of a recursion grows without bound.
 pub const DEPTH_MAX: u32 = 200;
 
-/// Quantiles know no longer durations than this (three days): the histogram also sums squares,
-/// which forged times would overflow. Sums and extremes are exact for every duration.
+/// Longest duration that quantiles and squares distinguish: 2^48 ns, which is three days. The
+/// histogram also sums squares, which forged times would overflow. Sums and extremes are exact for
+/// every duration.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
-/// A duration clamped for quantiles and squares.
+/// Limits a duration to the longest that quantiles and squares distinguish, ns.
 pub fn cut_ns(duration_ns: u64) -> u64 {
     duration_ns.min(QUANTILE_NS_MAX)
 }
 
-/// Names longer than this are truncated, so that one hostile span cannot fill the memory.
+/// Maximum length of a name in bytes. Longer names are truncated, so that one hostile span cannot
+/// fill the memory.
 pub const NAME_BYTES_MAX: usize = 1024;
 
-/// Maximum number of distinct names; a program that puts a number into every name exceeds it.
+/// Maximum number of distinct names. A program that puts a number into every name exceeds it;
+/// further names become `OTHER_NAMES`.
 const TEXTS_MAX: usize = 1 << 15;
 const OTHER_NAMES: &str = "(other names)";
 
@@ -41,7 +45,7 @@ pub struct Span {
     pub trace_id: u128,
     /// The span's id within the trace; never zero in a store.
     pub span_id: u64,
-    /// The parent's span id, or zero.
+    /// Span id of the parent; zero for a root.
     pub parent_id: u64,
     /// The name of the call.
     pub name: TextId,
@@ -49,19 +53,19 @@ pub struct Span {
     pub start_ns: u64,
     /// End, ns since 1970.
     pub end_ns: u64,
-    /// Resource attribute `service.name`.
+    /// The name of the service: resource attribute `service.name`.
     pub service: TextId,
-    /// Resource attribute `host.name`.
+    /// The name of the host: resource attribute `host.name`.
     pub host: TextId,
-    /// Attribute `thread.id`, or zero.
+    /// Thread id: attribute `thread.id`; zero if unknown.
     pub thread: u64,
-    /// Bytes moved by the call, or zero.
+    /// Bytes moved by the call; zero if unknown.
     pub bytes: u64,
     /// Whether the call reported an error.
     pub status_error: bool,
     /// Whether the recorder classifies the call as a wait (attribute `dfslab.kind`).
     pub wait: bool,
-    /// Index of the span's sampling weight in the table of texts; zero if unknown.
+    /// Index of the span's sampling weight in the table of texts; zero for a span without one.
     pub sampling: u16,
 }
 
@@ -72,18 +76,22 @@ impl Span {
     }
 }
 
-/// Interned texts, numbered in the order of first occurrence; zero is the empty text.
+/// A table of distinct texts, numbered in the order of first occurrence. Number zero is the empty
+/// text.
 #[derive(Clone, Debug)]
 pub struct Texts {
     ids: HashMap<Arc<str>, TextId>,
     texts: Vec<Arc<str>>,
-    /// The latest text of each slot, since a trace alternates between few names.
+    /// A cache: for each hash slot, the number of the text found last, since a trace alternates
+    /// between few names.
     recent: [TextId; RECENT_SLOTS],
-    /// Sampling weights: first the default for spans without one, then those that occurred.
+    /// Sampling weights in units of 2^-20. The first holds for spans without a recorded weight, the
+    /// others are those that were recorded.
     weights: Vec<u64>,
 }
 
-/// Maximum number of weights; recorders have few rates. Further ones are taken for the last.
+/// Maximum number of distinct weights, since recorders have few rates. Further weights are taken
+/// for the last one.
 const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;
@@ -102,7 +110,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// The id of `text`, which is added if it is new.
+    /// Returns the number of `text`, which is added to the table if it is new.
     pub fn intern(&mut self, text: &str) -> TextId {
         if let Some(id) = self.recall(text.as_bytes()) {
             return id;
@@ -121,19 +129,19 @@ impl Texts {
         id
     }
 
-    /// The id of a recently used text; None for all others.
+    /// Returns the number of a text that is in the cache; None for all others.
     #[inline]
     pub fn recall(&self, text: &[u8]) -> Option<TextId> {
         let id = self.recent[slot(text)];
         (self.texts[id as usize].as_bytes() == text).then_some(id)
     }
 
-    /// Every text in the order of its number.
+    /// Returns every text, in the order of the numbers.
     pub(crate) fn all(&self) -> Vec<String> {
         self.texts.iter().map(|text| text.to_string()).collect()
     }
 
-    /// The index of a weight.
+    /// Returns the index of a sampling weight (in units of 2^-20), which is added if it is new.
     pub fn intern_weight(&mut self, weight: u64) -> u16 {
         let known = self
             .weights
@@ -147,57 +155,59 @@ impl Texts {
         place.min(WEIGHTS_MAX - 1) as u16
     }
 
-    /// Sets the weight of spans without one, in units of 2^-20.
+    /// Sets the sampling weight of spans that do not record one, in units of 2^-20.
     pub fn assume_weight(&mut self, weight: u64) {
         self.weights[0] = weight;
     }
 
-    /// The weight with this index, in units of 2^-20: how many calls a span represents.
+    /// Returns the sampling weight with this index, in units of 2^-20: the number of calls that a
+    /// span represents.
     pub fn weight(&self, number: u16) -> u64 {
         self.weights[usize::from(number)]
     }
 
-    /// Whether any span records its weight.
+    /// Whether any span recorded a sampling weight.
     pub(crate) fn has_weights(&self) -> bool {
         self.weights.len() > 1
     }
 
-    /// Number of texts.
+    /// Number of distinct texts.
     fn count(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether the text is interned.
+    /// Whether the text is in the table.
     fn knows(&self, text: &str) -> bool {
         self.ids.contains_key(text)
     }
 
-    /// The text with this number.
+    /// Returns the text with this number.
     pub fn text(&self, id: TextId) -> &str {
         &self.texts[id as usize]
     }
 }
 
-/// A slot computed from the text's length and ends, in which the names of one program usually
-/// differ.
+/// Returns the cache slot of a text. It is computed from the text's length and its first and last
+/// bytes, in which the names of one program usually differ.
 fn slot(text: &[u8]) -> usize {
     let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
     (text.len() * 7 + end(text.first()) * 3 + end(text.last())) % RECENT_SLOTS
 }
 
-/// Spans of any number of files, with their interned texts and the damage found in them.
+/// The spans of any number of files, with the table of their texts and the counts of damage.
 #[derive(Clone, Debug, Default)]
 pub struct SpanStore {
     /// The spans, in the order of arrival.
     pub spans: Vec<Span>,
-    /// Names, services and hosts.
+    /// The texts of names, services and hosts.
     pub texts: Texts,
-    /// Damage met while reading.
+    /// Numbers of spans that were repaired or dropped while reading.
     pub losses: Losses,
 }
 
 impl SpanStore {
-    /// Interns a name or a host, truncated to the maximum length.
+    /// Returns the number of a name or a host, which is added if it is new. A text longer than
+    /// NAME_BYTES_MAX is truncated and counted as a loss.
     pub fn intern(&mut self, text: &str) -> TextId {
         if self.texts.count() >= TEXTS_MAX && !self.texts.knows(text) {
             self.losses.merged_names += 1;
@@ -214,7 +224,8 @@ impl SpanStore {
         self.texts.intern(&text[..end])
     }
 
-    /// Interns text that should be UTF-8 but may not be.
+    /// Returns the number of a text that may not be valid UTF-8: invalid characters are replaced
+    /// and counted as a loss.
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> TextId {
         if let Some(id) = self.texts.recall(bytes) {
             return id;
@@ -229,7 +240,7 @@ impl SpanStore {
         }
     }
 
-    /// Adds a span; a span with a zero id is counted as a loss and dropped.
+    /// Adds a span to the store. A span with a zero id is dropped and counted as a loss.
     pub fn push(&mut self, span: Span) {
         if span.trace_id == 0 || span.span_id == 0 {
             self.losses.zero_ids += 1;

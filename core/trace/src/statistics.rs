@@ -1,4 +1,5 @@
-//! Statistics over merged calls: exact sums, a duration histogram and a few exemplars.
+//! Computes statistics over the calls merged at a node: exact sums, the distribution of durations
+//! and a few exemplars.
 
 use dfslab_stats::Histogram;
 use serde::{Deserialize, Serialize};
@@ -8,15 +9,16 @@ use crate::sampling::ONE;
 use crate::shape::mix;
 use crate::span::{cut_ns, Span};
 
-/// Number of slowest calls that a node keeps, and size of its uniform sample.
+/// Number of slowest calls, and number of randomly sampled calls, that each node keeps as
+/// exemplars.
 pub const EXEMPLARS_EACH: usize = 2;
 
 /// Largest number of calls for which a node stores each duration. Most nodes of an irregular trace
-/// have one or two calls, and a histogram for each would take a thousand times the memory of the
-/// spans.
+/// have one or two calls, and a histogram for each node would take a thousand times the memory of
+/// the spans.
 const EXACT_MAX: usize = 24;
 
-/// One of the merged calls, which can be looked up in the trace.
+/// One of the merged calls, which can be looked up in the trace by its ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Exemplar {
     /// The trace id of the call.
@@ -32,22 +34,22 @@ impl Exemplar {
         (self.duration_ns, self.trace_id, self.span_id)
     }
 
-    /// A fixed pseudo-random number of the span. Keeping the spans with the largest numbers is
-    /// uniform sampling, and the result does not depend on the order of merging (bottom-k sampling,
-    /// Cohen & Kaplan 2007).
+    /// Returns a pseudo-random number that depends on the call's ids only. Each node keeps the
+    /// calls with the largest numbers, which is uniform sampling and does not depend on the order
+    /// of merging (bottom-k sampling, Cohen & Kaplan 2007).
     fn lot(&self) -> (u64, u128, u64) {
         let of_trace = lot_of_trace(self.trace_id);
         (mix(of_trace ^ self.span_id), self.trace_id, self.span_id)
     }
 }
 
-/// The part of the random number that all calls of a trace share.
+/// Returns the part of the pseudo-random number that all calls of a trace share.
 pub fn lot_of_trace(trace_id: u128) -> u64 {
     mix(trace_id as u64 ^ mix((trace_id >> 64) as u64))
 }
 
-/// Durations of a node: a list while there are few calls, a log-linear histogram when there are
-/// many.
+/// The durations of a node's calls in ns: a list if there are few calls, else a log-linear
+/// histogram.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Numbers {
     Few(Vec<u64>),
@@ -60,9 +62,9 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of a `Histogram` between the shortest and the longest call. The durations of a step
-/// span a few powers of ten, and a profile has thousands of steps, so complete histograms would
-/// waste memory.
+/// The buckets of a histogram, from the shortest call to the longest. The durations of a step
+/// extend over a few powers of ten, and a profile has thousands of steps, so complete histograms
+/// would waste memory.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -88,16 +90,17 @@ pub struct Statistics {
     pub min_ns: u64,
     /// The longest duration, ns.
     pub max_ns: u64,
-    /// Sums of durations and of their squares, each duration cut by `cut_ns`.
+    /// Sum of the durations (`cut_ns`) and of their squares (`squares_ns2`), each duration limited
+    /// by the function `cut_ns`.
     cut_ns: u128,
     squares_ns2: u128,
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// A call below either threshold is not kept as an exemplar.
+    /// Thresholds of duration and of pseudo-random number. A call below both is no exemplar.
     least_slow_ns: u64,
     least_lot: u64,
-    /// Sums over the calls that were not recorded, estimated from the sampling weights; None
+    /// Sums over the calls that were not recorded, as the sampling weights estimate them. None
     /// without sampling.
     beyond: Option<Box<Sums>>,
 }
@@ -119,7 +122,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Combines each sum with that of `other` by the function `change`.
+    /// Combines each sum with the corresponding sum of `other` by the function `change`.
     fn with(self, other: Sums, change: impl Fn(u128, u128) -> u128) -> Sums {
         Sums {
             count: change(self.count, other.count),
@@ -160,7 +163,8 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    /// Adds one call; `of_trace` is the trace's part of the call's random number.
+    /// Adds one call with this self time. `of_trace` is the part of the call's pseudo-random number
+    /// that belongs to its trace.
     #[inline(always)]
     pub fn record(&mut self, span: &Span, self_ns: u64, of_trace: u64) {
         let duration_ns = span.duration_ns();
@@ -184,8 +188,8 @@ impl Statistics {
         self.remember(call, of_trace);
     }
 
-    /// Adds the unrecorded calls that a recorded call represents; `weight` is in units of 2^-20, at
-    /// least one.
+    /// Adds the unrecorded calls that a recorded call represents: `weight` minus one. `weight` is
+    /// in units of 2^-20 and at least one.
     #[cold]
     pub fn weigh(&mut self, span: &Span, self_ns: u64, weight: u64) {
         let more = u128::from(weight - ONE);
@@ -200,7 +204,8 @@ impl Statistics {
         self.beyond.get_or_insert_default().add(beyond);
     }
 
-    /// Weighted sums, which estimate all calls; the exact sums if all calls were recorded.
+    /// Returns the sums over all calls, recorded or not, as the sampling weights estimate them. If
+    /// all calls were recorded, the sums are exact.
     pub fn estimated(&self) -> Sums {
         let recorded = Sums {
             count: self.count.into(),
@@ -218,7 +223,7 @@ impl Statistics {
         })
     }
 
-    /// Merges other statistics; the order of merging does not matter.
+    /// Adds the statistics of other calls. The order of merging does not matter.
     pub fn merge(&mut self, other: &Statistics) {
         self.count += other.count;
         self.errors += other.errors;
@@ -239,12 +244,12 @@ impl Statistics {
         }
     }
 
-    /// Whether most calls are waits.
+    /// Whether the recorder classifies more than half of the calls as waits.
     pub fn mostly_waits(&self) -> bool {
         self.waits * 2 > self.count
     }
 
-    /// The sums of all calls recorded here, in the form of one host's calls.
+    /// Returns the sums over all calls of this node in the type for the calls of one host.
     pub fn share(&self) -> Share {
         Share {
             count: self.count,
@@ -255,14 +260,14 @@ impl Statistics {
         }
     }
 
-    /// The duration below which a fraction of the calls lies, nanoseconds.
+    /// Returns the duration that the given fraction of the calls does not exceed, nanoseconds.
     pub fn quantile_ns(&self, fraction: f64) -> u64 {
         self.durations
             .quantile(fraction)
             .clamp(self.min_ns.min(self.max_ns), self.max_ns)
     }
 
-    /// Standard deviation of the durations, nanoseconds.
+    /// Returns the standard deviation of the durations, nanoseconds; 0 without calls.
     pub fn deviation_ns(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -272,20 +277,20 @@ impl Statistics {
         (squares / calls - (sum / calls).powi(2)).max(0.0).sqrt()
     }
 
-    /// The slowest calls, slowest first.
+    /// The slowest calls, in descending order of duration.
     pub fn slowest(&self) -> &[Exemplar] {
         &self.slowest
     }
 
-    /// A uniform sample of all calls.
+    /// A uniform random sample of all calls.
     pub fn sampled(&self) -> &[Exemplar] {
         &self.sampled
     }
 
     #[inline(always)]
     fn remember(&mut self, exemplar: Exemplar, of_trace: u64) {
-        // Once a node has many calls, hardly any call becomes an exemplar; two comparisons decide
-        // that.
+        // Once a node has many calls, hardly any call becomes an exemplar. Two comparisons exclude
+        // most calls.
         if exemplar.duration_ns >= self.least_slow_ns {
             self.remember_slow(exemplar);
         }
@@ -330,7 +335,7 @@ fn keep_largest<Key: Ord>(
 }
 
 impl Numbers {
-    /// Adds one value.
+    /// Adds one duration in ns.
     #[inline(always)]
     pub(crate) fn record(&mut self, value: u64) {
         match self {
@@ -340,7 +345,7 @@ impl Numbers {
         }
     }
 
-    /// Adds all values of another.
+    /// Adds all durations of `other`.
     pub(crate) fn merge(&mut self, other: &Numbers) {
         match other {
             Numbers::Few(values) => values.iter().for_each(|&value| self.record(value)),
@@ -367,7 +372,7 @@ impl Numbers {
         }
     }
 
-    /// The quantile by nearest rank.
+    /// Returns the quantile of the durations by nearest rank, ns.
     pub(crate) fn quantile(&self, fraction: f64) -> u64 {
         match self {
             Numbers::Few(values) if values.is_empty() => 0,

@@ -1,9 +1,9 @@
-//! Processes traces of any size in bounded memory: spans are buffered in a window until their trace
-//! is complete.
+//! Processes traces of any size in bounded memory. Spans wait in a window until their trace is
+//! complete.
 //!
-//! A trace counts as complete when none of the latest spans belonged to it. It is then merged into
-//! the profile, and only its id is remembered. Later spans of it are still counted exactly, but in
-//! a separate tree; `Losses` has their number.
+//! A trace counts as complete when none of the latest spans belonged to it. Then it is merged into
+//! the profile, and only its id is remembered. Spans of the trace that arrive later are still
+//! counted exactly, but in a separate tree; `Losses` has their number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -21,12 +21,12 @@ use crate::shape::{mix, Mixing};
 use crate::span::{Span, SpanStore, TextId};
 use crate::tree::Forest;
 
-/// How much is held in memory at a time.
+/// How many spans are held in memory at a time, and when a trace counts as complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Maximum number of spans buffered.
+    /// Maximum number of spans that wait in memory.
     pub spans: usize,
-    /// A trace is complete when none of this many latest spans belonged to it.
+    /// A trace counts as complete when none of the latest `quiet` spans belonged to it.
     pub quiet: usize,
 }
 
@@ -39,54 +39,56 @@ impl Default for Window {
     }
 }
 
-/// Complete traces are processed in batches of about this many spans, which fit a cache.
+/// Number of spans, approximately, in a batch of complete traces that are processed together. A
+/// batch fits a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// The ids of at least this many merged traces are remembered, and of at most twice that number.
+/// Number of merged traces whose ids are certainly remembered. At most twice that number is.
 const REMEMBERED: usize = 1 << 18;
 
-/// Accumulates spans into a profile.
+/// Reads spans and accumulates them into a profile.
 #[derive(Default)]
 pub struct Stream {
     window: Window,
     store: SpanStore,
-    /// The trace of each span in the store, up to the last span examined.
+    /// The trace of each span that waits in the store, up to the last span examined.
     traces: Traces,
     profile: Profile,
-    /// The sample of traces. None if only the profile is requested; clock offsets are then not
-    /// estimated.
+    /// The random sample of complete traces. None if only the profile is requested; then clock
+    /// offsets are not estimated.
     sample: Option<Sample>,
     merged: Merged,
-    /// Memory in which one batch of traces after another is reconstructed.
+    /// Reused memory in which the call trees of each batch are reconstructed.
     forest: Forest,
-    /// Time by which the clock of each host is ahead, ns.
+    /// For each host, the time by which its clock is ahead of the reference host's, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// Format of the files; None: recognised by content.
+    /// Format of the files; None: it is recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
 }
 
-/// The result of a stream.
+/// The result of reading trace files.
 pub struct Summary {
-    /// The compressed profile of all spans.
+    /// The compressed profile of all spans that were read.
     pub profile: Profile,
-    /// A random sample of complete trees (all trees if there are few), for analyses that need
-    /// spans. The user's selection is not applied to it.
+    /// A random sample of complete call trees for analyses that need spans; it has all trees if
+    /// there are few. The user's selection is not applied to it.
     pub sample: Forest,
-    /// Number of trees that are not in the sample.
+    /// Number of call trees that are not in the sample.
     pub trees_left_out: u64,
-    /// Clock offsets of the hosts, as far as calls between hosts determine them; spans are
-    /// corrected by them.
+    /// Clock offsets of the hosts, if calls between hosts determine them. The times of the spans
+    /// are corrected by them where needed.
     pub clocks: Vec<AlignedClock>,
 }
 
 impl Stream {
-    /// An empty stream.
+    /// Creates a stream without spans.
     ///
     /// # Panics
-    /// If the window is not larger than its quiet part.
+    ///
+    /// If `window.spans` is not larger than `window.quiet`.
     pub fn new(window: Window) -> Self {
         assert!(
             window.quiet < window.spans,
@@ -99,20 +101,20 @@ impl Stream {
         }
     }
 
-    /// Keeps no sample from now on, so that only the profile is available.
+    /// Stops keeping a sample, so that only the profile is available.
     pub(crate) fn without_sample(mut self) -> Self {
         self.sample = None;
         self
     }
 
-    /// Whether the profile would differ with a sample: only calls between several hosts show wrong
-    /// clocks.
+    /// Whether a sample is needed but none is kept: spans of several hosts may have wrong clocks,
+    /// which only a sample shows.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files that may share traces; the next bytes are always read from the file that is
-    /// furthest behind. Stops as soon as the profile turns out to need a sample.
+    /// Reads files whose spans may belong to the same traces. The next bytes are always read from
+    /// the file that is furthest behind. Stops as soon as a sample is needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -140,7 +142,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads one message that is not a file; `name` is its name in errors.
+    /// Reads the spans of one message that is not a file. `name` identifies the message in errors.
     pub fn read(&mut self, name: &Path, input: impl Read + Send) -> Result<()> {
         let mut reader = Reader::new(name, input)?;
         loop {
@@ -154,14 +156,15 @@ impl Stream {
         }
     }
 
-    /// Merges the traces that received no spans since the last call.
+    /// Merges the waiting traces that received no spans since the last call of this function into
+    /// the profile.
     pub fn merge_quiet(&mut self) {
         let since = self.arrived - self.arrived_before;
         self.arrived_before = self.arrived;
         self.merge(usize::try_from(since).unwrap_or(usize::MAX));
     }
 
-    /// The profile of all merged traces; traces that may still grow are excluded.
+    /// Returns the profile of all merged traces. Traces that still wait are not included.
     pub fn snapshot(&self) -> Profile {
         let mut profile = self.profile.clone();
         profile.losses.merge(&self.store.losses);
@@ -169,17 +172,17 @@ impl Stream {
         profile
     }
 
-    /// Number of spans buffered until their traces are complete.
+    /// Number of spans that wait in memory until their traces are complete.
     pub fn waiting(&self) -> usize {
         self.store.spans.len()
     }
 
-    /// Merges every trace, complete or not.
+    /// Merges every waiting trace into the profile, complete or not.
     pub fn merge_all(&mut self) {
         self.merge(0);
     }
 
-    /// Ends the stream and returns only the profile.
+    /// Ends the stream and returns its profile only.
     pub fn into_profile(mut self) -> Profile {
         self.merge_all();
         let mut profile = self.profile;
@@ -188,7 +191,7 @@ impl Stream {
         profile
     }
 
-    /// Ends the stream.
+    /// Ends the stream and returns profile, sample and clock offsets.
     pub fn finish(mut self) -> Summary {
         self.merge_all();
         let sample = self.sample.take().unwrap_or_default();
@@ -204,26 +207,28 @@ impl Stream {
         }
     }
 
-    /// Sets the sampling probability of calls that do not record one.
+    /// Sets the sampling probability of calls whose recorder did not record one.
     ///
     /// # Panics
+    ///
     /// Unless the probability is above 0 and at most 1.
     pub fn assume_sampled(&mut self, probability: f64) {
         let weight = weight_of(probability).expect("a probability");
         self.store.texts.assume_weight(weight);
     }
 
-    /// Reads files in this format instead of recognising it.
+    /// Sets the format in which files are read. With None, it is recognised by content.
     pub fn assume_format(&mut self, format: Option<InputFormat>) {
         self.format = format;
     }
 
-    /// Applies the user's selection to all further traces.
+    /// Sets the user's selection of calls, which applies to all traces merged later.
     pub fn select(&mut self, selection: Selection) {
         self.selection = selection;
     }
 
-    /// Corrects the start and end times of these hosts' spans by their clock offsets.
+    /// From now on, corrects the start and end times of the spans of these hosts by the clock
+    /// offsets.
     pub fn align(&mut self, clocks: &[AlignedClock]) {
         let wrong = clocks.iter().filter(|clock| clock.ahead_ns != 0);
         self.ahead_ns = wrong
@@ -238,7 +243,7 @@ impl Stream {
         self.merge(self.window.quiet);
     }
 
-    /// Merges the traces that none of the latest `quiet` spans belongs to.
+    /// Merges the waiting traces to which none of the latest `quiet` spans belongs.
     fn merge(&mut self, quiet: usize) {
         let spans = std::mem::take(&mut self.store.spans);
         let mut traces = std::mem::take(&mut self.traces);
@@ -256,7 +261,7 @@ impl Stream {
         self.traces = traces.drop_whole(&mut self.store.spans);
     }
 
-    /// Adds a complete trace to the batch, which is merged when it is large enough.
+    /// Adds the spans of a complete trace to the batch. Merges the batch when it is large enough.
     fn take_whole(&mut self, spans: &[Span], runs: &[Run]) {
         let portion = &mut self.forest.spans;
         let first = portion.len();
@@ -277,7 +282,8 @@ impl Stream {
         }
     }
 
-    /// Merges the batch and empties it.
+    /// Reconstructs the call trees of the batch, merges them into the profile and empties the
+    /// batch.
     fn recover(&mut self) {
         if self.forest.spans.is_empty() {
             return;
@@ -303,7 +309,7 @@ fn set_back(spans: &mut [Span], ahead_ns: &HashMap<TextId, i64, Mixing>) {
     }
 }
 
-/// Consecutive spans of one trace in the window.
+/// A range of consecutive spans in the window that belong to one trace.
 #[derive(Clone, Copy, Default)]
 struct Run {
     slot: u32,
@@ -311,29 +317,30 @@ struct Run {
     spans: usize,
 }
 
-/// A trace in the window.
+/// A trace that waits in the window.
 struct Held {
     trace_id: u128,
     spans: usize,
     runs: usize,
-    /// Position of the trace's latest span.
+    /// Position of the latest span of the trace in the window.
     latest: usize,
     whole: bool,
 }
 
-/// The trace of each span in the window, as runs: spans of one trace are mostly consecutive.
+/// The trace of each span in the window. Since the spans of a trace are mostly consecutive, ranges
+/// of spans (runs) are stored.
 #[derive(Default)]
 struct Traces {
-    /// The number of each trace, in the order of arrival.
+    /// The index of each trace in `held`, by trace id.
     slots: HashMap<u128, u32, Mixing>,
     held: Vec<Held>,
     runs: Vec<Run>,
-    /// Number of spans in all runs.
+    /// Total number of spans in all runs.
     spans: usize,
 }
 
 impl Traces {
-    /// Adds the spans that arrived since the last call.
+    /// Adds the spans that arrived since the last call of this function.
     fn note(&mut self, spans: &[Span]) {
         for run in spans.chunk_by(|left, right| left.trace_id == right.trace_id) {
             self.add(run[0].trace_id, run.len());
@@ -361,8 +368,9 @@ impl Traces {
         self.runs.push(Run { slot, first, spans });
     }
 
-    /// Marks the quiet traces as complete. Also marks the largest other traces if more than
-    /// `stay_max` spans would stay; returns the number of these.
+    /// Marks those traces as complete to which none of the latest `quiet` spans belongs. If more
+    /// than `stay_max` spans would still wait, it also marks the largest of the other traces.
+    /// Returns the number of traces that were marked for their size.
     fn choose(&mut self, quiet: usize, stay_max: usize) -> u64 {
         let mut stay = 0;
         for held in &mut self.held {
@@ -386,7 +394,7 @@ impl Traces {
         cut
     }
 
-    /// The runs of complete traces, trace by trace.
+    /// Returns the runs of all complete traces, trace by trace.
     fn whole_runs(&self) -> Vec<Run> {
         let mut free = Vec::with_capacity(self.held.len());
         let mut end = 0;
@@ -405,7 +413,7 @@ impl Traces {
         found
     }
 
-    /// Removes the spans of complete traces from `spans`; returns the runs of the others.
+    /// Removes the spans of complete traces from `spans`. Returns the runs of the other traces.
     fn drop_whole(self, spans: &mut Vec<Span>) -> Traces {
         let mut left = Traces::default();
         for run in &self.runs {
@@ -420,8 +428,8 @@ impl Traces {
     }
 }
 
-/// Ids of merged traces in two generations; the older generation is dropped when the younger one is
-/// full.
+/// Ids of merged traces in two sets. When the younger set is full, the older one is dropped and the
+/// younger one takes its place.
 #[derive(Default)]
 struct Merged {
     older: HashSet<u64, Mixing>,
@@ -429,7 +437,7 @@ struct Merged {
 }
 
 impl Merged {
-    /// Whether the trace was merged before; marks the trace as merged.
+    /// Returns whether the trace was merged before, and remembers it as merged.
     fn knows(&mut self, trace_id: u128) -> bool {
         let digest = mix(trace_id as u64 ^ mix((trace_id >> 64) as u64));
         if self.newer.len() >= REMEMBERED {

@@ -1,45 +1,45 @@
-//! Reconstructs trees in one pass from spans in canonical form.
+//! Reconstructs call trees in one pass from spans in canonical form.
 //!
 //! Most programs number their spans in order of start: a call follows its caller, and calls of one
-//! caller are ordered by start. For such spans one pass yields what `tree` computes in several
-//! passes; `tree` handles all other input.
+//! caller are ordered by start. For such spans one pass yields what the module `tree` computes in
+//! several passes. That module handles all other spans.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 
-/// A caller in whose list of children the pass is.
+/// A caller whose calls are being visited.
 #[derive(Clone, Copy, Debug, Default)]
 struct Caller {
-    /// Start of the latest child, ns.
+    /// Start of the caller's latest call so far, ns.
     latest_ns: u64,
-    /// End of the time that the children so far cover, ns.
+    /// Time up to which the caller's calls so far cover its duration, ns.
     covered_ns: u64,
     depth: u32,
 }
 
-/// The state of a pass, whose memory is reused.
+/// The state of a pass over the spans. Its memory is reused for the next pass.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
     callers: Vec<Caller>,
-    /// Number of calls that extend beyond their callers.
+    /// Number of calls that extend beyond the time of their callers.
     pub outside: u64,
 }
 
 impl Walk {
-    /// Computes the parent and the self time of each span, and returns true, if the spans are in
-    /// canonical form. In this form each trace is contiguous, ids ascend, every span is valid and
-    /// follows its caller, no call failed, depth is bounded, and the calls of a caller are ordered
-    /// by start.
+    /// Computes the parent (`parents`) and the self time (`self_ns`) of each span and returns true,
+    /// if the spans are in canonical form; else returns false. In canonical form each trace is
+    /// contiguous, ids ascend, every span is valid and follows its caller, no call failed, depth is
+    /// bounded, and the calls of a caller are ordered by start.
     pub fn link(&mut self, spans: &[Span], parents: &mut Vec<u32>, self_ns: &mut Vec<u64>) -> bool {
         parents.resize(spans.len(), NONE);
         self_ns.resize(spans.len(), 0);
         self.callers.resize(spans.len(), Caller::default());
         self.outside = 0;
-        // Slices of equal length make bounds checks unnecessary.
+        // All slices get equal lengths, which makes bounds checks in the loop unnecessary.
         let parents = &mut parents[..spans.len()];
         let self_ns = &mut self_ns[..spans.len()];
         let callers = &mut self.callers[..spans.len()];
         let (mut trace_id, mut first, mut before) = (0, 0, 0);
-        // Siblings are usually adjacent.
+        // Siblings are usually adjacent, so the parent found last is tried first.
         let mut latest = (0, 0);
         for (node, span) in spans.iter().enumerate() {
             if span.trace_id != trace_id {
@@ -85,9 +85,11 @@ impl Walk {
     }
 }
 
-/// Position of a span's parent among the earlier spans of its trace, whose ids ascend.
+/// Finds the position of a span's parent among the earlier spans of its trace, whose ids ascend.
+/// None if the parent is not among them.
 fn find(before: &[Span], span: &Span) -> Option<usize> {
-    // If ids have no gaps, as those from one counter, their difference is the distance.
+    // If ids have no gaps, as those from one counter, the difference of two ids is the distance of
+    // the spans.
     let back = span.span_id.wrapping_sub(span.parent_id) as usize;
     let guess = before.len().wrapping_sub(back);
     match before.get(guess) {
@@ -105,7 +107,8 @@ mod tests {
     use crate::tree::Forest;
     use proptest::prelude::*;
 
-    /// Two traces, each a chain of ids with gaps, whose calls begin one after the other.
+    /// Creates spans in canonical form: two traces, each a chain of ids with gaps, whose calls
+    /// begin one after the other.
     fn tidy(shape: &[(usize, u64, u64)]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         for trace_id in [9, 4] {
@@ -129,7 +132,8 @@ mod tests {
         spans
     }
 
-    /// Compares the results of both algorithms; returns whether the one-pass algorithm was used.
+    /// Reconstructs the spans by both algorithms and checks that the results are equal. Returns
+    /// whether the one-pass algorithm could be used.
     fn compared(spans: &[Span]) -> bool {
         let store = SpanStore {
             spans: spans.to_vec(),

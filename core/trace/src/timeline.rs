@@ -1,4 +1,4 @@
-//! Timelines: the slowest call tree of each type.
+//! Selects the slowest call tree of each type, to be shown on a time axis.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,30 @@ use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};
 
-/// Largest number of types of trees (by root name) that are shown: those with most time.
+/// Largest number of types of call trees that are shown: those that took most time. A type is the
+/// name of the root call.
 const KINDS_MAX: usize = 3;
-/// Largest number of calls of a tree that are shown: the longest.
+/// Largest number of calls of a tree that are shown: the longest ones.
 const CALLS_MAX: usize = 100;
 
 /// One call tree on a time axis.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Timeline {
-    /// Trace id, 32 hexadecimal digits. In traces of spans only.
+    /// Trace id of the tree, 32 hexadecimal digits. Only in traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
     /// Name of the root call.
     pub name: String,
     /// Duration of the root call, seconds.
     pub duration_s: f64,
-    /// Number of shorter calls of the tree that are not shown.
+    /// Number of shorter calls of the tree that are left out.
     pub left_out: u64,
-    /// The path of the call in another process that caused this tree; in profiles of processes
-    /// only.
+    /// The path of the call in another process that caused this tree. Only in profiles of
+    /// processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "call-path"))]
     pub cause: Option<String>,
-    /// The other calls, in order of start, each after its caller.
+    /// The calls of the tree without the root call, in order of start; each follows its caller.
     pub calls: Vec<TimelineCall>,
 }
 
@@ -43,9 +44,10 @@ pub struct TimelineCall {
     pub name: String,
     /// Service and host of the call, as far as they are known.
     pub place: String,
-    /// Number of calls around this call.
+    /// Depth of the call in the tree: the number of calls around it.
     pub depth: u32,
-    /// Start of the call, seconds after the start of the tree; negative if clocks disagree.
+    /// Start of the call, seconds after the start of the tree; negative if the hosts' clocks
+    /// disagree.
     pub start_s: f64,
     /// Duration of the call, seconds.
     pub duration_s: f64,
@@ -53,15 +55,16 @@ pub struct TimelineCall {
     pub wait: bool,
     /// Whether the call reported an error.
     pub error: bool,
-    /// The object of the call (such as a file), as recorded.
+    /// The object on which the call acted (such as a file), as recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
 
-/// The slowest tree of each of the types with most time, without the calls that the options leave
-/// out.
+/// Returns the slowest tree of each of the types that took most time. Calls that the options drop
+/// are left out.
 ///
 /// # Panics
+///
 /// If the options are invalid; reading the files would have failed with an error.
 pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
@@ -73,8 +76,8 @@ pub fn timelines(sample: &Forest, options: &Options) -> Vec<Timeline> {
     slowest_of_each(&chosen, &sample.texts)
 }
 
-/// Trees of one root name: their total time in ns, the sort key of the slowest one, and its root's
-/// index.
+/// The trees with one name of the root call: their total time in ns, the sort key of the slowest
+/// tree, and the index of its root.
 type Kind = (u128, (u64, u128, u64), u32);
 
 fn slowest_of_each(forest: &Forest, texts: &Texts) -> Vec<Timeline> {

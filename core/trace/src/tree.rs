@@ -1,4 +1,4 @@
-//! Reconstructs call trees from spans that may be shuffled, duplicated, without parents or in
+//! Reconstructs call trees from spans that may be in any order, duplicated, without parents or in
 //! cycles.
 
 use crate::attempts;
@@ -8,7 +8,7 @@ use crate::tidy::Walk;
 
 pub use crate::span::{DEPTH_MAX, NONE};
 
-/// The children of every node, as ranges of one list.
+/// The children of every node of a forest. The children of one node are a range of one list.
 #[derive(Clone, Debug, Default)]
 pub struct Children {
     starts: Vec<u32>,
@@ -16,12 +16,12 @@ pub struct Children {
 }
 
 impl Children {
-    /// Builds the lists again, in the same memory.
+    /// Computes the children from the parent of each node, in the memory of the previous lists.
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
-        // Counts are stored two positions ahead. A node's entry is first the start of its list, and
-        // once the list is full, the start of the next one.
+        // Counts are stored two positions ahead. So the entry of a node is first the start of its
+        // list and, once the list is full, the start of the next one.
         starts.resize(parents.len() + 2, 0);
         for &parent in parents.iter().filter(|&&parent| parent != NONE) {
             starts[parent as usize + 2] += 1;
@@ -40,7 +40,7 @@ impl Children {
         }
     }
 
-    /// The children of one node.
+    /// The indices of a node's children.
     pub fn get(&self, node: u32) -> &[u32] {
         let node = node as usize;
         &self.items[self.starts[node] as usize..self.starts[node + 1] as usize]
@@ -52,22 +52,24 @@ impl Children {
     }
 }
 
-/// Call trees: each span is a node, and nodes are linked by index.
+/// Call trees. Each span is a node, and nodes refer to each other by index.
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     /// The spans, sorted by trace and span id, without duplicates.
     pub spans: Vec<Span>,
-    /// The parent of each span, or `NONE` for a root.
+    /// Index of the parent of each span, or `NONE` for a root.
     pub parents: Vec<u32>,
     /// The children of each span.
     pub children: Children,
-    /// All nodes, parents before their children.
+    /// The indices of all nodes; parents precede their children.
     pub order: Vec<u32>,
-    /// Self time: duration minus the union of the children's intervals, clipped to the span, ns.
+    /// Self time of each span, ns: its duration minus the time in which at least one child runs.
+    /// Children count only within the span's time.
     pub self_ns: Vec<u64>,
-    /// Whether each call is a failed attempt that its caller retried; empty if there is none.
+    /// For each call, whether it is a failed attempt that its caller retried. Empty if there are no
+    /// such calls.
     pub again: Vec<bool>,
-    /// Names, services and hosts.
+    /// The texts of names, services and hosts.
     pub texts: Texts,
     /// Numbers of spans that reading and reconstruction repaired or dropped.
     pub losses: Losses,
@@ -75,9 +77,11 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Reconstructs the trees; the result does not depend on the order of the spans.
+    /// Reconstructs the call trees of all spans in a store. The result does not depend on the order
+    /// of the spans.
     ///
     /// # Panics
+    ///
     /// For 2^32 - 1 spans or more.
     pub fn recover(store: SpanStore) -> Self {
         let mut forest = Self {
@@ -90,7 +94,7 @@ impl Forest {
         forest
     }
 
-    /// Reconstructs the trees of spans in which each trace is contiguous.
+    /// Reconstructs call trees from spans in which the spans of each trace are consecutive.
     pub(crate) fn of_traces(spans: Vec<Span>, texts: Texts) -> Self {
         let mut forest = Self {
             spans,
@@ -101,8 +105,9 @@ impl Forest {
         forest
     }
 
-    /// Reconstructs trees from `spans`, which may be damaged, in the memory of the previous trees.
-    /// `grouped`: each trace is contiguous. Adds losses to the present ones.
+    /// Reconstructs the call trees of `self.spans`, which may be damaged, in the memory of the
+    /// previous trees. `grouped` means that the spans of each trace are consecutive. Adds repaired
+    /// and dropped spans to `self.losses`.
     pub(crate) fn untangle(&mut self, texts: &Texts, grouped: bool) {
         assert!(
             self.spans.len() < NONE as usize,
@@ -123,7 +128,8 @@ impl Forest {
         }
     }
 
-    /// Whether the spans are in canonical form; if so, links them and computes self times.
+    /// Returns whether the spans are in the canonical form of the module `tidy`. If so, computes
+    /// parents and self times.
     fn is_tidy(&mut self) -> bool {
         let (parents, self_ns) = (&mut self.parents, &mut self.self_ns);
         let tidy = self.walk.link(&self.spans, parents, self_ns);
@@ -134,7 +140,7 @@ impl Forest {
         tidy
     }
 
-    /// Reconstructs trees from spans that are not in canonical form.
+    /// Reconstructs the trees of spans that are not in canonical form.
     fn repair(&mut self, texts: &Texts, grouped: bool) {
         self.keep_one_each(texts, grouped);
         let downwards = self.find_parents();
@@ -146,7 +152,7 @@ impl Forest {
         self.measure_self();
     }
 
-    /// A span without a sampling weight inherits that of its parent, or else of its trace.
+    /// Gives each span without a sampling weight that of its parent, or else one of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -172,7 +178,7 @@ impl Forest {
         self.again.get(node as usize).is_some_and(|&again| again)
     }
 
-    /// The number of trees.
+    /// The number of trees, which is that of the roots.
     pub fn trees(&self) -> u64 {
         self.parents
             .iter()
@@ -181,7 +187,7 @@ impl Forest {
     }
 
     fn keep_one_each(&mut self, texts: &Texts, grouped: bool) {
-        // The usual case needs no sorting: programs number their spans in order.
+        // Usually no sorting is needed, since programs number their spans in order.
         let follows = |pair: &[Span]| {
             let same = pair[0].trace_id == pair[1].trace_id;
             !same || pair[0].span_id < pair[1].span_id
@@ -211,7 +217,8 @@ impl Forest {
         }
     }
 
-    /// Of several spans with one id, the longest is kept: the others were truncated.
+    /// Of several spans with one id, keeps the longest, since the others were probably truncated.
+    /// Counts the others as losses.
     fn choose<'a>(
         &mut self,
         claims: impl Iterator<Item = &'a Span> + Clone,
@@ -253,7 +260,8 @@ impl Forest {
         kept
     }
 
-    /// Links the spans; returns whether every parent precedes its children, which excludes cycles.
+    /// Finds the parent of each span. Returns whether every parent precedes its children, which
+    /// excludes cycles.
     fn find_parents(&mut self) -> bool {
         self.parents.clear();
         self.parents.resize(self.spans.len(), NONE);
@@ -262,7 +270,7 @@ impl Forest {
             .spans
             .chunk_by(|left, right| left.trace_id == right.trace_id)
         {
-            // Siblings are usually adjacent, so the previous span's parent is tried first.
+            // Siblings are usually adjacent, so the parent of the previous span is tried first.
             let mut latest = (0, 0);
             for (place, span) in trace.iter().enumerate() {
                 if span.parent_id == span.span_id {
@@ -292,7 +300,7 @@ impl Forest {
                 walked_by[node as usize] = walk;
                 node = self.parents[node as usize];
             }
-            // A node visited earlier in the same walk means a cycle.
+            // If a walk meets a node that it has already visited, there is a cycle.
             if node != NONE && walked_by[node as usize] == walk {
                 self.break_cycle(node);
             }
@@ -370,8 +378,9 @@ impl Forest {
         }
     }
 
-    /// Drops calls; kept calls move below the nearest kept caller `around` them, whose self time
-    /// then includes the dropped calls.
+    /// Drops the calls for which `keep` is false. `around` has the nearest kept caller of each
+    /// call. Kept calls are moved below that caller, and the self time of dropped calls is added to
+    /// the caller's.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool, around: &[u32]) {
         let mut places = vec![NONE; self.spans.len()];
         let kept: Vec<usize> = (0..self.spans.len()).filter(|&node| keep(node)).collect();
@@ -391,12 +400,12 @@ impl Forest {
         self.children.fill(&self.parents);
         self.walk_down(downwards);
         self.measure_self();
-        // Calls that extend beyond their parents were counted before.
+        // Calls that extend beyond their parents were already counted before calls were dropped.
         self.losses.outside_parent = outside;
     }
 
-    /// Moves calls that are too deep up, below their ancestor at the last level but one; self times
-    /// are unchanged.
+    /// Moves calls below the deepest level up, below their ancestor at the last level but one. Self
+    /// times are unchanged.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;
@@ -418,9 +427,11 @@ impl Forest {
     }
 }
 
-/// Position of a parent in a trace sorted by span id; the search begins at `place`.
+/// Finds the position of the span `parent_id` in a trace sorted by span id. The search begins at
+/// `place`.
 fn find(trace: &[Span], place: usize, parent_id: u64) -> Option<usize> {
-    // If ids have no gaps, as those from one counter, their difference is the distance.
+    // If ids have no gaps, as those from one counter, the difference of two ids is the distance of
+    // the spans.
     let back = trace[place].span_id.wrapping_sub(parent_id);
     let guess = place.wrapping_sub(back as usize);
     if trace

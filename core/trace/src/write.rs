@@ -1,4 +1,4 @@
-//! Writes spans as OTLP, JSON or protobuf; files are written atomically.
+//! Writes spans as OTLP in JSON or protobuf. Files are written atomically.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -17,26 +17,27 @@ use crate::selection::Selection;
 use crate::span::{Span, SpanStore, Texts};
 use crate::tree::{Forest, NONE};
 
-/// How a trace is written.
+/// The encoding in which a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// OTLP JSON: one document, or one per line when there are many spans.
+    /// OTLP JSON: one document, or one document per line if there are many spans.
     Json,
-    /// OTLP protobuf: concatenated messages, which protobuf reads as one.
+    /// OTLP protobuf: messages one after the other, which protobuf reads as one.
     Protobuf,
 }
 
-/// Spans per message: enough that the frame costs little, few enough to hold the message in memory
-/// twice.
+/// Number of spans in one message. It is large enough that the rest of the message costs little,
+/// and small enough to hold the message in memory twice.
 const SPANS_PER_MESSAGE: usize = 65_536;
 
-/// Writes all spans of the store to `path` and replaces an existing file.
+/// Writes all spans of the store to the file `path`, and replaces an existing file atomically.
 pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Result<()> {
     let temporary = temporary_beside(path);
     let written =
         write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
-        // A file that was not created needs no removal, and its own error is reported.
+        // If the temporary file existed before, it is not removed, since another process created
+        // it.
         if source.kind() != std::io::ErrorKind::AlreadyExists {
             drop(std::fs::remove_file(&temporary));
         }
@@ -44,7 +45,8 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
     })
 }
 
-/// A unique name in the same folder, so that the last step is an atomic rename.
+/// Returns a unique file name in the folder of `path`, so that the last step of writing is an
+/// atomic rename.
 fn temporary_beside(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -65,10 +67,11 @@ fn write_new(store: &SpanStore, path: &Path, format: OutputFormat) -> std::io::R
         .sync_all()
 }
 
-/// Converts whole call trees to one OTLP JSON document: the trees of `whole_trees`. Returns the
+/// Converts complete call trees, chosen as by `whole_trees`, to one OTLP JSON document. Returns the
 /// document and the number of trees that are not in it.
 ///
 /// # Panics
+///
 /// If the options are invalid; reading the files would have failed with an error.
 pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (String, u64) {
     let (spans, left_out) = whole_trees(sample, spans_max, options);
@@ -77,11 +80,12 @@ pub fn otlp_text(sample: &Forest, spans_max: usize, options: &Options) -> (Strin
     (text, left_out)
 }
 
-/// Returns the spans of whole call trees and the number of trees that are left out. There are at
-/// most `spans_max` spans, or the first tree if that is larger. Calls that the options leave out
-/// are not among the spans; a span's parent is.
+/// Returns the spans of complete call trees, and the number of trees that are left out. There are
+/// at most `spans_max` spans, or those of the first tree if that is larger. Calls that the options
+/// drop are left out, and the calls within them get the nearest kept caller as parent.
 ///
 /// # Panics
+///
 /// If the options are invalid; reading the files would have failed with an error.
 pub fn whole_trees(sample: &Forest, spans_max: usize, options: &Options) -> (Vec<Span>, u64) {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
@@ -181,7 +185,8 @@ fn otlp_span(span: &Span, texts: &Texts) -> otlp::Span {
         end_time_unix_nano: span.end_ns,
         attributes: given
             .map(|(key, value)| {
-                // OTLP has no unsigned integers; sizes of 2^63 or more do not occur in practice.
+                // OTLP has no unsigned integers, so the size is converted to a signed one. Sizes of
+                // 2^63 bytes or more do not occur in practice.
                 attribute(key, any_value::Value::IntValue(value as i64))
             })
             .chain(span.wait.then(|| {

@@ -1,4 +1,4 @@
-//! Planted clock offsets between hosts are found and corrected.
+//! Shows that clock offsets between hosts that were planted in traces are found and corrected.
 
 mod support;
 
@@ -11,8 +11,9 @@ use support::Random;
 
 const HOSTS: [&str; 4] = ["client", "namenode", "datanode-1", "datanode-2"];
 
-/// Returns calls of a client to a NameNode and a DataNode, which calls a second DataNode. Each
-/// network delay is 50 to 250 us, and every tenth write outlives its caller.
+/// Creates traces in which a client calls a NameNode and a DataNode, which calls a second DataNode.
+/// `ahead_ns` is by how much each host's clock is ahead. Each network delay is 50 to 250 us, and
+/// every tenth write outlives its caller.
 fn calls(seed: u64, ahead_ns: [i64; 4], count: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();
@@ -66,8 +67,8 @@ proptest! {
             let place = HOSTS.iter().position(|host| *host == clock.host).expect("a host");
             let off = (clock.ahead_ns - ahead[place]).unsigned_abs();
             prop_assert!(off <= clock.residual_ns, "{:?} is off by {}", clock, off);
-            // With forty calls, the residual of each step of the chain is at most the longest
-            // network delay.
+            // With forty calls, the residual of each host is at most the longest network delay, and
+            // residuals add up along the chain of hosts.
             prop_assert!(clock.residual_ns <= 2 * 4_500_000);
         }
     }
@@ -106,7 +107,7 @@ fn files_are_read_with_the_clocks_set() {
         std::fs::remove_file(&path).expect("it was there");
         (summary.profile.losses.outside_parent, summary.profile.spans)
     };
-    // Only the asynchronous calls extend beyond their callers, in one of ten trees.
+    // In one of ten trees, a call is asynchronous; only such calls extend beyond their callers.
     let sound = outside([0; 4]);
     assert_eq!(sound, (5, 200));
     assert_eq!(outside([0, 900_000_000, -70_000_000, 30_000_000]), sound);

@@ -1,4 +1,5 @@
-//! Compression preserves every count, byte and nanosecond, and profiles can be merged in any order.
+//! Shows that compression preserves every count, byte and nanosecond, and that profiles can be
+//! merged in any order.
 
 mod support;
 
@@ -36,7 +37,7 @@ fn sums_of_profile(profile: &Profile) -> Sums {
     sums
 }
 
-/// Returns the profile of every third trace.
+/// Returns the profile of every third trace, beginning with trace `number`.
 fn part(store: &SpanStore, number: u128) -> Profile {
     let mut part = store.clone();
     part.spans
@@ -129,7 +130,8 @@ fn quantiles_stay_within_one_per_cent_and_exemplars_are_real() {
     }
     assert_eq!(packets.count as usize, exact.len());
     for fraction in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999] {
-        // The smallest duration that at least this fraction of all durations does not exceed.
+        // The exact quantile is the smallest duration that at least this fraction of all durations
+        // does not exceed.
         let rank = (fraction * exact.len() as f64).ceil() as usize - 1;
         let error = packets.quantile_ns(fraction) as f64 / exact[rank] as f64 - 1.0;
         assert!(error.abs() < 0.01, "quantile {fraction} is off by {error}");

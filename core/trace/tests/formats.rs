@@ -1,5 +1,5 @@
-//! JSON and protobuf files of one trace give the same spans; the generated OTLP messages are the
-//! oracle of both readers.
+//! Shows that JSON and protobuf files of one trace give the same spans. The messages generated from
+//! OTLP's definition are the oracle of both readers.
 
 mod support;
 
@@ -25,7 +25,7 @@ fn written(store: &SpanStore, format: OutputFormat, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns spans with texts instead of numbers, since two stores may number texts differently.
+/// Returns the spans with their texts, since two stores may number texts differently.
 fn in_words(store: &SpanStore) -> Vec<(Span, [String; 3])> {
     let words = |span: &Span| {
         let texts = [span.name, span.service, span.host].map(|id| store.texts.text(id).to_owned());
@@ -84,12 +84,12 @@ fn a_document_a_line_costs_no_more_than_one_document() {
         start.elapsed().as_secs_f64()
     };
     let (few, many) = (seconds_of(10_000), seconds_of(100_000));
-    // The input is ten times as large. Reading the whole file again for each line would take a
-    // hundred times as long.
+    // The input is ten times as large. If each line required reading the whole file again, the time
+    // would be a hundred times as long.
     assert!(many < 50.0 * few, "{many} s against {few} s");
 }
 
-/// Returns a trace with every OTLP element that this crate ignores.
+/// Creates a trace that has every element of OTLP that this crate ignores.
 fn ornate() -> TracesData {
     let bytes = written(
         &random_forest(12, 3, 9, 2),
@@ -243,8 +243,8 @@ fn a_failed_write_leaves_nothing_behind() {
     std::fs::remove_dir(&folder).expect("an empty folder");
 }
 
-/// Returns the members of a JSON span with this id, time and attributes, which need not be in
-/// canonical form.
+/// Returns the members of a JSON span with this id, time and attributes, in a form that need not be
+/// the usual one.
 fn members(id: &str, time: &str, attributes: &str) -> String {
     let ends = r#""droppedAttributesCount":0,"events":[],"droppedEventsCount":0,"links":[]"#;
     format!(r#""traceId":"{id}","spanId":"0123456789abcdef","parentSpanId":"{id}","name":"n","#)
@@ -257,7 +257,7 @@ fn the_short_way_through_json_leads_where_the_long_one_does() {
     let digits = "f0E1d2C3b4A59687f0E1d2C3b4A59687f0E1d2C3b4A59687";
     let mut spans = Vec::new();
     for length in 0..=48 {
-        // After an id of 15 or 31 digits, the closing quote is where a valid id has a digit.
+        // After an id of 15 or 31 digits, the closing quote is where a valid id has its last digit.
         spans.push(members(&digits[..length], "1700000000000000000", "[]"));
     }
     for wrong in [

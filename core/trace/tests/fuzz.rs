@@ -1,4 +1,5 @@
-//! A stored corpus of hostile traces of every format, and seeded random damage to valid traces.
+//! Shows that neither a stored corpus of hostile traces of every format nor seeded random damage to
+//! valid traces crashes the readers.
 
 mod support;
 
@@ -12,7 +13,8 @@ use support::{random_forest, report_of, temporary, Random};
 const TURNS: u64 = 250;
 const SEED: u64 = 20_181_015;
 
-/// Reads a file: returns the number of spans and the losses, or the error in one line.
+/// Reads a file and returns its number of spans and its losses, or the error, which must be one
+/// line.
 fn outcome(path: &Path) -> Result<(u64, String), String> {
     match profile_files(&[path], &Reading::default()) {
         Ok(profile) => {
@@ -79,7 +81,7 @@ fn every_sound_file_loses_nothing_that_it_should_not() {
     }
 }
 
-/// Hostile bytes, which replace parts of a valid file.
+/// Hostile sequences of bytes, which replace parts of a valid file.
 const EVIL: [&[u8]; 16] = [
     b"",
     b"\xff",
@@ -112,7 +114,7 @@ fn damaged(whole: &[u8], random: &mut Random) -> Vec<u8> {
             bytes = lines.join(&b'\n');
         }
         3 => {
-            // Copies one part of the file over another, so that ids occur in the wrong places.
+            // One part of the file is copied over another, so that ids occur in wrong places.
             let (from, to) = (place(random, whole), place(random, whole));
             let length = (random.below(80) as usize).min(whole.len() - from.max(to));
             bytes.copy_within(from..from + length, to);

@@ -1,5 +1,5 @@
-//! Loops and retries as rules of a grammar: the number of shapes stays small for any number of
-//! repetitions or failures.
+//! Shows that loops and retries are rules of a grammar: the number of shapes stays small for any
+//! number of repetitions or failures.
 
 mod support;
 
@@ -9,7 +9,7 @@ use dfslab_trace::{Forest, Options, Profile, Report, Span, SpanStore, TreeNode};
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, Random};
 
-/// A trace under construction, to which calls are added one by one.
+/// A trace under construction, to which calls are added one after the other.
 struct Trace<'s> {
     store: &'s mut SpanStore,
     trace_id: u128,
@@ -27,7 +27,8 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// Begins a call below another (0: a root) and returns its id; `end` ends the call.
+    /// Begins a call `name` below the call `parent_id` (0: as a root) and returns its id. `end`
+    /// ends the call.
     fn begin(&mut self, name: &str, parent_id: u64) -> u64 {
         self.number += 1;
         self.now_ns += 10;
@@ -58,7 +59,7 @@ impl<'s> Trace<'s> {
 
 const STEPS: [&str; 6] = ["locate", "connect", "send", "sync", "confirm", "close"];
 
-/// Returns writes whose attempts fail up to `retries_max` times, each at a random step.
+/// Creates traces of writes whose attempts fail up to `retries_max` times, each at a random step.
 fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     let (mut random, mut store) = (Random(seed), SpanStore::default());
     for trace_id in 1..=traces {
@@ -80,8 +81,8 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     store
 }
 
-/// Returns the number of distinct structures without the rule for retries, computed from the
-/// definition.
+/// Returns the number of distinct structures of trees if retried attempts counted as other calls
+/// do. It is computed from the definition.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest
@@ -110,8 +111,8 @@ fn retries_make_no_shapes_where_there_were_ever_more() {
         before = without;
         let profile = profile_of(&store);
         assert_eq!(profile.tree_shapes(), 1, "{retries_max} retries");
-        // Nodes: the root, the successful attempt with its steps, and each possible failure with
-        // the steps before it.
+        // The expected nodes are the root, the successful attempt with its steps, and each possible
+        // failure with the steps before it.
         let places = 1 + (1 + STEPS.len()) + if retries_max == 0 { 0 } else { 6 + 21 };
         assert_eq!(profile.nodes().len(), places, "{retries_max} retries");
         let failed = |span: &&Span| span.status_error && store.texts.text(span.name) == "attempt";
@@ -163,7 +164,7 @@ fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
     let write = trace.begin("write", 0);
     trace.step("send", write, true);
     trace.step("confirm", write, false);
-    // Three concurrent copies, of which one fails.
+    // Three copies run concurrently and one fails, so the others are no retries.
     let copies: Vec<u64> = (0..3).map(|_| trace.begin("copy", write)).collect();
     for (copy, failed) in copies.into_iter().zip([true, false, false]) {
         trace.end(copy, failed);
@@ -183,12 +184,12 @@ fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
     assert_eq!(errors, 5);
 }
 
-/// For a node: number of parent calls, fewest and most calls within one of them, and whether they
-/// were retried.
+/// The expected figures of a node: number of parent calls, fewest and most calls within one of
+/// them, and whether the calls were retried.
 type Seen = (u64, u64, u64, bool);
 
-/// Returns the sums of each node by the definition: its key is the path of structures from the root
-/// to the call.
+/// Computes the figures of each node from the definition of the compression. The key of a node is
+/// the path of structures from the root to the call.
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Seen)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

@@ -1,5 +1,5 @@
-//! Hostile, damaged and foreign files never crash: the result is an error in one line, or losses
-//! counted by kind.
+//! Shows that hostile, damaged and foreign files never crash the readers: the result is an error in
+//! one line, or losses counted by kind.
 
 mod support;
 
@@ -133,7 +133,7 @@ fn every_truncation_of_a_protobuf_is_refused_with_its_offset() {
     }
 }
 
-/// Reads a truncated file: returns the number of complete spans and the losses, or the error in one
+/// Reads a truncated file. Returns the number of complete spans and the losses, or the error in one
 /// line.
 fn salvaged(bytes: &[u8], name: &str) -> Result<(u64, Losses), String> {
     let path = temporary(name);

@@ -1,4 +1,4 @@
-//! Sums by host equal those of a naive computation, in any order of merging.
+//! Shows that sums by host equal those of a naive computation, in any order of merging.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{random_forest, Random};
 
 const HOSTS: u64 = 4;
 
-/// Returns random trees whose spans each belong to one of a few hosts, or to an unknown one.
+/// Creates random trees in which each span belongs to one of a few hosts, or to no known host.
 fn several_hosts(seed: u64) -> SpanStore {
     let (mut store, mut random) = (random_forest(seed, 300, 12, 5), Random(seed));
     for at in 0..store.spans.len() {
@@ -26,7 +26,7 @@ fn profile_of(store: &SpanStore) -> Profile {
     Profile::of(&Forest::recover(store.clone()))
 }
 
-/// Distributes the store's traces, each complete, over `parts` stores.
+/// Distributes the traces of a store over `parts` stores, each trace completely.
 fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
     let part = |number| SpanStore {
         spans: store
@@ -43,7 +43,7 @@ fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
 
 type Sums = BTreeMap<(String, String), (u64, u128, u128)>;
 
-/// Adds calls, bytes and durations of the report's trees by name and host to `sums`.
+/// Adds the number of calls, bytes and durations in a report's trees to `sums`, by name and host.
 fn told(roots: &[TreeNode], sums: &mut Sums) {
     for node in roots {
         let all: u64 = node.of.values().map(|of| of.0).sum();

@@ -1,4 +1,4 @@
-//! Spans decoded by comparison with earlier ones equal those decoded by a full parse.
+//! Shows that spans decoded by comparison with earlier spans equal those decoded by a full parse.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn pair(key: &str, value: Value) -> KeyValue {
     }
 }
 
-/// Returns a random attribute of any type, relevant or not.
+/// Creates a random attribute of any type, which may or may not be one that this crate uses.
 fn attribute(random: &mut Random) -> KeyValue {
     let number = Value::IntValue((random.next() >> random.below(64)) as i64);
     match random.below(12) {
@@ -74,7 +74,7 @@ fn span(random: &mut Random, number: u64) -> Written {
     }
 }
 
-/// Returns a file with these spans, consecutive in one scope.
+/// Creates an OTLP file with these encoded spans, consecutive in one scope.
 fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
     let block = |tag: u8, inner: &[u8]| {
         let mut bytes = vec![tag];
@@ -86,13 +86,13 @@ fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
     block(0x0a, &block(0x12, &scope))
 }
 
-/// The spans of a file with texts instead of numbers, and the losses.
+/// The spans of a file, each with its texts instead of their numbers, and the losses.
 type Said = (Vec<(Span, String)>, Losses);
 
-/// Reads a file; None if the file is invalid.
+/// Reads a file and returns its spans and losses; None if the file is invalid.
 fn told(file: &[u8]) -> Option<Said> {
     let mut store = SpanStore::default();
-    // A file without a usable span is an error, whatever its losses.
+    // A file without a usable span is an error for the reader, but here only its losses matter.
     let outcome = read_bytes(Path::new("trace"), file, &mut store);
     let unusable = |error: &str| error.contains("no usable span");
     if outcome.is_err_and(|error| !unusable(&error.to_string())) {
@@ -114,17 +114,17 @@ fn told(file: &[u8]) -> Option<Said> {
     Some((words.collect(), store.losses))
 }
 
-/// Reads each span from a separate file, so that no span has an earlier one to compare with.
+/// Reads each span from a separate file, so that there are no earlier spans to compare with.
 fn singly(spans: &[Vec<u8>]) -> Option<Said> {
     joined(&spans.iter().map(|span| alone(span)).collect::<Vec<_>>())
 }
 
-/// Reads one span from a file that contains nothing else.
+/// Reads one span from a file that contains only that span.
 fn alone(span: &[u8]) -> Option<Said> {
     told(&file_of(&[span.to_vec()]))
 }
 
-/// Concatenates the results of several files; None if one of them is invalid.
+/// Concatenates the spans and adds the losses of several files. None if one of them is invalid.
 fn joined(files: &[Option<Said>]) -> Option<Said> {
     let (mut all, mut losses) = (Vec::new(), Losses::default());
     for file in files {
@@ -164,11 +164,11 @@ fn spans_beside_like_ones_are_told_as_they_are_alone() {
 
 #[test]
 fn a_changed_byte_is_seen_as_it_is_alone() {
-    // Few layouts, all of which occur before the changed span.
+    // There are few layouts, and each occurs before the span that is changed.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
-    // The result for a single span does not depend on other spans, so only the changed span is read
-    // again.
+    // The result for a span that is read alone does not depend on other spans, so only the changed
+    // span is read again.
     let known: Vec<_> = kinds.iter().map(|span| alone(span)).collect();
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);

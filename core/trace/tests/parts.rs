@@ -1,5 +1,4 @@
-//! Shards are read separately and merged: the result has the same bytes, whatever the order and the
-//! grouping.
+//! Shows that shards that are read separately merge into the same bytes, in any order and grouping.
 
 mod support;
 
@@ -35,7 +34,8 @@ fn part(paths: &[PathBuf]) -> Part {
     Part::from_bytes(&bytes).expect("as it was written")
 }
 
-/// Writes files of a few traces each; with `shared`, each file has a part of every trace.
+/// Writes trace files and returns their paths. With `shared`, each file has some spans of every
+/// trace; else, each has a few complete traces.
 fn files(name: &str, shared: bool) -> Vec<PathBuf> {
     let store = random_forest(5, 400, 12, 6);
     let number = |path: u64| temporary(&format!("{name}-{path}"));
@@ -76,8 +76,8 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
         .iter()
         .map(|path| part(std::slice::from_ref(path)))
         .collect();
-    // Savings are left out: their replay uses tables numbered by reader, so their last digits may
-    // differ.
+    // Gains from faster steps are not compared: their replay uses numbers that depend on the
+    // reader, so their last digits may differ.
     let profile = |summary: &Summary| Report::of(&summary.profile, &Options::default());
     let one = text(&together(parts.clone(), Selection::default()));
     assert!(profile(&together(parts.clone(), Selection::default())) == profile(&whole));

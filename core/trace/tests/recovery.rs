@@ -1,4 +1,4 @@
-//! Trees reconstructed from damaged input equal the planted trees.
+//! Shows that call trees reconstructed from damaged input equal the trees that were planted.
 
 mod support;
 
@@ -8,7 +8,8 @@ use dfslab_trace::{Forest, Losses, Span, SpanStore, DEPTH_MAX};
 use proptest::prelude::*;
 use support::{profile_of, random_forest, report_of, Random};
 
-/// Returns the self time by its definition: the nanoseconds of the span that no child covers.
+/// Computes the self time of a span from its definition: the nanoseconds of the span that no child
+/// covers.
 fn self_ns_by_definition(store: &SpanStore, span: &Span) -> u64 {
     let child = |other: &&Span| other.trace_id == span.trace_id && other.parent_id == span.span_id;
     let children: Vec<&Span> = store.spans.iter().filter(child).collect();
@@ -115,7 +116,7 @@ fn a_hundred_thousand_levels_lose_nothing_but_their_depth() {
         .map(|node| node.statistics.total_ns)
         .sum();
     assert_eq!(total, sum);
-    // Each level covers all but two nanoseconds of its parent.
+    // Each level of the tree covers all but two nanoseconds of its parent.
     let own: u128 = profile
         .nodes()
         .iter()

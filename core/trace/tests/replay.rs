@@ -1,5 +1,5 @@
-//! Savings predicted from a trace equal those of the planted program, run again with one component
-//! changed.
+//! Shows that the savings predicted from a trace of a program equal those of that program when it
+//! is run again with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;
@@ -28,8 +28,8 @@ fn first_by(found: &Savings, value: impl Fn(&Saving) -> f64) -> &str {
     &first.expect("steps").step
 }
 
-/// Compares every component's predicted saving with that of the program run again; returns the
-/// ranking.
+/// Compares the predicted saving of every component with that of the program run again. Fails if
+/// they differ by more than `tolerance`. Returns the predictions.
 fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let found = predicted(planted.trace());
     let components = Pipeline::components();
@@ -99,12 +99,13 @@ fn planted_pipelines_of_every_bottleneck_are_recovered() {
             }
         }
         // If waits are not recorded, the trace does not show how long a call would have taken
-        // without waiting.
+        // without waiting, so the tolerance is larger.
         check(&planted, if planted.waits_shown { 0.02 } else { 0.1 });
     }
 }
 
-/// (name, service, thread, index of the parent or None, start, end, wait)
+/// One call: (name, service, thread, index of the parent or None, start, end, whether it is a
+/// wait). Times are in ns.
 type Row<'a> = (&'a str, &'a str, u64, Option<usize>, u64, u64, bool);
 
 fn trees(rows: &[Row<'_>]) -> SpanStore {
@@ -173,8 +174,8 @@ fn a_back_off_that_nobody_ends_is_named_and_not_the_server() {
 fn clients_that_queue_for_one_thread_gain_more_than_their_own_call() {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for client in 0..10u64 {
-        // All clients call at the same time; the server handles the calls one after the other, 1000
-        // ns each.
+        // All clients call at the same time, and the server handles their calls one after the
+        // other, 1000 ns each.
         let (root, done) = (rows.len(), 1000 + (client + 1) * 1000);
         rows.push(("read", "client", client + 1, None, 1000, done, false));
         rows.push(("serve", "server", 99, Some(root), done - 1000, done, false));
@@ -189,8 +190,8 @@ fn a_pause_that_nothing_ends_cannot_tell() {
     let rows: [Row<'_>; 4] = [
         ("write", "client", 1, None, 0, 10_000, false),
         ("prepare", "client", 1, Some(0), 0, 3000, false),
-        // The client pauses from 3000 to 9000 while the server works, and no event in the trace
-        // explains the pause.
+        // The client pauses from 3000 to 9000 ns while the server works, and no event in the trace
+        // explains the end of the pause.
         ("stream", "server", 2, Some(0), 2500, 9_800, false),
         ("finish", "client", 1, Some(0), 9000, 10_000, false),
     ];
@@ -202,8 +203,8 @@ fn a_pause_that_nothing_ends_cannot_tell() {
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 
-/// Calls moved up because of their depth are in the order of their ids, which need not be the order
-/// of time.
+/// Shows that calls that were moved up because of their depth are replayed in the order of time.
+/// They are stored in the order of their ids, which may differ.
 #[test]
 fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
     let level = |place: u64| {

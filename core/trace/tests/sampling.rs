@@ -1,5 +1,5 @@
-//! Traces by a recorder that sampled: counts and sums are scaled to all calls, and marked as
-//! estimates.
+//! Shows that traces of a recorder that sampled calls are scaled: counts and sums are estimates for
+//! all calls and are marked as such.
 
 mod support;
 
@@ -8,22 +8,23 @@ use std::path::Path;
 use dfslab_trace::{weight_of, Options, Report, Stream, TreeNode, Window};
 use support::Random;
 
-/// Number of traces, each a call with two calls below; the durations identify the traces.
+/// Number of traces. Each has a call with two calls below it; the durations identify the trace.
 const TRACES: u64 = 40_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Told {
-    /// The trace state of every span.
+    /// The probability is in the trace state of every span.
     TraceState,
-    /// An attribute of every span.
+    /// The probability is an attribute of every span.
     Attribute,
-    /// Jaeger's tags, on the first span alone.
+    /// The probability is in Jaeger's tags, which only the first span of a trace has.
     FirstSpan,
     /// The probability is not recorded; only the user knows it.
     Nowhere,
 }
 
-/// Returns (number of kept traces, sum of durations of their first calls in ns, document).
+/// Creates the trace of a recorder that samples with this probability. Returns (number of kept
+/// traces, sum of the durations of their first calls in ns, OTLP document).
 fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
     let (mut random, mut spans) = (Random(seed), Vec::new());
     let (mut kept, mut kept_ns) = (0, 0);
@@ -104,15 +105,16 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         assert_eq!((report.spans, report.trees), (3 * kept, kept));
         let node = first(&report);
         assert_eq!(node.read, kept);
-        // The estimate from a binomial count has this standard error; the tolerance is five of
-        // them.
+        // The estimate from a binomial count has this standard error. The tolerance is five
+        // standard errors.
         let error = (TRACES as f64 * (1.0 - probability) / probability).sqrt();
         let missed = (node.count as f64 - TRACES as f64).abs();
         assert!(
             missed < 5.0 * error,
             "{told:?}, seed {seed}: {missed} of {error}"
         );
-        // The estimates themselves are exact: the kept amount divided by the probability.
+        // Given the sample, the estimates are exact: the recorded amount divided by the
+        // probability.
         let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
         assert!(exact(kept as f64, node.count), "{told:?}: {}", node.count);
         assert!(exact(kept_ns as f64, node.total_ns), "{told:?}");

@@ -1,4 +1,5 @@
-//! The checked-in JSON Schema is that of the types here; Python's types are made from it.
+//! Shows that the JSON Schema in this folder is that of the Rust types. Python's types are
+//! generated from it.
 
 use schemars::generate::SchemaSettings;
 

@@ -1,5 +1,5 @@
-//! The user's selection of calls: dropped calls are counted to the nanosecond, and the others are
-//! unchanged.
+//! Shows that the user's selection counts dropped calls to the nanosecond and leaves the other
+//! calls unchanged.
 
 mod support;
 
@@ -67,8 +67,8 @@ fn a_dropped_call_is_its_callers_own_time() {
     assert_eq!((left.calls, left.total_ns, left.self_ns), packets);
     assert_eq!((left.without_caller, some.trees, all.trees), (0, 30, 30));
     assert_eq!(some.spans + left.calls, all.spans);
-    // The disk and mirror calls are now children of the block, whose self time includes that of its
-    // packets.
+    // The disk and mirror calls are now children of the block, whose self time includes that of the
+    // dropped packet calls.
     for step in ["diskWrite", "mirrorWrite"] {
         assert_eq!(sums(some, step), sums(&all, step));
     }
@@ -179,7 +179,8 @@ proptest! {
             .iter()
             .map(|span| forest.texts.text(span.name) != dropped)
             .collect();
-        // Links each kept call to its nearest kept caller, then builds a forest of the kept calls.
+        // Each kept call is linked to its nearest kept caller, and a forest is built from the kept
+        // calls.
         for node in 0..forest.spans.len() {
             let mut above = forest.parents[node];
             while above != u32::MAX && !is_kept[above as usize] {

@@ -1,4 +1,5 @@
-//! Traces of other tools become the same spans: names, nesting, bytes, errors, and losses.
+//! Shows that traces of other tools become the expected spans, with names, nesting, bytes, errors
+//! and losses.
 
 use std::path::Path;
 
@@ -43,7 +44,8 @@ const JUICEFS: &str = "\
 2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>\n\
 2021.01.15 08:26:11.003473 [uid:0,gid:0,pid:4403] lookup (1,x): no such file <0.00001400>\n";
 
-/// (name, service, name of the parent, nanoseconds, bytes, error), in order of time.
+/// One span: (name, service, name of the parent, duration in ns, bytes, error). Spans are in order
+/// of time.
 type Row = (String, String, String, u64, u64, bool);
 
 fn read(text: &str) -> (Vec<Row>, Losses) {
@@ -135,7 +137,8 @@ fn strace_and_juicefs() {
         row("openat", "", "", 5000, 0, true),
     ];
     assert_eq!(rows, expected);
-    // The other line is the exit; the unpaired one is the first half of the interrupted call.
+    // Two lines are no calls, one of which is the exit. The unpaired record is the first half of an
+    // interrupted call.
     assert_eq!((losses.other_lines, losses.unpaired), (2, 0));
     let (rows, _) = read(JUICEFS);
     let expected = vec![
@@ -143,7 +146,8 @@ fn strace_and_juicefs() {
         row("lookup", "", "", 14_000, 0, true),
     ];
     assert_eq!(rows, expected);
-    // Recorded from version 1.3 on a testbed; two of the calls look up names that do not exist.
+    // The log was recorded from JuiceFS 1.3 on a testbed. Two of its calls look up names that do
+    // not exist.
     let recorded = include_str!("recorded/juicefs-1.3.trace");
     let (rows, losses) = read(recorded);
     let calls = |name| rows.iter().filter(move |row| row.0 == name);

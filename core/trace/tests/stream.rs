@@ -1,4 +1,5 @@
-//! Windows of any size lose no data: sums stay exact, and spans in separate trees are counted.
+//! Shows that windows of any size lose no data: sums stay exact, and spans that end up in separate
+//! trees are counted.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The offsets and lengths of an operation's transfers within a file, and their order.
+//! Determines the offsets and lengths of an operation's transfers within a file, and their order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::random::unit;
 use crate::{draw, Size, SpecError};
 
-/// Rounds of the Feistel network that shuffles blocks: four pass the usual tests (Luby and
-/// Rackoff 1988).
+/// Number of rounds of the Feistel network that puts blocks into random order. Four rounds suffice
+/// for a pseudorandom permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
-/// First identifier of the random numbers that are drawn here; each purpose has a different
-/// identifier, and `stream.rs` has further ones.
+/// Identifiers of the random numbers that this module draws. Each purpose has a different
+/// identifier, so that the numbers are independent; `stream.rs` has further identifiers.
 const PLACE: u64 = 16;
 const LENGTH: u64 = 17;
 const ROUND: u64 = 32;
@@ -24,7 +24,8 @@ pub enum Order {
     Sequential,
     /// Back to front.
     Backward,
-    /// Every block is drawn independently: some occur twice, some never.
+    /// Every block is drawn independently, so some blocks are transferred several times and others
+    /// never.
     Random,
     /// Every block once, in random order.
     Shuffled,
@@ -51,7 +52,7 @@ pub struct Access {
     pub transfers_per_operation: u64,
     /// Distribution of transfer sizes, at most `transfer_size_bytes`. Unless the order is
     /// sequential, transfers begin at multiples of `transfer_size_bytes`. None: every transfer has
-    /// that size.
+    /// `transfer_size_bytes` bytes.
     pub transfer_size: Option<Size>,
     /// Whether to close and open the file between transfers.
     pub reopen: bool,
@@ -86,20 +87,21 @@ impl Access {
         Ok(())
     }
 
-    /// Whether one operation covers the whole file from its start.
+    /// Whether one operation transfers the whole file from its start to its end.
     pub fn is_whole(&self) -> bool {
         self.order == Order::Sequential && self.transfers_per_operation == 0
     }
 }
 
-/// One operation of one client on one file, with all values that determine its offsets.
+/// One operation of one client on one file, with all values that determine the offsets of its
+/// transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
-    /// Seed of the stream.
+    /// Seed of the operation stream.
     pub seed: u64,
     /// The client that executes the operation.
     pub client: u32,
-    /// Number of clients of the stream.
+    /// Number of clients that share the operation stream.
     pub clients: u32,
     /// Number of the file.
     pub file: u64,
@@ -107,11 +109,11 @@ pub struct Passage {
     pub file_bytes: u64,
     /// Maximum size of a transfer, bytes.
     pub transfer_size_bytes: u64,
-    /// Number of the operation in its client's stream.
+    /// Number of the operation among those of its client.
     pub index: u64,
 }
 
-/// The transfers of one operation, as (offset, length), in order.
+/// Iterates over the transfers of one operation, as (offset, length) in bytes, in order.
 pub struct Transfers<'a> {
     access: &'a Access,
     passage: Passage,
@@ -121,12 +123,13 @@ pub struct Transfers<'a> {
 }
 
 impl<'a> Transfers<'a> {
-    /// All transfers of one operation on a file.
+    /// Makes the iterator over all transfers of one operation on a file.
     pub fn new(access: &'a Access, passage: Passage) -> Self {
         let all = count(access, &passage);
         let end = match access.transfers_per_operation {
             0 => all,
-            // Drawing with replacement has no natural end: the limit alone decides the number.
+            // Orders that draw blocks with replacement never run out of blocks, so only the limit
+            // `transfers_per_operation` ends the operation.
             most if matches!(access.order, Order::Random | Order::Same) && all > 0 => most,
             most => most.min(all),
         };
@@ -174,8 +177,8 @@ impl Iterator for Transfers<'_> {
     }
 }
 
-/// The `turn`-th single transfer in a file, cyclic: (offset, length). Where the offset is random,
-/// `bits` determine it.
+/// The transfer number `turn` in a file, as (offset, length) in bytes. After the last block the
+/// order begins again. `bits` are random and determine the offset where the order is random.
 #[inline]
 pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -> (u64, u64) {
     let offset = match access.order {
@@ -199,13 +202,13 @@ pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -
 fn blocks(passage: &Passage) -> u64 {
     let transfer = passage.transfer_size_bytes;
     match transfer.is_power_of_two() {
-        // A division is slow; for transfers of a power of two, a shift suffices.
+        // A division is slow. If the transfer size is a power of two, a shift suffices.
         true => (passage.file_bytes + transfer - 1) >> transfer.trailing_zeros(),
         false => passage.file_bytes.div_ceil(transfer),
     }
 }
 
-/// Bytes of one transfer, before truncation at the end of the file.
+/// Length of one transfer in bytes, before it is truncated at the end of the file.
 fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     match &access.transfer_size {
         None => passage.transfer_size_bytes,
@@ -217,12 +220,12 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// A key whose random numbers are independent of those that choose operations and sizes.
+/// A key for random numbers that are independent of those that choose operations and file sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
 
-/// Number of transfers in one pass over the blocks that the client may access.
+/// Number of transfers until the client has accessed each of its blocks of the file once.
 fn count(access: &Access, passage: &Passage) -> u64 {
     let blocks = blocks(passage);
     let (client, clients) = (u64::from(passage.client), u64::from(passage.clients));
@@ -258,11 +261,11 @@ fn offset(access: &Access, passage: &Passage, turn: u64) -> u64 {
     block * transfer
 }
 
-/// The `turn`-th block of a strided order. Each block is `stride` blocks after the previous one,
-/// and each pass begins one block later than the previous pass.
+/// The block number at position `turn` of a strided order. Each block is `stride` blocks after the
+/// previous one, and each pass begins one block later than the previous pass.
 fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     let (rows, longer) = (blocks / stride, blocks % stride);
-    // The first `longer` passes have one block more than the others.
+    // The first `longer` passes over the file have one block more than the later passes.
     let in_longer = longer * (rows + 1);
     match turn < in_longer {
         true => turn / (rows + 1) + turn % (rows + 1) * stride,
@@ -270,8 +273,9 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     }
 }
 
-/// The `turn`-th block of a permutation: a Feistel network on the next even power of two, walked
-/// until it lands inside (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// The block number at position `turn` of a random permutation of the blocks. A Feistel network
+/// permutes the next even power of two, and is applied repeatedly until the result is a block of
+/// the file (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)
@@ -375,7 +379,8 @@ mod tests {
         assert_eq!(drawn.len(), 1000);
         drawn.sort_unstable();
         drawn.dedup();
-        // 1000 draws of 1000 leave out one in e: 368, with a deviation of about 9.9.
+        // If 1000 blocks are drawn 1000 times, one block in e is never drawn: 368 blocks, with a
+        // standard deviation of about 9.9.
         assert!((drawn.len() as f64 - 632.0).abs() < 60.0, "{}", drawn.len());
     }
 

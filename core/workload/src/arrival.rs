@@ -1,5 +1,5 @@
-//! Scheduled start times of operations: a closed loop, or an open schedule that waits for no
-//! response.
+//! Schedules the start times of operations: as a closed loop, or as an open schedule that does not
+//! wait for responses.
 
 mod profile;
 
@@ -10,8 +10,8 @@ use self::profile::Profile;
 use crate::random::{normal, unit};
 use crate::{draw, SpecError};
 
-/// First identifier of the random numbers that are drawn here; each purpose has a different
-/// identifier.
+/// Identifiers of the random numbers that this module draws. Each purpose has a different
+/// identifier, so that the numbers are independent.
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
@@ -22,12 +22,14 @@ const MOST_RATE_PER_S: f64 = 1e9;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// After the end of the client's previous operation, plus the think time.
+    /// A closed loop: an operation starts a think time after the end of the client's previous
+    /// operation.
     #[default]
     Closed,
-    /// At times that do not depend on the duration of operations.
+    /// An open workload: operations start at times that do not depend on their durations.
     Open(Open),
-    /// At the given times in seconds after the common start, ascending: one list for each client.
+    /// At given times, in seconds after the common start. There is one ascending list for each
+    /// client.
     Given(Vec<Vec<f64>>),
 }
 
@@ -40,8 +42,8 @@ pub struct Open {
     /// Distribution of the times between arrivals.
     #[serde(default)]
     pub process: Process,
-    /// Factors of the rate over time: (seconds after the start, factor), linearly interpolated; the
-    /// last factor holds for ever. Empty: the factor is 1.
+    /// Factors of the rate over time, as (seconds after the start, factor). They are interpolated
+    /// linearly, and the last factor holds for ever. Empty: the factor is 1.
     #[serde(default)]
     pub profile: Vec<(f64, f64)>,
     /// Sessions of requests, each of which waits for the previous one, arrive instead of single
@@ -54,13 +56,13 @@ pub struct Open {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Process {
-    /// Constant.
+    /// The times between arrivals are constant.
     #[default]
     Even,
-    /// Exponential.
+    /// The times between arrivals are exponential, as in a Poisson process.
     Poisson,
-    /// Lognormal with this standard deviation of the logarithm; each client is an independent
-    /// renewal process.
+    /// The times between arrivals are lognormal with this standard deviation of the logarithm. Each
+    /// client is an independent renewal process.
     Lognormal(f64),
 }
 
@@ -139,7 +141,7 @@ impl Arrival {
         }
     }
 
-    /// Whether operations have scheduled start times that do not depend on responses.
+    /// Whether start times are scheduled independently of the responses to earlier operations.
     pub fn is_open(&self) -> bool {
         *self != Arrival::Closed
     }
@@ -154,32 +156,32 @@ fn ascending(mut times: impl Iterator<Item = f64>) -> bool {
     })
 }
 
-/// The scheduled starts of one client's operations, in order.
+/// Iterates over the scheduled starts of one client's operations, in order.
 pub struct Schedule<'a> {
     arrival: &'a Arrival,
     seed: u64,
     client: u32,
     think_ns: u64,
-    /// Number of arrivals so far; `unit_time` is the time of the next arrival of a process of
-    /// rate 1 (per client).
+    /// Number of arrivals so far. `unit_time` is the time of the next arrival in a process whose
+    /// rate is 1 for each client.
     arrivals: u64,
     unit_time: f64,
-    /// This client's phase within the interval between arrivals, 0 to 1, when all intervals are
-    /// constant.
+    /// This client's share of the interval between arrivals, 0 to 1, by which its arrivals are
+    /// shifted against those of other clients. Used when all intervals are constant.
     share: f64,
     profile: Profile,
-    /// Time between a client's arrivals if the rate is constant, ns.
+    /// Time in ns between a client's arrivals, if the rate does not change over time.
     gap_ns: Option<f64>,
-    /// Time between a client's arrivals if they are evenly spaced single operations at a constant
-    /// rate, ns.
+    /// Time in ns between a client's arrivals, if they are single operations, evenly spaced, at a
+    /// rate that does not change.
     even_ns: Option<f64>,
     /// Requests remaining in the current session.
     session_left: u64,
 }
 
 impl<'a> Schedule<'a> {
-    /// The schedule of `client` of `clients`; `think_time_s` separates the operations of a closed
-    /// loop.
+    /// Makes the schedule of client number `client` among `clients`. In a closed loop,
+    /// `think_time_s` seconds separate the operations.
     pub fn new(
         arrival: &'a Arrival,
         seed: u64,
@@ -214,8 +216,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The scheduled start of the next operation; `think_time_s` is that operation's own think
-    /// time, if it has one.
+    /// Returns the scheduled start of the next operation. `think_time_s` is the think time of that
+    /// operation, if it has its own, in seconds.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {
@@ -234,7 +236,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Whether no scheduled start depends on the end of an earlier operation.
+    /// Whether all start times are independent of the ends of earlier operations. False for a
+    /// closed loop and for sessions.
     pub fn waits_for_nobody(&self) -> bool {
         match self.arrival {
             Arrival::Closed => false,
@@ -243,8 +246,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Appends the next `most` starts of an open schedule, ns, counted from `zero`, to `starts`.
-    /// Appends fewer when the schedule ends.
+    /// Appends to `starts` the next `most` start times of an open schedule, in ns, where `zero` is
+    /// the common start. Appends fewer when the schedule ends.
     pub fn starts(&mut self, zero: u64, most: usize, starts: &mut Vec<u64>) {
         debug_assert!(self.waits_for_nobody());
         if let Some(gap_ns) = self.even_ns {
@@ -255,7 +258,7 @@ impl<'a> Schedule<'a> {
         }
         for _ in 0..most {
             match self.next_start(None) {
-                // A start that never comes is represented by the largest time.
+                // The largest time stands for an operation that never starts.
                 Start::At(after_ns) => starts.push(zero.saturating_add(after_ns)),
                 _ => return,
             }
@@ -271,7 +274,8 @@ impl<'a> Schedule<'a> {
         }
         if let Some(session) = open.session {
             let u = 1.0 - unit(self.bits(LENGTH));
-            // Geometric distribution from 1 on, with this mean.
+            // The number of requests has a geometric distribution that begins at 1 and has this
+            // mean.
             let failing = 1.0 - 1.0 / session.requests;
             if failing > 0.0 {
                 self.session_left = (u.ln() / failing.ln()).min(1e9) as u64;
@@ -302,10 +306,11 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// Time of an arrival in an evenly spaced schedule, ns.
+/// Time in ns of arrival number `arrival` in an evenly spaced schedule.
 #[inline]
 fn even(arrival: u64, share: f64, gap_ns: f64) -> u64 {
-    // Through i64, since processors convert signed integers to and from floats in one instruction.
+    // The conversion goes through i64, since processors convert signed integers to and from floats
+    // in one instruction.
     ((arrival as i64 as f64 + share) * gap_ns) as i64 as u64
 }
 
@@ -416,7 +421,8 @@ mod tests {
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
             let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
             let sd = (square / gaps.len() as f64).sqrt();
-            // Five standard errors of 50000 gaps are 2.2 % of the spread.
+            // The tolerance is five standard errors: for 50000 intervals, 2.2 % of their standard
+            // deviation.
             assert!((mean - 1.0).abs() < 0.025, "{process:?}: {mean}");
             assert!((sd / spread - 1.0).abs() < 0.05, "{process:?}: {sd}");
         }
@@ -424,8 +430,8 @@ mod tests {
 
     #[test]
     fn a_profile_bends_the_rate() {
-        // The rate rises from 0 to its full value in 10 s and then stays: 5000 arrivals in the
-        // ramp.
+        // The rate rises from 0 to its full value in the first 10 s, in which 5000 operations
+        // arrive, and then stays constant.
         let ramp = Open {
             profile: vec![(0.0, 0.0), (10.0, 1.0)],
             ..open(Process::Even)

@@ -1,13 +1,13 @@
-//! The error of a specification that cannot be run.
+//! The error for a workload specification that cannot be run.
 
-/// An invalid value in a specification: key, value, what is allowed.
+/// An invalid value in a specification: its key, its value, and what is allowed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("stream.{key} = {value}: {allowed}")]
 pub struct SpecError {
-    /// The key.
+    /// Key of the invalid value in the specification.
     pub key: &'static str,
-    /// Its value, printed.
+    /// The invalid value as text.
     pub value: String,
-    /// What is allowed.
+    /// The values that the key allows, as text.
     pub allowed: &'static str,
 }

@@ -1,4 +1,5 @@
-//! The operation vocabulary, and specifications that generate seeded streams of operations.
+//! Defines the types of file operations, and generates seeded streams of operations from
+//! specifications.
 
 mod access;
 mod arrival;

@@ -1,4 +1,4 @@
-//! Operations and their canonical encoding.
+//! The types of file operations, and the encoding of operations as bytes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OperationKind {
-    /// Open, read to the end, close.
+    /// Open a file, read it to the end, and close it.
     Read,
-    /// Create, write, (sync,) close.
+    /// Create a file, write it, sync it if requested, and close it.
     Write,
-    /// Open at the end, write, (sync,) close.
+    /// Open a file at its end, write, sync it if requested, and close it.
     Append,
     /// Create an empty file and close it.
     Create,
-    /// Look up attributes.
+    /// Look up the attributes of a file.
     Stat,
     /// List the client's directory.
     List,
-    /// Rename a file to its alternative name: every file has two.
+    /// Rename a file from one of its two names to the other.
     Rename,
     /// Remove a file.
     Delete,
@@ -36,9 +36,9 @@ pub enum OperationKind {
     Pread,
     /// Write one transfer at an offset of a file that is kept open.
     Pwrite,
-    /// Force a file that is kept open to disk.
+    /// Force the data of an open file to disk.
     Fsync,
-    /// Open an existing file, overwrite its bytes, (sync,) close.
+    /// Open an existing file, overwrite its bytes, sync it if requested, and close it.
     Overwrite,
     /// Test whether a name exists.
     Exists,
@@ -52,11 +52,11 @@ pub enum OperationKind {
     SetXattr,
     /// Get an extended attribute that was set.
     GetXattr,
-    /// Open a file, acquire its lock, release it, close.
+    /// Open a file, acquire and release its lock, and close it.
     Lock,
 }
 
-/// Name of every operation type, in the order of their codes.
+/// Name of every operation type, in the order of the variants of `OperationKind`.
 const NAMES: [&str; 22] = [
     "read",
     "write",
@@ -83,7 +83,7 @@ const NAMES: [&str; 22] = [
 ];
 
 impl OperationKind {
-    /// All operation types, in the order of their codes.
+    /// All operation types, in the order of their variants.
     pub const ALL: [OperationKind; 22] = [
         OperationKind::Read,
         OperationKind::Write,
@@ -109,7 +109,7 @@ impl OperationKind {
         OperationKind::Lock,
     ];
 
-    /// The name used in specifications and results.
+    /// The operation type's name in specifications and results.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -120,13 +120,14 @@ impl OperationKind {
         !matches!(self, Write | Create | Mkdir | Rmdir)
     }
 
-    /// Whether the operation moves file bytes.
+    /// Whether the operation reads or writes bytes of a file.
     pub fn moves_data(self) -> bool {
         use OperationKind::{Append, Overwrite, Pread, Pwrite, Read, Write};
         matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
     }
 
-    /// Whether the operation is allowed on another client's file: names and sizes stay as they are.
+    /// Whether the operation is allowed on a file of another client. It is if it changes neither
+    /// the names nor the sizes of files.
     pub fn leaves_names(self) -> bool {
         use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
         use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};
@@ -157,25 +158,26 @@ pub struct Operation {
     pub index: u64,
     /// The operation type.
     pub kind: OperationKind,
-    /// The file, numbered within its client.
+    /// Number of the file among those of its owner.
     pub file: u64,
-    /// Bytes moved; 0 when none.
+    /// Bytes that the operation reads or writes; 0 if it moves none.
     pub size_bytes: u64,
     /// Bytes of one read or write call.
     pub transfer_size_bytes: u64,
-    /// For a single transfer, its offset. For an operation that accesses a file in another order
-    /// than front to back, the file's bytes. Otherwise 0.
+    /// For a single transfer, its offset in bytes. For an operation that accesses a file in another
+    /// order than front to back, the size of the file. Otherwise 0.
     pub offset_bytes: u64,
-    /// The client that owns the file; usually the client that executes the operation.
+    /// The client that owns the file, which is usually the client that executes the operation.
     pub owner: u32,
     /// The phase of the stream to which the operation belongs.
     pub phase: u32,
 }
 
-/// Bytes of one encoded operation.
+/// Number of bytes that encode one operation.
 pub const ENCODED_BYTES: usize = 56;
 
-/// The canonical form, fixed width and little endian: equal bytes mean equal streams.
+/// Encodes operations with a fixed width and in little-endian order. Two streams are equal exactly
+/// if their bytes are.
 pub fn encode(operations: &[Operation]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(operations.len() * ENCODED_BYTES);
     for operation in operations {
@@ -192,7 +194,7 @@ pub fn encode(operations: &[Operation]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the canonical form; None when the bytes are not valid.
+/// Decodes operations from the bytes that `encode` returns. None when the bytes are not valid.
 pub fn decode(bytes: &[u8]) -> Option<Vec<Operation>> {
     if !bytes.len().is_multiple_of(ENCODED_BYTES) {
         return None;

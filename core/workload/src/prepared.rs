@@ -1,16 +1,18 @@
-//! The files that clients start with, and their sizes.
+//! Determines the files that exist before the clients' first operations, and the sizes of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{Phase, StreamSpec};
 use crate::{draw, OperationKind};
 
-/// Identifier of the random numbers that are drawn here; each purpose has a different identifier.
+/// Identifiers of the random numbers that this module draws. Each purpose has a different
+/// identifier, so that the numbers are independent.
 const SIZE: u64 = 3;
 const SIZE_AGAIN: u64 = 4;
 const SIZE_MORE: u64 = 100;
 
-/// Bytes of a client's file: a pure function of seed, client and file.
+/// Size in bytes of a client's file number `file`. It depends only on the seed, the client and the
+/// file.
 pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
     let purpose = |n: u64| match n {
         0 => SIZE,
@@ -21,7 +23,7 @@ pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
     spec.file_size.drawn(bits)
 }
 
-/// The files (number, bytes) that must exist before a client's first operation.
+/// The files, as (number, bytes), that must exist before a client's first operation.
 pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     if !spec.given.is_empty() {
         return found_by_given(spec, client);
@@ -39,7 +41,8 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The files that the operations of a replay require to exist, each as large as they need it.
+/// The files that must exist for a replayed sequence of operations. Each is as large as the
+/// operations on it need.
 fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();

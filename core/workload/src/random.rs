@@ -1,12 +1,14 @@
-//! Counter-based random numbers: a pure function of a key, so that order never matters.
+//! Random numbers by counter: each is a function only of its key, so it does not depend on the
+//! order of draws.
 
-/// 64 random bits for (seed, a, b, purpose): SplitMix64's finaliser (Steele et al. 2014) over the
-/// key's words. The same key always gives the same bits.
+/// Returns 64 random bits for the key (seed, a, b, purpose). The finalising function of SplitMix64
+/// (Steele et al. 2014) is applied to each word of the key. The same key always gives the same
+/// bits.
 pub fn draw(seed: u64, a: u64, b: u64, purpose: u64) -> u64 {
     Keyed::new(seed, a).at(b).bits(purpose)
 }
 
-/// The hashed prefix of a key, computed once and shared by many numbers.
+/// The hashed first part of a key, computed once for all random numbers whose keys begin alike.
 #[derive(Clone, Copy)]
 pub(crate) struct Keyed(u64);
 
@@ -39,13 +41,14 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Maps random bits to a number in [0, 1).
+/// Maps 64 random bits to a number in [0, 1).
 #[inline]
 pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A standard normal number from two independent words of random bits (Box and Muller).
+/// Computes a standard normal number from two independent words of random bits by the method of Box
+/// and Muller.
 pub fn normal(first: u64, second: u64) -> f64 {
     let radius = (-2.0 * (1.0 - unit(first)).ln()).sqrt();
     radius * (std::f64::consts::TAU * unit(second)).cos()

@@ -1,4 +1,4 @@
-//! Distributions of sizes; samples are pure functions of a key.
+//! Distributions of sizes in bytes. A sample is a function only of its key.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::random::{normal, unit};
 use crate::SpecError;
 
-/// 1 PiB: no file of a test is larger, and sums of sizes cannot overflow.
+/// Largest size, 1 PiB. No file of a test is larger, and sums of sizes cannot overflow.
 const MOST_BYTES: u64 = 1 << 50;
-/// Marsaglia and Tsang's method accepts 19 of 20 points: this many rejections in a row occur once
-/// in 10^40 samples.
+/// Largest number of attempts to draw a gamma variate. The method of Marsaglia and Tsang accepts 19
+/// of 20 attempts, so this many rejections in a row occur once in 10^40 samples.
 const MOST_POINTS: u64 = 32;
 
-/// A distribution of bytes.
+/// A distribution of sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
@@ -20,9 +20,9 @@ pub enum Size {
     Fixed(u64),
     /// Uniform between two sizes, both included.
     Uniform {
-        /// Smallest, bytes.
+        /// Smallest size, bytes.
         low: u64,
-        /// Largest, bytes.
+        /// Largest size, bytes.
         high: u64,
     },
     /// Lognormal, truncated at the maximum.
@@ -31,7 +31,7 @@ pub enum Size {
         median: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
-        /// Largest, bytes.
+        /// Largest size, bytes.
         max: u64,
     },
     /// Normal, truncated at 0 and at the maximum.
@@ -40,7 +40,7 @@ pub enum Size {
         mean: f64,
         /// Standard deviation of the untruncated distribution, bytes.
         sd: f64,
-        /// Largest, bytes.
+        /// Largest size, bytes.
         max: u64,
     },
     /// Gamma, truncated at the maximum.
@@ -49,7 +49,7 @@ pub enum Size {
         mean: f64,
         /// Shape parameter: 1 is exponential; larger values are narrower.
         shape: f64,
-        /// Largest, bytes.
+        /// Largest size, bytes.
         max: u64,
     },
     /// One of several sizes in bytes, by weight.
@@ -57,7 +57,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// A sample; `bits(n)` gives the key's n-th random number.
+    /// Draws a size in bytes. `bits(n)` returns the n-th random number of the sample's key.
     pub(crate) fn drawn(&self, bits: impl Fn(u64) -> u64) -> u64 {
         match self {
             Size::Fixed(bytes) => *bytes,
@@ -87,7 +87,7 @@ impl Size {
         }
     }
 
-    /// The largest size that can be drawn.
+    /// The largest size in bytes that can be drawn.
     pub fn largest(&self) -> u64 {
         match self {
             Size::Fixed(bytes) => *bytes,
@@ -134,8 +134,9 @@ impl Size {
     }
 }
 
-/// A standard gamma variate (Marsaglia and Tsang 2000, "A simple method for generating gamma
-/// variables"); shapes below 1 use their boost.
+/// Draws a gamma variate of scale 1 (Marsaglia and Tsang 2000, "A simple method for generating
+/// gamma variables"). For a shape below 1, the variate of shape + 1 is multiplied by a power of a
+/// uniform number, as in that paper.
 fn gamma(shape: f64, bits: impl Fn(u64) -> u64) -> f64 {
     let (boost, raised) = match shape < 1.0 {
         true => ((1.0 - unit(bits(0))).powf(1.0 / shape), shape + 1.0),

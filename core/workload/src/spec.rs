@@ -1,4 +1,4 @@
-//! The stream specification, as data.
+//! The specification of an operation stream, as read from JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,23 +13,23 @@ pub struct StreamSpec {
     pub seed: u64,
     /// Number of clients.
     pub clients: u32,
-    /// Operations of each client.
+    /// Number of operations of each client.
     #[serde(default)]
     pub operations_per_client: u64,
     /// Number of files that each client starts with, where the mix needs files.
     #[serde(default)]
     pub files_per_client: u64,
-    /// Number of files that all clients start with in total, instead of `files_per_client`: file f
-    /// belongs to client f modulo the number of clients.
+    /// Number of files that all clients together have at the start, instead of `files_per_client`.
+    /// File f belongs to client f modulo the number of clients.
     #[serde(default)]
     pub files_together: Option<u64>,
-    /// Operations and their weights.
+    /// The mix: operation types with their weights.
     #[serde(default)]
     pub mix: Vec<Share>,
     /// How the next operation of the mix is selected.
     #[serde(default)]
     pub mix_order: MixOrder,
-    /// Bytes of a file.
+    /// Size of a file in bytes, or the distribution of sizes.
     pub file_size: Size,
     /// Maximum bytes of one read or write call.
     pub transfer_size_bytes: u64,
@@ -39,13 +39,13 @@ pub struct StreamSpec {
     /// The access pattern within a file.
     #[serde(default)]
     pub access: Access,
-    /// Whose files operations select.
+    /// The client or clients whose files operations select.
     #[serde(default)]
     pub files: Files,
     /// Think time between the operations of a client, in seconds.
     #[serde(default)]
     pub think_time_s: f64,
-    /// Phases, which all clients begin together at a barrier; they replace the single mix.
+    /// Phases, which replace the single mix. All clients begin a phase together at a barrier.
     #[serde(default)]
     pub phases: Vec<Phase>,
     /// A sequence of operations to replay; it replaces the mix.
@@ -65,16 +65,16 @@ pub struct StreamSpec {
     pub compressible: f64,
 }
 
-/// A part of a stream that all clients begin at a barrier.
+/// A phase: a part of an operation stream that all clients begin together at a barrier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// A name for the report; it need not be unique.
     #[serde(default)]
     pub name: String,
-    /// Operations of each client.
+    /// Number of operations of each client.
     pub operations_per_client: u64,
-    /// Operations and their weights.
+    /// The mix: operation types with their weights.
     pub mix: Vec<Share>,
     /// How the next operation of the mix is selected.
     #[serde(default)]
@@ -85,7 +85,7 @@ pub struct Phase {
     /// The access pattern within a file.
     #[serde(default)]
     pub access: Access,
-    /// Whose files operations select.
+    /// The client or clients whose files operations select.
     #[serde(default)]
     pub files: Files,
     /// Think time between the operations of a client, in seconds.
@@ -93,11 +93,11 @@ pub struct Phase {
     pub think_time_s: f64,
 }
 
-/// An operation's part of the mix.
+/// An operation of a mix, with its weight and the settings that differ from those of the phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// The operation.
+    /// The operation type.
     pub operation: OperationKind,
     /// Weight of the operation, relative to the other weights.
     #[serde(default = "one")]
@@ -108,7 +108,7 @@ pub struct Share {
     /// How this operation selects its file, except Zipf; None: as in the phase.
     #[serde(default)]
     pub file_choice: Option<FileChoice>,
-    /// Whether written data is forced to disk. None: as the target is configured.
+    /// Whether the operation forces written data to disk. None: as the target is configured.
     #[serde(default)]
     pub fsync: Option<bool>,
     /// Think time before this operation, seconds; None: that of the phase.
@@ -141,7 +141,7 @@ pub enum MixOrder {
     /// Randomly, by weight.
     #[default]
     Random,
-    /// In the order of the mix, cyclic; weights are ignored.
+    /// In the order of the mix, again from the first operation after the last. Weights are ignored.
     Cycle,
 }
 
@@ -149,7 +149,7 @@ pub enum MixOrder {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileChoice {
-    /// In order, cyclic.
+    /// The files in order, again from the first after the last.
     #[default]
     Sequential,
     /// Uniformly at random.
@@ -160,7 +160,7 @@ pub enum FileChoice {
     Newest,
 }
 
-/// Whose files operations select.
+/// The client or clients whose files operations select.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Files {
@@ -183,13 +183,13 @@ pub struct Given {
     pub client: u32,
     /// The operation type.
     pub operation: OperationKind,
-    /// The file, numbered within its owner.
+    /// Number of the file among those of its owner.
     #[serde(default)]
     pub file: u64,
-    /// Bytes moved.
+    /// Number of bytes that the operation reads or writes.
     #[serde(default)]
     pub size_bytes: u64,
-    /// Offset of a single transfer.
+    /// Offset in bytes, for a single transfer.
     #[serde(default)]
     pub offset_bytes: u64,
     /// The client that owns the file. None: the client that executes the operation.
@@ -203,15 +203,15 @@ pub struct Given {
 pub struct Layout {
     /// Whether all clients' files share one directory, instead of one directory for each client.
     pub shared_directory: bool,
-    /// Levels of directories below a client's own.
+    /// Number of levels of directories below a client's own directory.
     pub depth: u32,
-    /// Directories in each directory of these levels.
+    /// Number of subdirectories of each directory, except those of the lowest level.
     pub branches: u32,
 }
 
 impl Layout {
-    /// Number of directories of a client, its root first; the k-th directory's parent is (k - 1) /
-    /// branches.
+    /// Number of directories of a client, including its root, which is number 0. The parent of
+    /// directory k is directory (k - 1) / `branches`, rounded down.
     pub fn directories(&self) -> u64 {
         let level = |depth| u64::from(self.branches).saturating_pow(depth);
         let all = (0..=self.depth).map(level);
@@ -231,7 +231,8 @@ pub enum Prepare {
 }
 
 impl StreamSpec {
-    /// The phases: those listed, or a single one described by the specification itself.
+    /// The phases of the stream: those that are listed, or a single phase with the fields of the
+    /// specification itself.
     pub fn all_phases(&self) -> Vec<Phase> {
         if !self.phases.is_empty() {
             return self.phases.clone();
@@ -248,7 +249,7 @@ impl StreamSpec {
         }]
     }
 
-    /// Number of one client's operations over all phases.
+    /// Number of operations of one client in all phases together.
     pub fn operations_of(&self, client: u32) -> u64 {
         if !self.given.is_empty() {
             return self.given.iter().filter(|o| o.client == client).count() as u64;
@@ -266,7 +267,7 @@ impl StreamSpec {
         self.given.iter().any(given) || self.all_phases().iter().any(|p| p.files != Files::Own)
     }
 
-    /// Every operation type that can occur.
+    /// Every operation type that can occur in the stream.
     pub fn kinds(&self) -> Vec<OperationKind> {
         use OperationKind::{Close, Create, GetXattr, Mkdir, Open, Rmdir, SetXattr};
         let given = self.given.iter().map(|o| o.operation);
@@ -275,7 +276,8 @@ impl StreamSpec {
             .iter()
             .flat_map(|p| p.mix.iter().map(|s| s.operation));
         let mut kinds: Vec<OperationKind> = given.chain(mixed).collect();
-        // The operation types that replace one that is not possible.
+        // Some operations are replaced if they are not possible, such as getting an extended
+        // attribute before one is set. The types that replace them can occur too.
         for (kind, instead) in [
             (GetXattr, SetXattr),
             (Rmdir, Mkdir),

@@ -1,4 +1,5 @@
-//! Generates a client's valid, reproducible sequence of operations from a specification.
+//! Generates a client's sequence of operations from a specification. The sequence is reproducible,
+//! and every operation in it is possible.
 
 mod single;
 
@@ -10,8 +11,9 @@ use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, StreamSpec};
 use crate::{prepared_files, size_of, Access, Operation, OperationKind, Passage, Transfers};
 
-/// The purpose of a random number, which is part of its key. `prepared.rs`, `access.rs` and
-/// `arrival.rs` define further ones.
+/// The purpose of a random number. The purpose is part of the number's key, so that numbers for
+/// different purposes are independent. `prepared.rs`, `access.rs` and `arrival.rs` define further
+/// purposes.
 #[derive(Clone, Copy)]
 enum Purpose {
     Kind = 1,
@@ -19,19 +21,19 @@ enum Purpose {
     Place = 5,
 }
 
-/// A file that exists.
+/// A file that exists at this point of the stream.
 #[derive(Clone, Copy)]
 struct Live {
     file: u64,
     bytes: u64,
     owner: u32,
-    /// Number of single transfers made in the file so far.
+    /// Number of single transfers (positional reads and writes) made in the file so far.
     turn: u32,
-    /// Whether an open operation keeps the file open.
+    /// Whether an earlier open operation keeps the file open.
     held: bool,
-    /// Whether the extended attribute is set.
+    /// Whether the extended attribute of the file is set.
     tagged: bool,
-    /// Whether the file has its alternative name.
+    /// Whether the file has its alternative name, which the rename operation gives and takes.
     renamed: bool,
 }
 
@@ -44,9 +46,9 @@ struct Taken {
     offset_bytes: u64,
 }
 
-/// The operations of one client, in order. Every operation is possible when it is reached: files
-/// are read, renamed and deleted only while they exist. A deletion that finds no file left becomes
-/// a creation.
+/// Iterates over the operations of one client, in order. Every operation is possible at its place
+/// in the sequence: files are read, renamed and deleted only while they exist. A deletion that
+/// finds no file left becomes a creation.
 pub struct Stream<'a> {
     spec: &'a StreamSpec,
     client: u32,
@@ -57,23 +59,23 @@ pub struct Stream<'a> {
     index: u64,
     /// The client's own files that exist.
     own: VecDeque<Live>,
-    /// Files of other clients, in a phase that accesses them.
+    /// Files of other clients. Empty unless the current phase accesses them.
     others: VecDeque<Live>,
     directories: VecDeque<u64>,
     next_file: u64,
     turn: u64,
-    /// Index in the mix of the next operation, where the mix is cyclic.
+    /// Index of the next operation in the mix, if the order of the mix is cyclic.
     cycle: usize,
     cumulative: Vec<f64>,
     total_weight: f64,
-    /// The fast path for phases of single transfers; None in other phases.
+    /// The fast generator for phases that consist of single transfers; None in other phases.
     singles: Option<Singles>,
-    /// Index of the next operation in the replayed sequence.
+    /// Index of the next operation in the sequence that is replayed.
     given: usize,
 }
 
 impl<'a> Stream<'a> {
-    /// The stream of `client`; the specification must be valid.
+    /// Makes the stream of client number `client`. The specification must be valid.
     pub fn new(spec: &'a StreamSpec, client: u32) -> Self {
         debug_assert!(spec.validate().is_ok());
         let live = |(file, bytes)| Live {
@@ -142,12 +144,13 @@ impl<'a> Stream<'a> {
         self.singles = singles.filter(|_| !self.own.is_empty());
     }
 
-    /// The files that a client has when the current phase begins.
+    /// The files that `client` has when the current phase begins.
     fn files_of(&self, client: u32) -> VecDeque<Live> {
         if client == self.client {
             return self.own.clone();
         }
-        // Phases that access other clients' files change none of them, so they are skipped.
+        // Phases in which clients access the files of others change no client's set of files, so
+        // they are skipped here.
         let mut spec = self.spec.clone();
         spec.phases = self.phases[..=self.phase].to_vec();
         spec.phases.iter_mut().for_each(|p| p.files = Files::Own);
@@ -168,7 +171,8 @@ impl<'a> Stream<'a> {
         other.own
     }
 
-    /// Other clients' files in the current phase that have their alternative name: (owner, number).
+    /// Files of other clients in the current phase that have their alternative name, as (owner,
+    /// number).
     pub fn renamed_by_others(&self) -> BTreeSet<(u32, u64)> {
         let renamed = self.others.iter().filter(|live| live.renamed);
         renamed.map(|live| (live.owner, live.file)).collect()
@@ -181,7 +185,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Index in the mix of the next operation.
+    /// Index in the mix of the next operation: drawn by weight, or in cyclic order.
     #[inline]
     fn share(&self) -> usize {
         let phase = &self.phases[self.phase];
@@ -200,7 +204,8 @@ impl<'a> Stream<'a> {
         self.keyed.at(self.index).bits(purpose as u64)
     }
 
-    /// Position of the selected file in the set of existing files.
+    /// Selects a file for the operation with index `share` in the mix, and returns its position
+    /// among the existing files.
     #[inline]
     fn position(&mut self, share: usize) -> usize {
         let count = self.live().len();
@@ -272,7 +277,8 @@ impl<'a> Stream<'a> {
         self.of_own(kind, file, bytes)
     }
 
-    /// The file or directory that `kind` accesses, and the bytes it moves.
+    /// Selects the file or directory that an operation of type `kind` accesses, and the bytes that
+    /// it moves.
     #[inline]
     fn taken(&mut self, kind: OperationKind, share: usize) -> Taken {
         match kind {
@@ -286,7 +292,8 @@ impl<'a> Stream<'a> {
                 self.of_own(kind, directory, 0)
             }
             OperationKind::Mkdir | OperationKind::Rmdir => {
-                // Directories are numbered together with files, but are never read or deleted.
+                // Directories are numbered together with files. Operations on files never select a
+                // directory.
                 self.directories.push_back(self.next_file);
                 self.next_file += 1;
                 self.of_own(OperationKind::Mkdir, self.next_file - 1, 0)
@@ -298,7 +305,8 @@ impl<'a> Stream<'a> {
             OperationKind::Delete => {
                 let choice = self.phases[self.phase].mix[share].file_choice.as_ref();
                 let choice = choice.unwrap_or(&self.phases[self.phase].file_choice);
-                // All branches take constant time; "sequential" removes the oldest file first.
+                // Each case takes constant time. The order "sequential" removes the oldest file
+                // first.
                 let removed = match choice {
                     FileChoice::Sequential => self.own.pop_front(),
                     FileChoice::Newest => self.own.pop_back(),
@@ -314,7 +322,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The file that `kind` accesses, for operations that leave the file in place.
+    /// Selects the file that an operation of type `kind` accesses. Only for types that do not
+    /// remove the file.
     #[inline]
     fn taken_alive(&mut self, kind: OperationKind, share: usize) -> Taken {
         let position = self.position(share);
@@ -386,13 +395,14 @@ impl<'a> Stream<'a> {
         Some(operation)
     }
 
-    /// The think time specific to the next operation, if it has one.
+    /// The think time in seconds that the next operation specifies for itself; None if the phase's
+    /// applies.
     pub fn own_pause_s(&self) -> Option<f64> {
         let phase = self.phases.get(self.phase)?;
         phase.mix.get(self.share())?.think_time_s
     }
 
-    /// Whether the next operation belongs to this phase.
+    /// Whether the next operation of the stream belongs to phase number `phase`.
     #[inline]
     pub fn is_in(&self, phase: usize) -> bool {
         if !self.spec.given.is_empty() {
@@ -402,14 +412,16 @@ impl<'a> Stream<'a> {
         self.phase == phase && self.left > 0
     }
 
-    /// Advances to the next phase; the set of other clients' files is determined now.
+    /// Advances to the next phase once all operations of the current one are done. Determines which
+    /// files of other clients the next phase uses.
     pub fn next_phase(&mut self) {
         if self.left == 0 {
             self.advance();
         }
     }
 
-    /// Whether an operation remains in this or a later phase; begins that later phase.
+    /// Advances to the next phase that has operations, if the current one has none left. Returns
+    /// false when no operation is left.
     #[inline]
     fn advance(&mut self) -> bool {
         while self.left == 0 {
@@ -424,8 +436,8 @@ impl<'a> Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Fills the empty `operations` with up to `most` next operations of this phase: the same
-    /// sequence as from the iterator, at less cost.
+    /// Fills the empty vector `operations` with up to `most` next operations of phase number
+    /// `phase`. They are the same as those from the iterator, but take less time.
     pub fn ahead(&mut self, phase: usize, most: usize, operations: &mut Vec<Operation>) {
         debug_assert!(operations.is_empty());
         if self.is_in(phase) {
@@ -466,7 +478,7 @@ impl Iterator for Stream<'_> {
         };
         self.index += 1;
         self.left -= 1;
-        // A counter instead of a modulo, since a division is slow.
+        // A counter replaces a modulo, since a division is slow.
         self.cycle = match self.cycle + 1 < self.phases[self.phase].mix.len() {
             true => self.cycle + 1,
             false => 0,

@@ -1,10 +1,10 @@
-//! Streams are valid, reproducible and as specified.
+//! Tests that operation streams are valid, reproducible and as specified.
 
 use std::collections::HashMap;
 
 use crate::*;
 
-/// Nine operation types of the test mix, none of which is replaced by another while files exist.
+/// Operation types of the test mix. While files exist, none of them is replaced by another type.
 const FIRST: [OperationKind; 9] = [
     OperationKind::Read,
     OperationKind::Write,
@@ -65,8 +65,8 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 #[test]
 fn the_bytes_of_one_stream_are_known() {
     let nine = spec(&FIRST.map(|kind| (kind, 1.0)));
-    // The first 40 bytes of each encoded operation are unchanged since before offsets and phases
-    // existed.
+    // The digest covers only the first 40 bytes of each encoded operation. They have not changed
+    // since offsets and phases were added behind them.
     let encoded = encode(&run(&nine, 2));
     let bytes: Vec<u8> = encoded
         .chunks(56)
@@ -75,7 +75,8 @@ fn the_bytes_of_one_stream_are_known() {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // A change of this digest changes every recorded experiment: note it in the changelog.
+    // A change of this digest changes every recorded experiment, so it must be noted in the change
+    // log.
     assert_eq!(digest, GOLDEN_DIGEST, "{digest:#x}");
 }
 
@@ -124,7 +125,8 @@ fn the_mix_is_as_asked() {
         .iter()
         .filter(|o| o.kind == OperationKind::Read)
         .count() as f64;
-    // 4000 draws with p = 0.8: standard deviation 25.3; five of them allow one in two million.
+    // The standard deviation of 4000 draws with p = 0.8 is 25.3. A difference of five of them
+    // occurs once in two million.
     assert!((reads - 3200.0).abs() < 5.0 * 25.3, "{reads} reads of 3200");
 }
 
@@ -132,7 +134,7 @@ fn the_mix_is_as_asked() {
 fn all_kinds_come_as_often_as_weighed() {
     let weights = |kind: OperationKind| 1.0 + f64::from(kind as u32);
     let mut spec = spec(&FIRST.map(|kind| (kind, weights(kind))));
-    // There are enough files that no deletion is replaced by a creation.
+    // There are enough files that no deletion finds none and becomes a creation.
     spec.files_per_client = 4_000;
     let all: Vec<Operation> = (0..3).flat_map(|client| run(&spec, client)).collect();
     let chi_square: f64 = FIRST
@@ -143,7 +145,7 @@ fn all_kinds_come_as_often_as_weighed() {
             (seen - expected).powi(2) / expected
         })
         .sum();
-    // Eight degrees of freedom: 26.1 is exceeded once in a thousand.
+    // The chi-square statistic has eight degrees of freedom. It exceeds 26.1 once in a thousand.
     assert!(chi_square < 26.1, "{chi_square}");
 }
 
@@ -161,7 +163,8 @@ fn sizes_follow_their_distribution() {
         "{}",
         lognormal[5_000]
     );
-    // Of 10001 values 159 per mille lie above one standard deviation, 100 kB times e.
+    // Of 10001 values, 159 in a thousand are more than one standard deviation above the median,
+    // i.e. above 100 kB times e.
     let above = lognormal.iter().filter(|size| **size > 271_828).count() as f64;
     assert!((above - 1586.7).abs() < 5.0 * 36.6, "{above}");
     assert!(lognormal[10_000] <= 1 << 22);
@@ -172,7 +175,7 @@ fn sizes_follow_their_distribution() {
         .map(|size| uniform.iter().filter(|seen| **seen == size).count() as f64)
         .map(|seen| (seen - 1000.1).powi(2) / 1000.1)
         .sum();
-    // Nine degrees of freedom: 27.9 is exceeded once in a thousand.
+    // The chi-square statistic has nine degrees of freedom. It exceeds 27.9 once in a thousand.
     assert!(chi_square < 27.9, "{chi_square}");
 }
 
@@ -290,7 +293,7 @@ fn more_distributions_have_their_mean() {
         let sizes = (0..40_000).map(|file| size_of(spec, 0, file) as f64);
         sizes.sum::<f64>() / 40_000.0
     };
-    // Five standard errors of 40000 values are 2.5 % of one standard deviation.
+    // The tolerance is five standard errors: for 40000 values, 2.5 % of one standard deviation.
     for (size, expected, sd) in [
         (
             r#"{"gamma":{"mean":131072,"shape":1.5,"max":1073741824}}"#,

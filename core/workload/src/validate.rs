@@ -1,4 +1,4 @@
-//! Validation of stream specifications.
+//! Validates stream specifications before they are run.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,10 @@ use crate::error::SpecError;
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
-/// Largest number of operations of one client; a larger number is treated as a mistake.
+/// Largest number of operations of one client. A larger number is taken for a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
-/// Every client keeps state for its files: 10 million take about 1 GB.
+/// Largest number of files of one client. A client keeps state for its files: 10 million files take
+/// about 1 GB.
 const MOST_FILES: u64 = 10_000_000;
 const MOST_FILES_TOGETHER: u64 = 100_000_000;
 const MOST_PHASES: usize = 10_000;
@@ -28,7 +29,7 @@ fn wrong<T>(
 }
 
 impl StreamSpec {
-    /// Checks every value; the error names the first that is invalid.
+    /// Checks every value of the specification. The error names the first invalid one.
     pub fn validate(&self) -> Result<(), SpecError> {
         if self.clients == 0 || self.clients > 65_536 {
             return wrong("clients", self.clients, "1 to 65536");
@@ -52,7 +53,7 @@ impl StreamSpec {
         self.arrival.validate()
     }
 
-    /// Checks that there is one of: a mix, phases, or operations to replay.
+    /// Checks that the specification has either a mix, or phases, or a sequence to replay.
     fn validate_work(&self) -> Result<(), SpecError> {
         if !self.given.is_empty() {
             return self.validate_given();
@@ -118,7 +119,8 @@ impl StreamSpec {
 }
 
 impl Phase {
-    /// Whether files must exist before the stream begins: a cyclic mix may create its own first.
+    /// Whether files must exist before the stream begins. They need not if the mix is cyclic and
+    /// creates a file before it uses one.
     fn finds_files(&self) -> bool {
         use OperationKind::{Create, Write};
         let needs = |share: &crate::Share| share.operation.needs_file();

@@ -6,13 +6,15 @@ import gc
 import signal
 import sys
 
-# Number of new objects between two searches for cyclic garbage. With Python's default of 700, the
-# searches take a sixth of the start time of a command, which makes many objects that stay.
+# Number of new objects after which Python searches for cyclic garbage. With Python's default of
+# 700, the searches take a sixth of the start time of a command, which creates many permanent
+# objects.
 OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
 def main() -> None:
-    """Entry point of `dfslab`; Ctrl-C prints one line, even while the commands are being imported.
+    """Entry point of the command `dfslab`. Ctrl-C prints one line, even while the commands are
+    being imported.
 
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
@@ -31,7 +33,8 @@ def main() -> None:
 
 
 def _at_once(words: list[str]) -> bool:
-    """Answer requests such as `--help` without the command-line parser; returns whether it did.
+    """Answers requests such as `--help` without importing the command-line parser. Returns whether
+    the request was answered.
 
     Importing the parser takes longer than the answer.
     """

@@ -1,6 +1,6 @@
-"""The table of commands: the module and the one-line help of each.
+"""The table of commands, with the module and the one-line help of each.
 
-`dfslab --help` prints the table; a command's module is imported when the command is called.
+`dfslab --help` prints the table. The module of a command is imported when the command is called.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """One command. `module` holds its Typer application; `group`: the command is the whole
-    application."""
+    """One command.
+
+    `module`: module of `dfslab.cli` with its Typer application. `group`: the command is that whole
+    application with its subcommands.
+    """
 
     name: str
     help: str
@@ -96,7 +99,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
-# Earlier name of a command, which still works -> its name.
+# Former name of a command, which still works -> present name.
 FORMER = {"bed": "testbed"}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
@@ -109,7 +112,7 @@ WIDTH, INDENT = 80, 2
 
 
 def overview() -> str:
-    """The output of `dfslab --help`; its width is fixed, so it is the same in all terminals."""
+    """The output of `dfslab --help`. Its width is fixed, so it is the same in all terminals."""
     shown = [USAGE, "", ABOUT, "", "Options:", *_rows(OPTIONS)]
     for purpose, entries in PURPOSES.items():
         shown += ["", f"{purpose}:", *_rows(tuple((one.name, one.help) for one in entries))]
@@ -117,7 +120,7 @@ def overview() -> str:
 
 
 def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
-    """Names and texts as two columns of lines; texts are wrapped between words."""
+    """Lines with two columns: names, and texts that are wrapped between words."""
     column = INDENT + 12
     found = []
     for name, text in rows:

@@ -212,7 +212,10 @@ def export(
 
 
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
-    """A finished run with the findings of the studies `kinds`; notes are printed."""
+    """Reopens a finished run with the findings of the studies whose result types are `kinds`.
+
+    Notes are printed.
+    """
     from dfslab.laboratory import Laboratory
 
     return Laboratory().reopen(folder, note, *kinds)

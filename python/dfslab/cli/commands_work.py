@@ -1,4 +1,4 @@
-"""Implementation of single commands on files and folders that users name."""
+"""Does the work of single commands on the files and folders that users name."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from dfslab.studies.runs.offered import RateProbe
 
 
 def design(scenario: Scenario) -> designs.DesignPlan:
-    """The runs and the cost of a scenario's design.
+    """Plans the runs of a scenario's design and their cost.
 
-    InputError if the scenario declares no factor.
+    Raises InputError if the scenario declares no factor.
     """
     if not scenario.design.factor:
         raise InputError("design.factor", None, "is empty: there is nothing to design")
@@ -39,9 +39,10 @@ def design(scenario: Scenario) -> designs.DesignPlan:
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
-    """The runs that reduce the uncertainty of a question most per hour of run time.
+    """Proposes the runs that reduce the uncertainty of a question most per hour of run time.
+    `data`: folder or table of earlier runs.
 
-    `about`: dotted keys and values of the configurations in question.
+    `about`: scenario keys and values of the configurations in question.
     """
     from dfslab.models.learnt import rows_of
     from dfslab.studies.designs.legal import legal
@@ -57,15 +58,16 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 
 def export_runs(folder: Path, output: Path) -> int:
-    """Write a run's measurements to a new file as a table of runs; returns the number of rows."""
+    """Writes the measurements of a run to a new CSV file. Returns the number of rows."""
     new_file("--output", output)
     return csv_runs.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Path | None, notify: Notify = silent) -> bytes:
-    """A run in another program's format, also written to `output` if it is given.
+    """Returns a run in the format of another program. If `output` is given, the document is also
+    written to that file.
 
-    InputError with the known exporters if none is named `form`.
+    Raises InputError with the known exporters if none is named `form`.
     """
     of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
     if of_run is None and of_results is None:
@@ -84,14 +86,17 @@ def export(folder: Path, form: str, output: Path | None, notify: Notify = silent
 
 
 def _written(document: bytes, output: Path | None) -> bytes:
-    """The document itself, also written to a new file `output` if it is given."""
+    """Returns the document. If `output` is given, the document is also written to that new file."""
     if output is not None:
         store.write_atomically(output, document)
     return document
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
-    """Measure a scenario's first configuration, without a run folder."""
+    """Measures the first configuration of a scenario as often as it requires repetitions.
+
+    No run folder is created.
+    """
     point = check(scenario)[0]
     with laboratory.session() as session:
         session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
@@ -100,14 +105,16 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:
-    """Time until a change by one client is visible to another, for each kind of change."""
+    """Measures the time until a change by one client is visible to another, `trials` times for
+    each kind of change."""
     point = check(scenario)[0]
     with laboratory.session() as session:
         return visibility.visibility(point.scenario, trials, session)
 
 
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.SearchOutcome:
-    """The highest rate of the first configuration that meets the objective of `run.search`."""
+    """Searches the highest rate at which the scenario's first configuration meets the objective
+    of `run.search`."""
     with laboratory.session() as session:
         probe = RateProbe(scenario, session)
         session.progress = lambda share, phase: laboratory.progress(
@@ -119,7 +126,7 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.Searc
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
-    """The report of one workload run, merged from the answer files of its agents."""
+    """Merges the report of one workload run from the files that its agents wrote on their hosts."""
     try:
         return shards.of_parts([_part(path) for path in files]).report
     except shards.WrongPlan as error:

@@ -30,7 +30,7 @@ from dfslab.spec.scenario import Scenario
 MEBI = float(1 << 20)
 BYTES = " B"
 
-# DFS-Perf's test case -> name of the workload.
+# Test case of DFS-Perf -> name of the workload in dfslab.
 CASES = {
     "Metadata": "dfsperf_metadata",
     "SimpleWrite": "dfsperf_simple_write",
@@ -53,7 +53,7 @@ def _yes(text: str) -> bool:
     return text.lower() == "true"
 
 
-# DFS-Perf's property -> (key of the workload, parser of the property's value).
+# Property of DFS-Perf -> (key of the workload in dfslab, parser of the property's value).
 PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
@@ -69,7 +69,8 @@ PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "iterations": ("iterations", _COUNT),
     "shuffle.mode": ("shuffle", _yes),
 }
-# Settings of the file system, not of a workload, and the parameter or client property of each.
+# Properties of DFS-Perf that set up the file system instead of a workload. The dictionaries below
+# have the corresponding parameter of HDFS, and the client property of Alluxio.
 OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
 HDFS = {"block.size.bytes": "block_size"}
 ALLUXIO = {
@@ -77,18 +78,19 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# DFS-Perf ends these test cases after a time, so the number of operations is set too large to end a
-# run earlier.
+# DFS-Perf ends these test cases after a time. The number of operations (second value of each pair)
+# is therefore set so large that it never ends a run earlier.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# The clients of a thread run in turn, loop by loop: concurrency is the same as with one client.
+# DFS-Perf's number of clients in each thread. They run in turn, loop by loop, so the concurrency is
+# the same as with one client.
 CLIENTS = "clients.per.thread"
 # Removing a directory with one file is one operation in DFS-Perf, and two operations in dfslab.
 NOT_COUNTED = "rmdir"
-# A value with one of these characters has to be expanded by a shell.
+# A value that contains one of these characters would have to be expanded by a shell.
 SHELL_SIGNS = "$`;&|\"'"
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",
@@ -99,7 +101,10 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """(scenario of a tool's arguments, function that prints the results as the tool does)."""
+    """Converts the arguments of a tool.
+
+    Returns (scenario, function that prints the results as the tool does).
+    """
     if tool == "mdtest":
         return mdtest(words), say_mdtest
     if tool != "dfs-perf":
@@ -108,9 +113,9 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
 
 
 def dfs_perf(words: Sequence[str]) -> Scenario:
-    """The scenario of `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`.
+    """The scenario for the arguments `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`.
 
-    InputError names the wrong argument.
+    Raises InputError with the wrong argument.
     """
     if not words or words[0] not in CASES:
         given = words[0] if words else None
@@ -162,7 +167,7 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """Property -> value, as set in a file of conf/testsuite or in conf/dfs-perf-env.sh."""
+    """Property -> value, as a file of conf/testsuite or conf/dfs-perf-env.sh sets it."""
     try:
         text = path.read_text(encoding="utf-8")
         if ".sh" in path.suffixes:
@@ -180,7 +185,8 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _variables(path: Path, text: str) -> dict[str, str]:
-    """Assigned variables that a scenario can express; others, such as report paths, are omitted.
+    """Variable -> value, as a shell file assigns them. Only variables that a scenario can express
+    are returned; others, such as report paths, are omitted.
 
     Nothing is executed, so a value that needs shell expansion is rejected.
     """
@@ -208,7 +214,8 @@ def _scenario(
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
 ) -> Scenario:
-    """A scenario that measures a directory, or a server at hdfs:// or alluxio://host:port.
+    """A scenario that measures the file system at an address: a directory, or a server at hdfs://
+    or alluxio://host:port.
 
     `aside`: notes on arguments that the scenario does not follow.
     """
@@ -257,8 +264,10 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 class _MdtestOptions(argparse.Namespace):
-    """mdtest's options by their letters; `tasks` is the number of processes that `mpirun -np`
-    starts."""
+    """The options of mdtest, named by their letters.
+
+    `tasks` is the number of processes that `mpirun -np` starts.
+    """
 
     tasks: int
     n: int
@@ -285,12 +294,12 @@ class _MdtestOptions(argparse.Namespace):
 
 
 def mdtest(words: Sequence[str]) -> Scenario:
-    """The scenario of mdtest's own options.
+    """The scenario for the options of mdtest.
 
-    InputError for an option that a scenario cannot express.
+    Raises InputError for an option that a scenario cannot express.
     """
     parser = _ArgumentParser(prog="mdtest", add_help=False, allow_abbrev=False)
-    # The same number of tasks as `mpirun -np` starts.
+    # `mpirun -np` starts the tasks of mdtest, so its option is accepted here.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (
         ("-n", int, 0),
@@ -307,7 +316,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         parser.add_argument(flag, type=kind, default=default, dest=flag[1])
     for flag in ("-F", "-D", "-u", "-L", "-t", "-P", "-y", "-C", "-T", "-E", "-r"):
         parser.add_argument(flag, action="store_true", dest=flag[1])
-    # Options that only set how much mdtest prints.
+    # These options only set how much mdtest prints, so their values are not used.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
     given = parser.parse_args(list(words), _MdtestOptions())
@@ -336,7 +345,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         "fsync": given.y,
         "read": phases != "CTr",
     }
-    # Directories are created as well, unless only files are requested.
+    # Directories are created as well, unless -F limits the run to files.
     if given.z or not given.F:
         if given.N:
             raise InputError("mdtest.-N", given.N, "only with -F and without -z")
@@ -348,7 +357,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
-    """DFS-Perf's totals as text: MB/s (of 2^20 bytes) of reads and writes, operations per
+    """DFS-Perf's summary as text: MB/s (of 2^20 bytes) of reads and writes, and operations per
     second."""
     clients = results[0].point.scenario.workload.clients
     whole = all(
@@ -370,13 +379,13 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Whether the run ended at its time limit only: no operation failed, and no process was
-    lost."""
+    """Whether the time limit is the only reason why a run is incomplete: no operation failed,
+    and no process was lost."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
 
-# Phase of the workload -> line of mdtest's summary.
+# Phase of the workload -> name of its line in mdtest's summary.
 LINES = {
     "directory create": "Directory creation",
     "directory remove": "Directory removal",
@@ -392,7 +401,8 @@ LINES = {
 
 
 def say_mdtest(results: Sequence[Result]) -> str:
-    """mdtest's summary as text: maximum, minimum, mean and deviation of every phase's rate."""
+    """mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate of
+    every phase."""
     rows: dict[str, list[float]] = {}
     for result in results:
         for one in rates_of(result):
@@ -412,8 +422,10 @@ def say_mdtest(results: Sequence[Result]) -> str:
 
 @dataclass(frozen=True)
 class OperationRate:
-    """Rates of all operations of one type in a phase; the phase is "" in a workload without
-    phases."""
+    """The rate and throughput of all operations of one type in one phase.
+
+    `phase` is "" in a workload without phases.
+    """
 
     phase: str
     operation: str
@@ -422,10 +434,10 @@ class OperationRate:
 
 
 def rates_of(result: Result) -> list[OperationRate]:
-    """Rate and throughput of each operation type of every phase, in the stream's order.
+    """The rate and throughput of each operation type in every phase, in the order of the workload.
 
-    A result without phases is one phase of all operations, which ran concurrently, so their rates
-    refer to the same window of time.
+    A result without phases counts as one phase. Its operations ran concurrently, so all rates refer
+    to the same window of time.
     """
     if result.load is None:
         return []

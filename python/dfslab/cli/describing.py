@@ -1,4 +1,5 @@
-"""The output of `dfslab show filesystem`: a description as tables, formulas, diagrams, or a net."""
+"""Produces the output of `dfslab show filesystem`: a description as tables, formulas, diagrams,
+or a net."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
-# The forms for people; exporters of descriptions add the forms of other tools.
+# The output forms for people. Exporters of descriptions add the forms of other tools.
 FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
-    """(JSON document, text for people) of a file system's description in one form.
+    """The description of a file system in the output form `form`. Returns (JSON document, text for
+    people).
 
-    `operation`: the only operation to show; empty: all. InputError for an unknown name.
+    `operation`: the only operation to show; empty: all. Raises InputError for an unknown name.
     """
     system = discover.file_system(name)
     exporter = exporters.find(DescriptionExporter, form)

@@ -1,4 +1,8 @@
-"""`dfslab list`: the members that discovery finds in each room, without importing them."""
+"""Implements `dfslab list`: lists the file systems, workloads and other members that discovery
+finds, without importing them.
+
+A room is one type of member, such as workloads.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ from dfslab import discover
 
 
 def members() -> dict[str, list[dict[str, str]]]:
-    """Room -> members, each as a row of name, title and origin."""
+    """Room (type of member, such as workloads) -> members.
+
+    Each member is a row of name, title and origin.
+    """
     return {
         "filesystems": [
             {
@@ -40,7 +47,8 @@ def _titled(room: discover.Room) -> list[dict[str, str]]:
     found = discover.members(room)
     for name, path in found.items():
         if not discover.is_ours(path):
-            # Tests check our own members; errors of members from elsewhere are reported here.
+            # A member from outside this package is loaded, so that its errors are reported here.
+            # Tests check the members of this package.
             _LOADED[room](name)
     return [
         {"name": name, "title": discover.title(path), "from": discover.source(path)}
@@ -66,7 +74,8 @@ def _importer(name: str) -> object:
     return importer(name)
 
 
-# Room -> function that loads a member by name; DiscoveryError if the member breaks its interface.
+# Room (type of member) -> function that loads a member by name. The function raises DiscoveryError
+# if the member violates its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,
@@ -76,7 +85,7 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 
 
 def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """The members as lines of text: one room after the other, in columns."""
+    """The members as lines of text in columns, sorted by room (type of member)."""
     cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
     every = [row for rows in cells.values() for row in rows]
     widths = [max(len(row[place]) for row in every) for place in range(3)]
@@ -90,7 +99,8 @@ def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
 
 
 def _cells(row: dict[str, str]) -> list[str]:
-    """Name, title, "testbed" if there is one, and file path (relative if inside this package)."""
+    """The cells of a member: name, title, "testbed" if it has one, and file path (relative if
+    inside this package)."""
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
     place = str(path.relative_to(discover.PACKAGE)) if own else str(path)

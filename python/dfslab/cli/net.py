@@ -1,4 +1,4 @@
-"""`dfslab net`: draws nets from files, checks them, and plays the token game."""
+"""The commands `dfslab net`: draw nets from files, check nets, and play the token game."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(
     try:
         space = _shown(engine.state_space(net, markings))
     except InputError as error:
-        # The sizes of a net are always known; a net with random tokens has no state space.
+        # A net with random tokens has no state space, so only its sizes are printed.
         space = {"refused": str(error)}
     if as_json:
         print(json.dumps({"sizes": _shown(sizes), "state_space": space}))

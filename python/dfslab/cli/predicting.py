@@ -1,4 +1,5 @@
-"""Predictions without a run: configurations by one method, and limits of a metadata server."""
+"""Predicts without a run: the rates of configurations by one method, and the limits of a
+metadata server."""
 
 from __future__ import annotations
 
@@ -19,21 +20,24 @@ if TYPE_CHECKING:
 
 
 def _measured(folder: Path) -> list[Result]:
-    """The measurements of a run. InputError if the folder is no run folder."""
+    """The measurements of a run. Raises InputError if the folder is no run folder."""
     from dfslab.studies.runs.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]
 
 
 def check_method(name: str) -> None:
-    """InputError if no model has this name."""
+    """Raises InputError if no model has this name."""
     discover.named(discover.MODELS, name, "--method")
 
 
 def predict(
     scenario: Scenario, method: str, fitted_on: Path | None, report: Progress
 ) -> list[Result]:
-    """Predictions by one method, fitted on the run folder `fitted_on` if it is given."""
+    """Predicts all configurations of a scenario by one method.
+
+    If `fitted_on` is given, the method is fitted to the results of that run folder first.
+    """
     model = discover.model(method)
     points = check(scenario)
     if fitted_on is not None:
@@ -50,7 +54,8 @@ def predict(
 def metadata_limits(
     scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
 ) -> list[tuple[Point, metadata_server.ServerLimits]]:
-    """Limits of the metadata server for every distinct deployment and file system.
+    """The limits of the metadata server, for every distinct combination of deployment and file
+    system in a scenario.
 
     `bound_s`: bound on the mean response time in a burst. `burst_s`: length of a burst; None: 1, 10
     and 60 s.

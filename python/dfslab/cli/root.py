@@ -1,4 +1,7 @@
-"""The root of the command line: each command is imported when called; errors become one line."""
+"""The root of the command line.
+
+It imports a command when it is called, and prints an error as one line.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ INTERRUPTED = 130
 
 
 def module(name: str) -> Any:
-    """Import the module of commands `dfslab.cli.NAME`."""
+    """Imports the module `dfslab.cli.NAME`, which holds commands."""
     return importlib.import_module(f"dfslab.cli.{name}")
 
 
 def command(name: str) -> Any:
-    """The command or group of commands with this name, imported; None if there is none."""
+    """Imports the command or group of commands with this name. Returns None if there is none."""
     entry = COMMANDS.get(FORMER.get(name, name))
     if entry is None:
         return None
@@ -35,8 +38,10 @@ def command(name: str) -> Any:
 
 
 class _OnDemand(TyperGroup):
-    """A Typer group of the commands in the table; a command's module is imported when it is
-    called."""
+    """A Typer group with the commands of the command table.
+
+    The module of a command is imported when the command is called.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -45,7 +50,7 @@ class _OnDemand(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # A mistyped name is compared with the known names without importing any module.
+        # Typer compares a mistyped name with these keys, so no module needs to be imported.
         self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
         return super().resolve_command(ctx, args)
 
@@ -75,12 +80,15 @@ def _common(
 
 
 def main() -> None:
-    """Entry point; exits with 0 (done), 1 (the run failed), 2 (wrong input) or 130
-    (interrupted)."""
+    """Runs the command line.
+
+    Exits with 0 (done), 1 (the run failed), 2 (wrong input) or 130 (interrupted).
+    """
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
-            # Typer would end with another exit code on Ctrl-C, so handle Ctrl-C here.
+            # Typer returns this exit code after Ctrl-C. Raise the interrupt again, so that it is
+            # handled in one place.
             raise KeyboardInterrupt
     except InputError as error:
         _stop(f"dfslab: {error}", 2)
@@ -97,7 +105,10 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """Print one line and exit after a failure that is not due to the input."""
+    """Prints one line and exits with code 1 after a failure that is not due to the input.
+
+    Other errors are raised again.
+    """
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
     from dfslab.testbeds.errors import TestbedError
@@ -115,10 +126,13 @@ class _Formatted(Protocol):
 
 
 def _stop_for_usage(error: Exception) -> None:
-    """Print one line and exit after a wrong command line; Click's message states what is
-    allowed."""
+    """Prints one line and exits with code 2 after a wrong command line.
+
+    Click's message states what is allowed.
+    """
     if isinstance(error, _Formatted):
-        # Without a command, Typer has printed the help, so add nothing.
+        # The message is empty if no command was given. Typer has then printed the help, so nothing
+        # is added.
         text = error.format_message()
         _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
 

@@ -1,4 +1,5 @@
-"""Code that all commands use: argument types, lazily imported modules, progress, printing."""
+"""Code that all commands share: argument types, modules that are imported on first use,
+progress, and printing."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
-# The key whose path on the command line is relative to the working directory.
+# The scenario key with a path. On the command line, this path is relative to the working directory.
 TRACE = "workload.trace"
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
@@ -85,12 +86,12 @@ def read_scenario(
     scheduler: str = "",
     methods: Sequence[str] = (),
 ) -> Scenario:
-    """Read a scenario file, apply the command line's changes, and check the result.
+    """Reads a scenario file, applies the changes from the command line, and checks the result.
 
-    InputError if the scenario is wrong. With `methods`, which the command uses instead, the methods
-    of the scenario are not checked.
+    Raises InputError if the scenario is wrong. `methods`: methods that the command uses instead of
+    the scenario's methods, which are then not checked.
     """
-    # Importing this module takes half of the start time of commands that read no scenario.
+    # Importing these modules takes half of the start time of commands that read no scenario.
     from dfslab.spec import units
     from dfslab.spec.check import check, read_checked
     from dfslab.spec.inheritance import absolute_path
@@ -119,7 +120,10 @@ def read_scenario(
 
 
 def time_s(key: str, text: str) -> float:
-    """A positive time in seconds, parsed from the option `key`. InputError if it is invalid."""
+    """A positive time in seconds, parsed from the `text` of the option `key`.
+
+    Raises InputError if it is invalid.
+    """
     from dfslab.spec.units import parse
 
     try:
@@ -133,7 +137,7 @@ def time_s(key: str, text: str) -> float:
 
 @contextmanager
 def of(path: Path) -> Iterator[None]:
-    """A context that adds the scenario's name to input errors raised in it."""
+    """A context that adds the name of the scenario file to each InputError that is raised in it."""
     try:
         yield
     except InputError as error:
@@ -141,7 +145,10 @@ def of(path: Path) -> Iterator[None]:
 
 
 def literal(text: str) -> Any:
-    """Parse a value of the command line as a number or a list; otherwise return the text."""
+    """Parses a value from the command line as JSON (a number, list, …).
+
+    Text that is not JSON is returned as it is.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -149,8 +156,10 @@ def literal(text: str) -> Any:
 
 
 class Reporter:
-    """A progress callback that moves a bar; `watch` receives live values of workload runs in a
-    terminal."""
+    """A progress callback that moves a bar.
+
+    `watch` receives the live values of workload runs in a terminal.
+    """
 
     def __init__(self, progress: Progress, watch: Watch | None) -> None:
         self._progress, self.watch = progress, watch
@@ -161,9 +170,10 @@ class Reporter:
 
 
 def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
-    """Run `work(report)` and return its result; `report(done, total, text)` moves a progress bar.
+    """Runs `work(report)` and returns its result. `report(done, total, text)` moves a progress bar.
 
-    A terminal also shows workload runs each second, unless the output is JSON. Logs get lines.
+    In a terminal, workload runs are also shown every second, unless the output is JSON. If the
+    output is no terminal, progress lines are printed instead.
     """
     console = terminal.console(as_json)
     if not console.is_terminal:
@@ -191,7 +201,7 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
 
 
 def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found:
-    """Run `work(laboratory)` and return its result, with progress shown as by `with_progress`."""
+    """Runs `work(laboratory)` and returns its result. Progress is shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
     def begun(report: Reporter | LineReporter) -> Found:
@@ -202,20 +212,24 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
 
 
 def note(text: str) -> None:
-    """Print a line about the run to standard error, separate from its result; nothing if empty."""
+    """Prints a line to standard error, separate from the result on standard output.
+
+    An empty text prints nothing.
+    """
     if text:
         print(f"dfslab: {text}", file=sys.stderr)
 
 
 def _encoded(value: object) -> object:
-    """A JSON value for an object that JSON does not know: a document's fields, or its text."""
+    """A JSON value for an object that the JSON encoder does not know: the fields of a dataclass,
+    or else the object's text."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)
 
 
 def emit(as_json: bool, document: object, *tables: object) -> None:
-    """Print one JSON document, or else tables and lines for people."""
+    """Prints `document` as JSON if `as_json` is true, else the tables and lines for people."""
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
@@ -224,6 +238,6 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     console = terminal.console(False)
     for table in tables:
         if isinstance(table, str):
-            print(table)  # not wrapped, because programs may read this text
+            print(table)  # `print` does not wrap lines, because programs may read this text
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

@@ -1,4 +1,7 @@
-"""The commands that show descriptions and discovered members: parsing and printing only."""
+"""The commands `dfslab show`, which show descriptions and discovered members.
+
+This module only parses and prints.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands on testbeds: parsing and printing only."""
+"""The commands `dfslab testbed`. This module only parses and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implementation of the commands on testbeds and existing file systems."""
+"""Does the work of the commands on testbeds and on existing file systems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dfslab.testbeds.settings import Setting
 
 @dataclass(frozen=True)
 class RequestedHardware:
-    """The hardware that a command requests; 0 and "" mean no request."""
+    """The hardware that a command line requests. 0 and "" mean that nothing is requested."""
 
     servers: int = 0
     clients: int = 0
@@ -32,7 +32,8 @@ class RequestedHardware:
 
 @dataclass(frozen=True)
 class StartedHost:
-    """A host of a testbed: its first process, and the number of processes of each role."""
+    """A host of a started testbed: its name, address and first process, and the number of
+    processes of each role."""
 
     name: str
     address: str
@@ -42,8 +43,10 @@ class StartedHost:
 
 @dataclass(frozen=True)
 class Started:
-    """A started testbed, as `dfslab testbed up` shows it; `hosts` is empty if it has no hosts of
-    dfslab."""
+    """A started testbed, as `dfslab testbed up` shows it.
+
+    `hosts` is empty if dfslab made no hosts for it.
+    """
 
     name: str
     uri: str
@@ -60,9 +63,9 @@ def up(
     requested: RequestedHardware,
     notify: Callable[[str], None],
 ) -> Started:
-    """Start a testbed that outlives this process, on hosts with the requested hardware.
+    """Starts a testbed that outlives this process, on hosts with the requested hardware.
 
-    `given`: parameters of the file system. InputError if a parameter is wrong.
+    `given`: parameters of the file system. Raises InputError if a parameter is wrong.
     """
     kind = testbed_class(name, "testbed")
     system = discover.file_system(name)
@@ -101,17 +104,21 @@ def up(
 
 
 def existing(place: str, web_address: str) -> ExistingFileSystem:
-    """The properties that an existing mount or server reports, without writing to it."""
+    """The properties that an existing mount or server reports. Nothing is written to it."""
     return looking.existing(place, web_address)
 
 
 def check() -> tuple[Feature, ...]:
-    """Every feature of this machine's kernel and user that testbeds need."""
+    """The features of this machine's kernel and of this user that testbeds need, each with
+    whether it is present."""
     return kernel.features()
 
 
 def down(name: str) -> list[str]:
-    """Take down one testbed (or `--all`, or `--stale`: the abandoned ones); returns their names."""
+    """Takes testbeds down: the one named `name`, all (`--all`), or the abandoned ones (`--stale`).
+
+    Returns their names.
+    """
     known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:
         allowed = f"no such testbed; there are: {', '.join(known) or 'none'}"
@@ -120,11 +127,11 @@ def down(name: str) -> list[str]:
 
 
 def stale() -> list[str]:
-    """The abandoned testbeds, each with the reason why it counts as abandoned."""
+    """The abandoned testbeds, each with the reason why it is considered abandoned."""
     return [f"{testbed.name}: {testbed.why}" for testbed in status("") if testbed.state == "stale"]
 
 
 def status(name: str) -> list[TestbedStatus]:
-    """The status of the testbeds of this machine; with a name, only of that one."""
+    """The status of the testbed `name`; if `name` is empty, of all testbeds of this machine."""
     testbeds = registry.list_testbeds()
     return [testbed for testbed in testbeds if not name or testbed.name == name]

@@ -1,1 +1,1 @@
-"""Types of the documents that cross packages: measured, traced, fitted and predicted data."""
+"""The types of documents that packages exchange: measured, traced, fitted and predicted data."""

@@ -1,5 +1,6 @@
-"""The details of a model's answer in addition to its metrics: constants, fits, simulation
-effort."""
+"""The details of a model's prediction in addition to its metrics: constants, fits, simulation
+effort.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant in SI units. `learnt`: the share of its prior variance that the data
-    removed."""
+    """A calibrated constant in the SI `unit`. `learnt` is the share of the constant's prior
+    variance that the data removed.
+    """
 
     key: str
     meaning: str
@@ -34,8 +36,8 @@ class FittedConstant(Document):
 class CalibrationFit(Document):
     """The fit behind a prediction by the sequence model.
 
-    Bounds of the rate (operations per second), response times in seconds of each operation for a
-    single client, and the constants.
+    Its fields are the bounds of the rate (operations per second), the response time in seconds of
+    each operation for a single client, and the constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -51,16 +53,18 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """A quantity's first-order index (share of the variance), and its share of the sum of all
-    indices."""
+    """The importance of one quantity in a regression: its first-order index (share of the
+    variance), and its share of the sum of all indices.
+    """
 
     first_order: Number
     share: Number
 
 
 class RegressionFit(Document):
-    """A fitted regression. `value_is`: whether predictions are the "mean" or the "median".
-    `dropped`: excluded quantities by reason."""
+    """A fitted regression. `value_is` tells whether predictions are the "mean" or the "median".
+    `dropped` lists excluded quantities by reason.
+    """
 
     value_is: str
     r_squared: Number
@@ -84,9 +88,10 @@ class Limit(Document):
 
 
 class OpenLoadAnswer(Document):
-    """The answer for an open workload: the declared and the largest rate in operations per
-    second, the size of the call queue (None: unbounded), and the share of calls that find the
-    queue full."""
+    """The prediction for an open workload: the offered and the largest rate in operations per
+    second, the size of the call queue (None: unbounded), and the share of calls that find the queue
+    full.
+    """
 
     offered_per_s: Number
     largest_rate_per_s: Number
@@ -95,10 +100,10 @@ class OpenLoadAnswer(Document):
 
 
 class StreamSimulation(Document):
-    """How much of a stream its net simulated, and at what granularity.
+    """How much of a workload's stream a net simulated, and at what granularity.
 
-    Fields: simulated operations of each client, and the number in the stream; clients;
-    replications; firings summed over replications; the largest number of units into which a
+    The fields are the simulated operations of each client and their number in the stream, clients,
+    replications, firings summed over replications, and the largest number of units into which a
     pipelined transfer is split.
     """
 
@@ -111,8 +116,9 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The answer at one level of detail of the network: rate per second, its error relative to the
-    finest level, firings, and processor time in seconds."""
+    """The prediction at one level of network detail: throughput in bytes/s, its error relative to
+    the finest level, firings, and processor time in seconds.
+    """
 
     throughput_bytes_per_s: float
     error: float
@@ -121,8 +127,9 @@ class NetworkLevel(Document):
 
 
 class NetworkSimulation(Document):
-    """A simulation of a net of components: firings and simulated time at the finest level of detail
-    of the network, and every requested level by name, the finest first."""
+    """A simulation of a net of components: firings and simulated time at the finest level of
+    network detail, and every requested level by name, the finest first.
+    """
 
     firings: int
     time_s: float

@@ -1,4 +1,4 @@
-"""The base class of all documents: immutable, validated where they are read."""
+"""The base class of all documents, which are immutable and validated where they are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Document(BaseModel):
-    """Plain data with named fields; the validator is created at the first read."""
+    """Plain data with named fields. The validator is created when a document of the class is first
+    read.
+    """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 

@@ -1,4 +1,4 @@
-"""Converts results that were stored before their parts had types into today's form."""
+"""Converts results that earlier versions stored without types for their parts into today's form."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from dfslab.documents.document import Document
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.traces.trace_profile import TraceProfile
 
-# The former name of the table that held all parts, and the part to which each of its keys belonged.
+# Name of the table that held all parts of a result in the earlier form, and for each of its keys
+# the part to which the key belonged.
 FORMER = "detail"
 
 
 def current(stored: Mapping[str, JsonValue]) -> dict[str, JsonValue | Document]:
-    """Convert a stored result, given as JSON, to today's form; one already in that form is
-    unchanged."""
+    """Converts a stored result, given as JSON, to today's form. A result in today's form is
+    returned unchanged.
+    """
     result: dict[str, JsonValue | Document] = dict(stored)
     detail = result.pop(FORMER, None)
     if isinstance(detail, dict) and detail:
@@ -49,7 +51,9 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """Returns a part with the fields of the table; None when the table has no `key`."""
+    """Returns a part of a result with the fields of the table. Returns None when the table has no
+    `key`.
+    """
     return kind.model_validate(table) if key in table else None
 
 
@@ -62,8 +66,9 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
-    """Returns a stored profile. None if it lacks fields of today's form, so that it cannot be
-    drawn; its trace file remains."""
+    """Returns a stored profile. Returns None if it lacks fields of today's form, so that it cannot
+    be drawn; its trace file remains.
+    """
     try:
         return TraceProfile.model_validate(given) if given else None
     except ValidationError:

@@ -9,23 +9,24 @@ class AuditReport(Document):
     """Result of the check of files whose creation and last change were acknowledged by the
     target."""
 
-    # Files left out of the check, because their last change was not acknowledged.
+    # Number of files left out of the check, because their last change was not acknowledged.
     doubtful: int
     # Number of files checked.
     files: int
-    # Files that do not exist.
+    # Number of files that do not exist.
     missing: int
-    # Files that could not be read: the server does not answer, or another error.
+    # Number of files that could not be read: the server does not answer, or another error
+    # occurred.
     unreadable: int
-    # Files that hold exactly the bytes that were written.
+    # Number of files that hold exactly the bytes that were written.
     whole: int
-    # Files that hold other, fewer or more bytes than were written.
+    # Number of files that hold other, fewer or more bytes than were written.
     wrong: int
 
 
 class Resident(Document):
-    """Share of the clients' files (at most 64 files of a process) that was in the page cache
-    before the clients began.
+    """How much of the clients' files was in the page cache before the clients began. At most 64
+    files of each process are checked.
     """
 
     # Size of the checked files in bytes.
@@ -35,12 +36,14 @@ class Resident(Document):
 
 
 class CacheReport(Document):
-    """Caches that were emptied before a phase, or before each of several phases."""
+    """The caches that were emptied before a phase, or before each of several phases, and what
+    stayed in them.
+    """
 
     # Which caches were emptied: "none", "files" or "system".
     dropped: str
-    # Bytes that stayed in the page cache; none if the check was not requested or not possible. Of
-    # several phases, the sum.
+    # The check of what stayed in the page cache; none if the check was not requested or not
+    # possible. Over several phases, its bytes are sums.
     proof: Resident | None
 
 
@@ -49,18 +52,18 @@ class ClientReport(Document):
 
     # Bytes moved by the client.
     bytes: int
-    # The number of the client.
+    # The number of the client, unique in the run.
     client: int
     # Number of successful operations.
     count: int
     # Start of the client's first operation, seconds after the common start.
     first_start_s: float
-    # End of the client's last operation, seconds after the common start.
+    # End of the client's last successful operation, seconds after the common start.
     last_end_s: float
 
 
 class CpuReport(Document):
-    """Processor time of this process over the timed part."""
+    """Processor time that this process used in the timed part."""
 
     # Processor time in the kernel, seconds.
     system: float
@@ -69,20 +72,20 @@ class CpuReport(Document):
 
 
 class ErrorCount(Document):
-    """Number of errors of one operation and one kind."""
+    """Number of errors of one step and one kind."""
 
-    # Number of such errors.
+    # Number of errors of this step and kind.
     count: int
-    # The message of the first such error.
+    # The message of the first error of this step and kind.
     first: str
-    # The kind of the error.
+    # The kind of the error, by its name in reports.
     kind: str
-    # The step that failed.
+    # The work and the call that failed, such as `write/close`.
     operation: str
 
 
 class Histogram(Document):
-    """A histogram of values in nanoseconds, in sparse form."""
+    """A histogram of nanoseconds as data: only buckets that are not empty are listed."""
 
     # The non-empty buckets as (lower bound in ns, number of values).
     buckets: list[tuple[int, int]]
@@ -97,7 +100,8 @@ class Histogram(Document):
 
 
 class Summary(Document):
-    """Count, moments, extremes and quantiles of durations, in seconds."""
+    """Number of values, mean, standard deviation, extremes and quantiles of durations, in
+    seconds."""
 
     # Number of values.
     count: int
@@ -122,25 +126,32 @@ class Summary(Document):
 
 
 class GeneratorReport(Document):
-    """The cost of the load generator itself, so that it is not attributed to the target."""
+    """The cost of the load generator itself. It shows which part of the measured times is not the
+    target's.
+    """
 
     # Processor time of the cheapest system call, ns.
     call_floor_ns: float
     # Lateness of operations with a scheduled start: actual start minus earliest possible start.
+    # The earliest possible start is the scheduled start or the end of the client's previous
+    # operation, whichever is later.
     late: Summary
     # The lateness as a histogram, which merges without loss.
     late_histogram: Histogram
     # False when the 99th percentile of the lateness exceeds both 100 µs and 1 % of the median
     # response time. Response times then include delays of the generator.
     on_time: bool
-    # Processor time of one operation of the same stream on a target that does nothing, ns.
+    # Processor time of the generator for one operation, ns; measured by executing the same stream
+    # on a target that does nothing.
     own_ns_per_op: float
-    # The generator's processor time for one operation, as a fraction of the mean latency.
+    # The generator's processor time for one operation (`own_ns_per_op`), as a fraction of the
+    # mean latency.
     share_of_latency: float
 
 
 class OperationReport(Document):
-    """Figures of one type of logical operation."""
+    """Figures of all operations of one type (a logical operation, such as a read of a whole
+    file)."""
 
     # Bytes moved by successful operations.
     bytes: int
@@ -150,67 +161,72 @@ class OperationReport(Document):
     errors: int
     # The latencies as a histogram, which merges without loss.
     histogram: Histogram
-    # Latencies of successful operations, counted from the actual start.
+    # Latencies of successful operations, counted from the actual start of each.
     latency: Summary
-    # Response times, counted from the scheduled start; none without a schedule.
+    # Response times, counted from the scheduled start of each operation; none in a closed
+    # workload.
     response: Summary | None = None
     # The response times as a histogram, which merges without loss.
     response_histogram: Histogram | None = None
 
 
 class ScheduleReport(Document):
-    """Arrivals that a schedule requested, in one phase or in all. A random schedule of a few
-    hundred operations is some per cent shorter or longer than its nominal rate implies, so a
-    measured rate is compared with `offered_per_s`, not with the nominal rate.
+    """The arrivals that a schedule requested, in one phase or in all phases. A random schedule of
+    a few hundred operations is some per cent shorter or longer than its nominal rate implies.
+    So a measured rate is compared with `offered_per_s`, not with the nominal rate.
     """
 
     # Number of arrivals that were begun; an arrival is an operation or a session of operations.
     arrivals: int
     # Actual start of the last arrival, seconds after the common start.
     begun_s: float
-    # Backlog at the end: actual minus scheduled start of the last arrival, seconds; of several
-    # phases, the sum.
+    # Backlog at the end: actual minus scheduled start of the last arrival, seconds. Over several
+    # phases, it is the sum.
     behind_s: float
     # Scheduled start of the first arrival, seconds after the common start.
     first_s: float
     # Scheduled start of the last arrival, seconds after the common start.
     last_s: float
-    # Requested operations per second over `span_s`; 0 for a single arrival.
+    # Operations per second that the schedule requested over `span_s`; 0 for a single arrival.
     offered_per_s: float
-    # Number of operations of these arrivals.
+    # Number of operations in these arrivals.
     operations: int
-    # Time from the first to the last scheduled start, seconds; of several phases, the sum.
+    # Time from the first to the last scheduled start, seconds. Over several phases, it is the
+    # sum.
     span_s: float
 
 
 class Second(Document):
     """Figures of the operations that ended within one second."""
 
-    # Bytes moved by these operations.
+    # Bytes moved by the successful operations.
     bytes: int
     # Number of successful operations.
     count: int
     # Number of failed operations.
     errors: int
-    # The longest latency, ns.
+    # The longest latency of an operation in this second, or the longest response time in an open
+    # workload, ns.
     latency_ns_max: int
-    # Sum of the response times of an open workload, else sum of the latencies, ns.
+    # Sum of the response times (open workload) or of the latencies (closed workload) of the
+    # successful operations, ns.
     latency_ns_sum: int
 
 
 class Steady(Document):
-    """The steady part of a run, by MSER-5, and the rate in that part."""
+    """The steady part of a run, found by MSER-5, and the rate in that part."""
 
-    # Length of the truncated warm-up, seconds.
+    # Length of the warm-up that is left out, seconds.
     from_s: float
     # Successful operations per second after the warm-up.
     rate_per_s: float
-    # Half-width of the 95 % interval of `rate_per_s`, from the means of MSER's batches.
+    # Half-width of the 95 % confidence interval of `rate_per_s`, from the variation between
+    # batches of five seconds.
     rate_per_s_half_width: float
     # Whether a steady state was found in the first half of the run. If not, the other fields are
     # not reliable.
     reached: bool
-    # Number of whole seconds after the warm-up.
+    # Number of complete seconds after the warm-up.
     seconds: int
 
 
@@ -219,7 +235,7 @@ class PhaseReport(Document):
 
     # Bytes moved in the phase.
     bytes: int
-    # Cache state at the start of the phase.
+    # State of the caches at the start of the phase.
     cache: CacheReport
     # Number of successful operations.
     count: int
@@ -231,15 +247,15 @@ class PhaseReport(Document):
     operations: dict[str, OperationReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Arrivals that the schedule of the phase requested; none in a closed workload.
+    # The arrivals that the schedule of the phase requested; none in a closed workload.
     schedule: ScheduleReport | None
     # Figures of each second of the phase.
     seconds: list[Second]
     # Common start of the phase, seconds after the common start of the run.
     start_s: float
-    # Steady state by MSER-5; none for a phase of fewer than 21 seconds.
+    # The steady part of the phase, found by MSER-5; none for a phase of fewer than 21 seconds.
     steady: Steady | None
-    # Successful operations per second, up to the stonewall.
+    # Successful operations that ended before the stonewall, per second of `stonewall_s`.
     stonewall_rate_per_s: float
     # Time from the start of the phase until the first client had finished the phase, seconds.
     stonewall_s: float
@@ -265,9 +281,10 @@ class StepReport(Document):
 class LoadReport(Document):
     """The report of one run."""
 
-    # Result of the check of acknowledged files; none if the check was not requested.
+    # Result of the check of files whose last change was acknowledged; none if the check was not
+    # requested.
     audit: AuditReport | None = None
-    # Cache state at the start of the timed part.
+    # State of the caches at the start of the timed part.
     cache: CacheReport
     # Number of clients.
     clients: int
@@ -277,45 +294,47 @@ class LoadReport(Document):
     cpu_s: CpuReport
     # End times of successful operations, ns after the common start.
     ends: Histogram
-    # Errors by operation and kind.
+    # Errors, one entry for each step and kind.
     errors: list[ErrorCount]
     # The cost of the load generator itself.
     generator: GeneratorReport
-    # Delay between the agreed start and the release of the clients, seconds.
+    # Time from the agreed start to the release of the clients, seconds.
     late_s: float
-    # Number of calls affected by layers, by effect: "stalled", "failed", …
+    # Number of calls that were affected by layers around the target, by effect: "stalled",
+    # "failed", "timed_out" or "throttled".
     layers: dict[str, int]
     # Figures by type of logical operation.
     operations: dict[str, OperationReport]
     # Figures of each client.
     per_client: list[ClientReport]
-    # Figures by phase; empty in a run with one phase. With several phases, the durations of the
-    # run are sums over the phases.
+    # Figures by phase; empty in a run with one phase. In a run with several phases, `window_s`
+    # and `stonewall_s` of the run are sums over the phases.
     phases: list[PhaseReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
-    # Arrivals that the schedule requested; none in a closed workload.
+    # The arrivals that the schedule requested; none in a closed workload.
     schedule: ScheduleReport | None
-    # Figures of each second after the common start; empty in a run with several phases, whose
-    # phases have their own.
+    # Figures of each second after the common start. Empty in a run with several phases, each of
+    # which has such a list.
     seconds: list[Second]
-    # Number of spans that were dropped because of the plan's limit.
+    # Number of spans that were not recorded because the plan's limit was reached.
     spans_dropped: int
     # Start of the timed part, Unix time in ns.
     start_unix_ns: int
-    # Steady state by MSER-5; none for a run of fewer than 21 seconds.
+    # The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.
     steady: Steady | None
-    # Figures by step.
+    # Figures by step of a logical operation, such as `write/close`.
     steps: dict[str, StepReport]
-    # Successful operations per second, up to the stonewall.
+    # Successful operations that ended before the stonewall, per second of `stonewall_s`.
     stonewall_rate_per_s: float
-    # Time from the common start until the first client had finished, seconds.
+    # Time from the common start until the first client had completed its operations (the
+    # stonewall), seconds.
     stonewall_s: float
     # Bytes moved per second of `window_s`.
     throughput_bytes_per_s: float
-    # Bytes whose content was compared with the expected content.
+    # Number of bytes read whose content was compared with the expected content.
     verified_bytes: int
-    # Time for preparation, timed part, checks and removal of files, seconds.
+    # Time for preparation, timed part, checks and removal of files together, seconds.
     wall_s: float
     # Time from the common start to the end of the last operation, seconds.
     window_s: float

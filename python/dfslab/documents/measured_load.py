@@ -1,5 +1,6 @@
-"""The measured load that a result stores: the generator's report without data needed only for
-merging, and what instruments counted meanwhile."""
+"""The measurement of a workload run that a result stores: the load generator's report without data
+needed only for merging, and what instruments counted during the run.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ from dfslab.documents.load_report import (
     Summary,
 )
 
-# Lower bounds of the non-empty buckets in ns, and the number of values in each.
+# A histogram: lower bound in ns of each non-empty bucket, and the number of values in the bucket.
 Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host with the numbers of its clients; `lost` is the reason if the host was lost.
+    """A host of the load generator and the range of its clients. `lost` is the reason if the host
+    was lost.
 
-    On workers of a cluster also the host's name, its clock's offset from the controller's, the
-    offset's largest error, and its drift during the load, in seconds.
+    On workers of a cluster, the document also has the host's name, its clock's offset from the
+    controller's clock, the offset's largest error, and its drift during the run, all in seconds.
     """
 
     name: str
@@ -42,7 +44,7 @@ class PlaceReport(Document):
 
 
 class FleetReport(Document):
-    """The cluster that the hosts belonged to, and its state at the end."""
+    """The cluster to which the load generator's hosts belonged, and its state at the end."""
 
     kind: str
     scheduler: str
@@ -50,14 +52,18 @@ class FleetReport(Document):
 
 
 class FleetLoadReport(LoadReport):
-    """The report of a whole load, from one process or merged from all hosts."""
+    """The load generator's report of a whole workload run, from one process or merged from all
+    hosts.
+    """
 
     places: list[PlaceReport] | None = None
     fleet: FleetReport | None = None
 
 
 class OperationCounts(Document):
-    """Successful and failed operations of one name; bytes moved by the successful ones."""
+    """Counts of the operations with one name: successful and failed operations, and bytes moved by
+    the successful ones.
+    """
 
     count: int
     bytes: int = 0
@@ -65,20 +71,26 @@ class OperationCounts(Document):
 
 
 class DiskReads(Document):
-    """Bytes that clients read from files, and bytes read from the servers' disks meanwhile."""
+    """Bytes that clients read from files, and bytes that were read from the servers' disks at the
+    same time.
+    """
 
     asked_bytes: int
     read_bytes: int
 
 
 class CacheState(CacheReport):
-    """The page cache at the start; `disks` where disk reads of a testbed were counted, too."""
+    """The state of the page cache at the start of a run. `disks` is set where disk reads of a
+    testbed were counted, too.
+    """
 
     disks: DiskReads | None = None
 
 
 class RateInterval(Document):
-    """The mean rate over whole seconds, its 95 % interval, and the bootstrap's block length."""
+    """The mean rate over whole seconds and its 95 % interval. `block_s` is the block length of the
+    bootstrap in seconds.
+    """
 
     mean_per_s: float
     low_per_s: float
@@ -87,7 +99,9 @@ class RateInterval(Document):
 
 
 class MeasuredPhase(Document):
-    """One phase of a load with several; times are in seconds from the common start."""
+    """One phase of a workload run with several phases. Times are in seconds from the common start
+    of the clients.
+    """
 
     name: str
     start_s: float
@@ -107,10 +121,10 @@ class MeasuredPhase(Document):
 
 
 class CountedCalls(Document):
-    """Calls per operation by name, of the load or of one of its phases.
+    """Calls per operation, by name of the call, of a workload run or of one of its phases.
 
-    `operations` is the number of counted operations; 0 for a phase with a single one. None for
-    servers that count no calls.
+    `operations` is the number of counted operations; 0 for a phase with a single operation. The
+    server's calls are None for servers that count no calls.
     """
 
     operations: int
@@ -121,15 +135,16 @@ class CountedCalls(Document):
 
 
 class CallCounts(Document):
-    """Calls per operation of each phase in order (one entry for a load without phases), or the
-    reason why they were not counted."""
+    """Calls per operation of each phase in order (one entry for a run without phases), or the
+    reason why calls were not counted.
+    """
 
     phases: list[CountedCalls] = []
     not_counted: str = ""
 
     @property
     def whole(self) -> CountedCalls | None:
-        """The calls of a load without phases."""
+        """The calls of a workload run without phases; None for a run with several phases."""
         return self.phases[0] if len(self.phases) == 1 else None
 
 
@@ -141,7 +156,7 @@ class ServerCalls(Document):
 
 
 class ServerCounts(Document):
-    """Counters of one server during a load: calls by name, bytes read and written."""
+    """Counters of one server during a workload run: calls by name, bytes read and written."""
 
     operations: dict[str, ServerCalls] = {}
     read_bytes: int = 0
@@ -149,7 +164,9 @@ class ServerCounts(Document):
 
 
 class FaultDone(Document):
-    """An injected fault, `at_s` seconds after the common start; `failed`: the error, if any."""
+    """An injected fault, `at_s` seconds after the common start of the clients. `failed` is the
+    error of the injection, if any.
+    """
 
     action: str
     target: str
@@ -159,19 +176,19 @@ class FaultDone(Document):
     failed: str | None
 
     def text(self) -> str:
-        """Returns the fault's action and target as text."""
+        """The fault's action and target as text."""
         return f"{self.action} {self.target}"
 
 
 class Recovery(Document):
-    """The load after one disruptive fault until the next one.
+    """The rate of a workload run from one disruptive fault until the next one.
 
     before_per_s: the mean rate between warm-up and the first fault (None: no such time).
     lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
     a completed operation. recovered_after_s: time from the fault until the rate over a window, and
-    over its first interval, is again four fifths of the rate before (0: it never fell below; None:
+    over its first interval, is again four fifths of `before_per_s` (0: it never fell below; None:
     not before the next fault or the stonewall). relapsed_s: time below that rate afterwards.
-    shortfall: missing operations compared with the rate before, from the fault until recovery.
+    shortfall: missing operations compared with `before_per_s`, from the fault until recovery.
     failed: operations that failed from the second of the fault on.
     """
 
@@ -187,8 +204,9 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a load: the injected faults, the rate in intervals of `step_s` seconds, and the
-    recoveries."""
+    """Faults during a workload run: the injected faults, the rate in intervals of `step_s` seconds,
+    and the recoveries.
+    """
 
     done: list[FaultDone]
     not_done: list[str]
@@ -199,11 +217,11 @@ class FaultReport(Document):
 
 
 class MeasuredLoad(Document):
-    """One load: the generator's report, without histograms of steps and of completion times, and
-    the counters of instruments.
+    """One workload run: the load generator's report, without histograms of steps and of completion
+    times, and the counters of instruments.
 
-    A table of runs holds only the duration, operations and processor scores: the defaults of all
-    other fields mean "unknown". `generator` is None there.
+    A run that was read from a table has only the duration, operations and processor scores. All its
+    other fields have their defaults, which mean "unknown", and `generator` is None.
     """
 
     wall_s: float
@@ -235,14 +253,16 @@ class MeasuredLoad(Document):
     fleet: FleetReport | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
-        """The units whose rate can settle: each phase of a load with several, else the load
-        itself."""
+        """The units in which the rate can reach a steady state: each phase of a run with several
+        phases, else the run itself.
+        """
         return self.phases or (self,)
 
 
 class ProgramRun(Document):
-    """A program run as the workload: its command line, its duration, and the folder with the
-    profiles of its processes (relative to the run's trace folder) if they were traced."""
+    """A run of an external program as the workload: its command line, its duration, and the folder
+    with the profiles of its processes (relative to the run's trace folder) if they were traced.
+    """
 
     took_s: float
     command: list[str] = []

@@ -1,7 +1,8 @@
-"""The registry of metrics: names, units, kinds and labels; keys are built and parsed only here.
+"""The registry of metrics: names, units, kinds and labels. Keys of metrics are built and parsed
+only here.
 
-The key of a whole run's metric is its name, `rate_per_s`; that of an operation has the operation
-appended, `latency_s_p99.read`.
+The key of a whole run's metric is its name, `rate_per_s`. The key of an operation's metric has the
+operation appended, `latency_s_p99.read`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ MetricKind = Literal["rate", "throughput", "latency", "response"]
 
 @dataclass(frozen=True)
 class MetricType:
-    """A metric of a method: name, SI unit, kind, label, and statistic if it has one;
-    `of_operation`: whether it exists for each operation."""
+    """A metric: name, SI unit, kind, label, and its statistic (such as "p99") if it has one.
+    `of_operation` tells whether the metric exists for each operation.
+    """
 
     name: str
     unit: str
@@ -34,13 +36,13 @@ class MetricType:
 
     @property
     def of_operation(self) -> bool:
-        """Whether the key names an operation."""
+        """Whether the metric's key names an operation. Such metrics have a statistic."""
         return bool(self.statistic)
 
 
 @dataclass(frozen=True)
 class MetricKey:
-    """The name of a metric and its operation ("" for the whole run)."""
+    """The key of a metric: its name, and its operation ("" for the whole run)."""
 
     name: str
     operation: str = ""
@@ -50,23 +52,29 @@ class MetricKey:
 
 
 def time_name(kind: str, statistic: str) -> str:
-    """Returns the name of a statistic of times, such as `latency_s_p99`."""
+    """Returns the metric name of a statistic of times, such as `latency_s_p99` for "latency" and
+    "p99".
+    """
     return f"{kind}_s_{statistic}"
 
 
 def key(kind: str, statistic: str, operation: str) -> str:
-    """Returns the key of a statistic of one operation's times, such as `latency_s_p99.read`."""
+    """Returns the metric key of a statistic of one operation's times, such as
+    `latency_s_p99.read`.
+    """
     return str(MetricKey(time_name(kind, statistic), operation))
 
 
 def parsed(text: str) -> MetricKey:
-    """Splits a key into name and operation."""
+    """Splits a metric's key into name and operation."""
     name, _, operation = text.partition(".")
     return MetricKey(name, operation)
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations that have a key with that statistic, in the order of the keys."""
+    """Returns the operations that have a metric with that kind and statistic, in the order of the
+    keys.
+    """
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)
     return [one.operation for one in keys if one.name == wanted and one.operation]
@@ -95,7 +103,7 @@ REGISTRY: dict[str, MetricType] = {
         *_times("response", "time of an operation since it was due"),
     )
 }
-# Pattern of metric keys, for scenarios that name a metric.
+# Regular expression of all valid metric keys, for scenarios that name a metric.
 PATTERN = (
     rf"^({RATE}|{THROUGHPUT}"
     rf"|({LATENCY}|{RESPONSE})_s_({'|'.join(STATISTICS)})\.[a-z_]+)$"

@@ -16,13 +16,13 @@ Constant = TypeAliasType("Constant", "int | float")
 
 
 class FunctionDefinition(StrictDocument):
-    """A function as it is written in the document."""
+    """A function as it is written in a net definition, with types given by name."""
 
-    # An expression over the parameters.
+    # An inscription over the parameters, whose value is the function's result.
     body: str
-    # Names and types, in the order of the arguments.
+    # Names and types of the parameters, in the order of the arguments.
     parameters: list[tuple[str, str]]
-    # The type of its value.
+    # Name of the type of the function's value.
     result: str
 
 
@@ -51,8 +51,8 @@ WrittenInscription = TypeAliasType("WrittenInscription", "bool | int | float | s
 
 
 class LocalDefinition(StrictDocument):
-    """A value that a transition computes once per firing, after the previous locals; random draws
-    are allowed.
+    """A local: a value that a transition computes once per firing. It may use the previous locals
+    and random draws.
     """
 
     # Name of the value in later inscriptions.
@@ -89,7 +89,8 @@ class PlaceDefinition(StrictDocument):
     # Order in which waiting tokens are taken: `fifo` (default), `lifo`, `random` or
     # `min:<field>`.
     discipline: str = "fifo"
-    # Rows of the tokens that are available at time zero, in this order.
+    # Field values of the tokens that are available at time zero, one row for each token. The
+    # tokens arrive in this order.
     initial: list[list[Cell]] = Field(default_factory=list)
     # Name of the place, unique in the net.
     name: str
@@ -118,7 +119,8 @@ class TransitionDefinition(StrictDocument):
 
     # Delay in seconds that is added to the delay of every output arc, evaluated once per firing.
     delay: WrittenInscription | None = None
-    # A condition on the bound tokens.
+    # A condition on the tokens that the input arcs bind (the guard). The transition can fire only
+    # if the condition is true.
     guard: str | None = None
     # Input arcs.
     in_: list[InputDefinition] = Field(

@@ -1,4 +1,4 @@
-"""The report of one replication of a net; monitors are accessed by name."""
+"""The engine's report on one replication of a Petri net. Monitors are accessed by name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-# A value in a log; logs hold no lists.
+# A value that a log monitor recorded; lists are not recorded.
 Logged = bool | int | float | str | None
 
 
 @dataclass(frozen=True)
 class Sojourn:
-    """Times between two transitions: their number, mean and quantiles in seconds (0 if there are
-    none).
+    """What a sojourn monitor measured: number, mean and quantiles of the times between two
+    transitions, in seconds (0 if there are none).
 
     `unmatched`: number of ends without a start. `unfinished`: number of starts without an end.
     """
@@ -30,7 +30,9 @@ class Sojourn:
 
 @dataclass(frozen=True)
 class PlaceMarking:
-    """Tokens in a place: the mean over time (None: no time passed), the maximum and the last."""
+    """What a marking monitor observed: the mean number of tokens in a place over time (None: no
+    time passed), the maximum and the last number.
+    """
 
     mean: float | None
     most: int
@@ -38,7 +40,9 @@ class PlaceMarking:
 
 
 class LogRow(NamedTuple):
-    """A logged firing: its time in nanoseconds, and the requested values."""
+    """One firing that a log monitor recorded: its time in nanoseconds, and the values of the
+    monitor's expressions.
+    """
 
     time_ns: int
     values: tuple[Logged, ...]
@@ -46,7 +50,9 @@ class LogRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Log:
-    """Firings of a transition in order; `count` includes those whose rows were dropped."""
+    """What a log monitor recorded: firings of a transition in order. `count` includes firings whose
+    rows were dropped.
+    """
 
     count: int
     rows: Sequence[LogRow]
@@ -54,7 +60,9 @@ class Log:
 
 @dataclass(frozen=True)
 class FiringCount:
-    """Firings of a transition, and their rate per second (None: no time passed)."""
+    """What a count monitor counted: firings of a transition, and their rate per second (None: no
+    time passed).
+    """
 
     count: int
     rate_per_s: float | None
@@ -65,7 +73,8 @@ Monitor = Sojourn | PlaceMarking | Log | FiringCount
 
 @dataclass(frozen=True)
 class StationReport:
-    """A station, for which the laws were asserted: servers wait in `idle`, tokens are `served`.
+    """A queueing station of a net, for which the engine asserted the operational laws. Its free
+    servers wait in the place `idle`; its finished tokens enter the place `served`.
 
     `service_s_mean`: mean service time in seconds; `utilisation`: busy share of the servers' time.
     Both are None where nothing was served, or no time passed.
@@ -81,11 +90,12 @@ class StationReport:
 
 @dataclass(frozen=True)
 class NetReport:
-    """One replication: its end, its firings, and its monitors of each kind by name.
+    """The report on one replication of a net: its end, its firings, and what its monitors measured,
+    by name.
 
-    `reason`: "end_time", "max_firings", "dead" (nothing can fire any more), "until" or "stopped".
-    `left`: the fullest places of a dead net with their tokens. `stations`: None where the laws
-    were not asserted.
+    `reason` is why the replication ended: "end_time", "max_firings", "dead" (nothing can fire any
+    more), "until" or "stopped". `left`: the fullest places of a dead net with their numbers of
+    tokens. `stations`: None where the operational laws were not asserted.
     """
 
     replication: int
@@ -102,9 +112,9 @@ class NetReport:
 
 
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
-    """Parse the engine's report; `names` are those of the requested monitors, in order.
+    """Parses the engine's report. `names` are the names of the requested monitors, in order.
 
-    ValueError when the number of monitors differs, or two have the same name.
+    ValueError when the number of monitors differs, or two monitors have the same name.
     """
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")

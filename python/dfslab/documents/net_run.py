@@ -1,4 +1,4 @@
-"""The options of a net's run: monitors by name, stops and declared stations."""
+"""The options for running a Petri net: monitors, limits and declared stations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dfslab.documents.document import StrictDocument
 
 
 class CountMonitor(StrictDocument):
-    """Counts the firings of a transition.
+    """A monitor that counts the firings of a transition.
 
-    `when` is a condition over its variables; the first `warm_up_count` firings are not counted.
+    `when` is a condition over the transition's variables. The first `warm_up_count` firings are not
+    counted.
     """
 
     kind: Literal["count"] = "count"
@@ -22,16 +23,18 @@ class CountMonitor(StrictDocument):
 
 
 class MarkingMonitor(StrictDocument):
-    """Observes the available tokens of a place: mean over time, maximum, last."""
+    """A monitor that observes the number of available tokens of a place: mean over time, maximum,
+    last.
+    """
 
     kind: Literal["marking"] = "marking"
     place: str
 
 
 class LogMonitor(StrictDocument):
-    """Logs the values of expressions over a transition's variables at each firing.
+    """A monitor that logs the values of expressions over a transition's variables at each firing.
 
-    Rows above `limit` are counted and dropped.
+    Rows beyond `limit` are counted and dropped.
     """
 
     kind: Literal["log"] = "log"
@@ -43,9 +46,10 @@ class LogMonitor(StrictDocument):
 
 
 class SojournMonitor(StrictDocument):
-    """Measures the time from a firing of one transition to that of another with an equal key.
+    """A monitor that measures the time from a firing of one transition to the firing of another one
+    with an equal key.
 
-    `to_key` is the key at the end, where it is a different expression there.
+    `to_key` is the key at the second transition, if it is a different expression there.
     """
 
     kind: Literal["sojourn"] = "sojourn"
@@ -60,24 +64,27 @@ MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor
 
 
 class DeclaredStation(StrictDocument):
-    """A station: the place of its idle servers, and the place that only served tokens enter."""
+    """A queueing station of a net: the place `idle` of its free servers, and the place `served`
+    that only served tokens enter.
+    """
 
     idle: str
     served: str
 
 
 class Until(StrictDocument):
-    """Ends a replication after `count` observations of the monitor with that name."""
+    """Ends a replication after `count` observations of the monitor called `monitor`."""
 
     monitor: str
     count: int
 
 
 class RunLimits(TypedDict, total=False):
-    """How often and how long a net is fired; an omitted value has the engine's default.
+    """How often and how long a net is fired. An omitted value has the engine's default.
 
-    `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` at one
-    instant are a livelock, more than `max_tokens` tokens growth without bound: both are RunFailed.
+    `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
+    one instant are a livelock, and more than `max_tokens` tokens are growth without bound. Both
+    raise RunFailed.
     """
 
     seed: int

@@ -1,18 +1,20 @@
-"""The sizes of a net, its state space, and states of its token game, as the engine reports them."""
+"""The sizes of a Petri net, its state space, and states of its token game, as the engine reports
+them.
+"""
 
 from __future__ import annotations
 
 from dfslab.documents.document import Document
 from dfslab.documents.net_definition import Cell
 
-# A token's values in the order of its fields; None for a real that is not a number.
+# A token's values in the order of its fields. None stands for a real that is not a number.
 TokenRow = list[Cell | None]
-# Place -> its tokens; places without tokens are left out.
+# Place -> its tokens. Places without tokens are omitted.
 TokenRows = dict[str, list[TokenRow]]
 
 
 class Scan(Document):
-    """An input arc for which the engine has to look at every waiting token, and why."""
+    """An input arc for which the engine must examine every waiting token, and the reason."""
 
     arc: int
     page: str
@@ -23,7 +25,9 @@ class Scan(Document):
 
 
 class NetSizes(Document):
-    """The numbers of a net's parts; `row_bytes` is the memory of one token."""
+    """The numbers of a net's places, transitions and arcs. `row_bytes` is the memory of one token
+    in bytes.
+    """
 
     inhibitor_arcs: int
     input_arcs: int
@@ -38,11 +42,11 @@ class NetSizes(Document):
 
 
 class StateSpace(Document):
-    """The reachable markings without time, and the properties that follow from them.
+    """The reachable markings of a net without time, and the properties that follow from them.
 
-    `bounds`: place -> least and most tokens. `paths_to_most`: place -> transitions of a shortest
-    path to its most tokens. Properties that only a complete space shows are None if the limit of
-    markings was reached.
+    `bounds`: place -> smallest and largest number of tokens. `paths_to_most`: place -> transitions
+    of a shortest path to its largest number of tokens. Properties that only a complete state space
+    shows are None if the limit of markings was reached.
     """
 
     arcs: int

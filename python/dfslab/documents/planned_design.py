@@ -7,7 +7,7 @@ from dfslab.documents.table import Value
 
 
 class PlannedCost(Document):
-    """The cost of a plan: numbers of testbeds and runs, and their durations in seconds."""
+    """The cost of a plan: numbers of testbeds and runs, and durations in seconds."""
 
     beds: int
     runs: int
@@ -20,13 +20,15 @@ class PlannedCost(Document):
 
 
 class PlannedDesign(Document):
-    """The legal combinations, and the chosen runs by testbed."""
+    """A plan of experiments: the numbers of possible and of legal combinations of levels, and the
+    chosen runs for each testbed.
+    """
 
     kind: str
     # Number of legal combinations; `combinations` is the number of all.
     legal: int
     box: int
     factors: list[str]
-    # For each testbed, its runs: factor -> level.
+    # For each testbed, the runs on it: factor -> level.
     beds: list[list[dict[str, Value]]]
     bill: PlannedCost

@@ -1,4 +1,4 @@
-"""Rows of the tables that the core returns in bulk, as named tuples."""
+"""Rows of the tables that the core returns, as named tuples."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 
 class PlannedOperation(NamedTuple):
-    """An operation of a stream: the `number`-th of a client; `owner` is the client that owns the
-    file."""
+    """An operation of a stream. `number` counts the operations of its client; `owner` is the client
+    that owns the file.
+    """
 
     client: int
     number: int
@@ -25,7 +26,7 @@ class PlannedOperation(NamedTuple):
 
 
 def operations(table: OperationTable) -> Iterator[PlannedOperation]:
-    """The operations of a table, row by row."""
+    """Yields the operations of a table, row by row."""
     columns = (
         table.client,
         table.number,

@@ -1,5 +1,6 @@
-"""Tables and sections of a report, independent of their rendering in a terminal, a page or a
-file."""
+"""Tables and sections of a report, independent of whether they are shown in a terminal, a web page
+or a file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head; `unit` is that of its values (SI), empty for text and ratios."""
+    """The head of a table's column. `unit` is the SI unit of its values; it is empty for text and
+    ratios.
+    """
 
     title: str
     align: Literal["left", "right"] = "right"
@@ -26,10 +29,11 @@ class Column:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell: `value` for programs (SI units; fractions for percentages), `text` for display.
+    """One cell of a table: `value` for programs (SI units; fractions for percentages), `text` for
+    display.
 
-    `low` and `high` are the 90 % interval of the value, if it has one. `note` is a smaller second
-    line. A `bar` is drawn behind a fraction where the medium can.
+    `low` and `high` are the 90 % interval of the value, if it has one. `note` is a second, smaller
+    line. With `is_bar`, a bar is drawn behind a fraction where the medium can show it.
     """
 
     value: Value
@@ -42,8 +46,9 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows in `marked` were held out; with `folded`, the table is collapsed behind
-    that text."""
+    """A titled table. Rows in `marked` were held out. If `folded` is not empty, the table is
+    collapsed and this text is shown in its place.
+    """
 
     title: str
     columns: Sequence[Column]
@@ -65,7 +70,9 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of a report; `empty` is the text shown when it has no blocks."""
+    """A titled part of a report. `empty` is the text that is shown when the section has no
+    blocks.
+    """
 
     name: str
     title: str
@@ -75,40 +82,44 @@ class Section:
 
 
 def heads(first: str, *others: str, left: Iterable[str] = ()) -> list[Column]:
-    """Returns columns; the first, and those named in `left`, hold text, the others numbers."""
+    """Returns the columns of a table. The first column, and those named in `left`, hold text; the
+    others hold numbers.
+    """
     words = {first, *left}
     return [Column(title, "left" if title in words else "right") for title in (first, *others)]
 
 
 def words(text: str) -> TableCell:
-    """A cell of text."""
+    """Returns a cell of text."""
     return TableCell(text, text)
 
 
 def absent() -> TableCell:
-    """A cell whose value is unknown."""
+    """Returns a cell whose value is unknown, shown as a dash."""
     return TableCell(None, DASH)
 
 
 def count(value: int) -> TableCell:
-    """A whole number."""
+    """Returns a cell of a whole number."""
     return TableCell(value, f"{value:,}")
 
 
 def number(value: float | None) -> TableCell:
-    """Three or four digits with thousands separators; a dash for NaN."""
+    """Returns a cell of a number with three or four digits and thousands separators. NaN is shown
+    as a dash.
+    """
     return TableCell(value, number_text(value)) if _is_known(value) else absent()
 
 
 def percent(value: float | None, is_bar: bool = False) -> TableCell:
-    """A fraction as a percentage."""
+    """Returns a cell of a fraction, shown as a percentage."""
     if value is None or not math.isfinite(value):
         return absent()
     return TableCell(value, percent_text(value), is_bar=is_bar)
 
 
 def signed(value: float | None) -> TableCell:
-    """A signed fraction as a percentage."""
+    """Returns a cell of a fraction, shown as a percentage with a sign."""
     if value is None or not math.isfinite(value):
         return absent()
     text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
@@ -116,15 +127,18 @@ def signed(value: float | None) -> TableCell:
 
 
 def quantity(value: float | None, unit: str) -> TableCell:
-    """A value with its unit and a prefix for display: seconds as ms, bytes as MB."""
+    """Returns a cell of a value in the SI `unit`, shown with a prefix: seconds as ms, bytes
+    as MB.
+    """
     if value is None or not math.isfinite(value):
         return absent()
     return TableCell(value, units.text(value, unit, 3))
 
 
 def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> TableCell:
-    """A value with its interval: 1.20 (1.10–1.30); `digits` is a format, by default that of
-    `number`."""
+    """Returns a cell of a value with its interval, shown as 1.20 (1.10–1.30). `digits` is the
+    number format, by default that of the function `number`.
+    """
 
     def text(one: float) -> str:
         return format(one, digits) if digits else number_text(one)
@@ -135,14 +149,16 @@ def estimate(value: float, low: float | None, high: float | None, digits: str = 
 
 
 def number_text(value: float | None) -> str:
-    """The text of `number`."""
+    """Returns a number as text with three or four digits and thousands separators. None and NaN
+    become a dash.
+    """
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def percent_text(value: float) -> str:
-    """The text of `percent`; large percentages without decimals."""
+    """Returns a fraction as a percentage. Percentages from 1,000 % on have no decimals."""
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
@@ -160,8 +176,9 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Returns a function that names configurations by the keys that vary among them; by all varied
-    keys if these names would be ambiguous."""
+    """Returns a function that names configurations by the keys that vary among them. If these names
+    would be ambiguous, they contain all varied keys.
+    """
     all_labels = list(configurations)
     values: dict[str, set[str]] = {}
     for labels in all_labels:

@@ -1,4 +1,4 @@
-"""The visibility of one client's changes to another client, as documents."""
+"""The documents about visibility: when one client's changes are observed by another client."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dfslab.documents.document import Document
 
 
 class VisibilityTimes(Document):
-    """Times from the acknowledgement at one client to the observation by another, seconds. The
-    interval of the median is a 90 % interval."""
+    """Times in seconds from the acknowledgement of a change at one client to its observation by
+    another client. The interval of the median is a 90 % interval.
+    """
 
     visible_s_p50: float
     visible_s_p50_low: float
@@ -17,12 +18,12 @@ class VisibilityTimes(Document):
 
 
 class VisibilitySummary(Document):
-    """All trials of one kind of change.
+    """All trials of one kind of change, such as a new file, that another client polls for.
 
     `unseen`: trials in which the change was never observed. `stale_looks`: polls that began after
-    the acknowledgement and returned the old state; `stale_trials`: trials with any. `torn_looks`:
-    polls that returned neither old nor new state. `before`: trials in which the change was observed
-    no later than acknowledged. `times`: None where no change was observed.
+    the acknowledgement and returned the old state; `stale_trials`: trials with any such poll.
+    `torn_looks`: polls that returned neither old nor new state. `before`: trials in which the
+    change was observed no later than acknowledged. `times`: None where no change was observed.
     """
 
     trials: int
@@ -35,13 +36,13 @@ class VisibilitySummary(Document):
 
 
 class Visibility(Document):
-    """The visibility of one kind of change."""
+    """The visibility of one kind of change, such as a new file, to another client."""
 
     change: str
     summary: VisibilitySummary
 
     def table(self) -> dict[str, str | int | float]:
-        """The flat JSON object of `dfslab visibility --json`."""
+        """Returns the flat JSON object that `dfslab visibility --json` prints."""
         times = {} if self.summary.times is None else dict(self.summary.times)
         counts = {name: value for name, value in self.summary if name != "times"}
         return {"change": self.change, **counts, **times}

@@ -1,1 +1,1 @@
-"""Results and traces in other programs' formats."""
+"""Exports results, traces and descriptions in the formats of other programs."""

@@ -1,4 +1,4 @@
-"""The interface of exporters, which write documents of dfslab in other programs' formats.
+"""The interface of exporters, which write documents of dfslab in the formats of other programs.
 
 An exporter is one module that declares `TITLE` and `EXPORTER`. It is found in `exports/formats`, in
 the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
@@ -20,15 +20,17 @@ from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:
-    from dfslab.report.diagrams.uml import Uml  # imports SymPy, which only descriptions need
+    from dfslab.report.diagrams.uml import Uml  # not imported at run time, because it imports SymPy
 
 KEY = "exporter"
 
 
 @dataclass(frozen=True)
 class Exporter:
-    """The attributes that all exporters have; `suffix` is that of the written files, such as
-    ".csv"."""
+    """The attributes that all exporters have.
+
+    `suffix`: suffix of the written files, such as ".csv".
+    """
 
     title: str
     suffix: str
@@ -36,7 +38,7 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Companion:
-    """An exporter of a second file, which has the name of the first file with another suffix."""
+    """Exports a second file. It has the name of the first file, with another suffix."""
 
     suffix: str
     write: Callable[[Sequence[Result]], bytes]
@@ -44,9 +46,10 @@ class Companion:
 
 @dataclass(frozen=True)
 class ResultExporter(Exporter):
-    """Writes the results of a run (`dfslab report RUN --as NAME`).
+    """Exports the results of a run (`dfslab report RUN --as NAME`).
 
-    `companion`: second file, which is written only if the first is written to a file.
+    `companion`: exporter of a second file, which is written only if the first document is written
+    to a file.
     """
 
     write: Callable[[Sequence[Result]], bytes]
@@ -55,15 +58,17 @@ class ResultExporter(Exporter):
 
 @dataclass(frozen=True)
 class RunExporter(Exporter):
-    """Writes a run with the findings of all studies (`dfslab report RUN --as NAME`)."""
+    """Exports a run with the findings of all studies (`dfslab report RUN --as NAME`)."""
 
     write: Callable[[FinishedRun], bytes]
 
 
 @dataclass(frozen=True)
 class Written:
-    """The exported document of a trace; `note` states what was left out of the document, if
-    anything."""
+    """The exported document of a trace.
+
+    `note`: a line on what the document lacks; empty if it is complete.
+    """
 
     document: bytes
     note: str = ""
@@ -71,11 +76,11 @@ class Written:
 
 @dataclass(frozen=True)
 class TraceExporter(Exporter):
-    """Writes traces (`dfslab trace report FILES --export NAME`).
+    """Exports traces (`dfslab trace report FILES --export NAME`).
 
-    `write` takes the merged call trees. `write_spans` takes files of spans, where more can be
-    written than call trees hold; one of the two is enough. `refused`: why files without spans
-    cannot be written, if only `write_spans` is given.
+    `write` takes merged call trees. `write_spans` takes files of spans, which hold more than call
+    trees do. One of the two is enough. `refused`: if only `write_spans` is given, the reason why
+    files without spans cannot be exported.
     """
 
     write: Callable[[TraceProfile], bytes] | None = None
@@ -88,7 +93,7 @@ class TraceExporter(Exporter):
 
 @dataclass(frozen=True)
 class DescriptionExporter(Exporter):
-    """Writes the UML model of a file system's description (`dfslab show filesystem --as NAME`)."""
+    """Exports the UML model of a file system's description (`dfslab show filesystem --as NAME`)."""
 
     write: Callable[[Uml], bytes]
 
@@ -97,7 +102,7 @@ KindOf = TypeVar("KindOf", bound=Exporter)
 
 
 def exporter(name: str) -> Exporter:
-    """The exporter `name`. DiscoveryError if its module declares none."""
+    """Returns the exporter `name`. Raises DiscoveryError if its module declares none."""
     path = discover.named(discover.EXPORTERS, name, KEY)
     found = discover.declared(path, "EXPORTER", Exporter)
     if not isinstance(found, ResultExporter | RunExporter | TraceExporter | DescriptionExporter):
@@ -107,13 +112,19 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
-    """Name -> exporter, for all exporters of one class. DiscoveryError names a broken module."""
+    """Name -> exporter, for all exporters of the class `kind`.
+
+    Raises DiscoveryError with the name of a broken module.
+    """
     found = {name: exporter(name) for name in discover.members(discover.EXPORTERS)}
     return {name: one for name, one in found.items() if isinstance(one, kind)}
 
 
 def find(kind: type[KindOf], name: str) -> KindOf | None:
-    """The exporter `name` if it is of this class, else None; no other exporter is imported."""
+    """The exporter `name`; None if there is none, or if it is not of the class `kind`.
+
+    No other exporter is imported.
+    """
     if name not in discover.members(discover.EXPORTERS):
         return None
     found = exporter(name)

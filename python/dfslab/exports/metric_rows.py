@@ -1,4 +1,4 @@
-"""Results as rows of plain values, one row for each metric, for tabular formats."""
+"""Converts results to rows of plain values for tabular formats, with one row for each metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dfslab.result import Result
 
 
 class MetricRow(NamedTuple):
-    """One metric of one result; `operation` is empty for metrics of the whole run.
+    """One metric of one result. `operation` is empty for metrics of the whole run.
 
     `labels`: the varied keys as JSON. `low` and `high`: the 90 % interval, if the metric has one.
     """

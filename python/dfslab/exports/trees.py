@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Largest number of calls in a document; viewers take seconds to open more.
+# Largest number of calls in an exported document. Viewers take seconds to open more.
 MOST_EVENTS = 100_000
-# Nodes of this kind repeat time that their callers already show.
+# Kind of nodes whose time is already part of their callers' time.
 DETAIL = "detail"

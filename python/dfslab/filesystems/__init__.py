@@ -1,1 +1,1 @@
-"""Descriptions of file systems: one folder each."""
+"""Descriptions of the file systems that dfslab knows, each in one folder."""

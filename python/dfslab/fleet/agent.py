@@ -1,4 +1,5 @@
-"""An agent: runs one shard of a workload run for its controller, and removes what it created.
+"""The agent process, which runs one shard of a workload run for its controller, and removes what it
+created.
 
 The agent and its controller exchange one JSON document per line. Input: a plan, then
 `{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` once prepared
@@ -45,20 +46,25 @@ class ProtocolError(Exception):
 
 
 class Lines:
-    """Reads lines from a descriptor without Python's buffer, whose content `select` does not
-    report."""
+    """Reads lines from a file descriptor.
+
+    It does not use Python's buffered files, because `select` does not report buffered content.
+    """
 
     def __init__(self, descriptor: int):
         self._descriptor = descriptor
         self._buffer = bytearray()
 
     def check(self) -> None:
-        """Queue the documents that have arrived. Raises Stopped if the input has ended."""
+        """Reads the documents that have arrived into the buffer.
+
+        Raises Stopped if the input has ended.
+        """
         while select.select([self._descriptor], [], [], 0)[0]:
             self._take()
 
     def waiting(self) -> bool:
-        """Whether a complete document has arrived."""
+        """Whether a complete document is in the buffer."""
         return b"\n" in self._buffer
 
     def _take(self) -> None:
@@ -68,11 +74,15 @@ class Lines:
         self._buffer += block
 
     def command(self) -> ControllerCommand:
-        """The next document after the plan. Raises Stopped if the input has ended."""
+        """Waits for the next command of the controller, which follows the plan.
+
+        Raises Stopped if the input has ended.
+        """
         return cast(ControllerCommand, json.loads(self.document()))
 
     def document(self) -> str:
-        """The text of the next document. Raises Stopped if the input has ended."""
+        """Waits for the next document and returns its text. Raises Stopped if the input has
+        ended."""
         while b"\n" not in self._buffer:
             self._take()
         line, _, rest = self._buffer.partition(b"\n")
@@ -87,7 +97,10 @@ class Lines:
 
 
 class Agent:
-    """Runs one shard for one controller, and also writes the answer to a file if one is given."""
+    """Runs one shard for one controller.
+
+    If `keep` is given, the answer is also written to that file.
+    """
 
     def __init__(self, lines: Lines, out: int, keep: Path | None = None):
         self._lines = lines
@@ -98,13 +111,13 @@ class Agent:
         self._started = self._alone = False
 
     def run(self) -> None:
-        """Receive the plan, run it, and send the answer to the controller."""
+        """Receives the plan, runs it, and sends the answer to the controller."""
         try:
             plan = self._lines.document()
             report, spans, recorded = _core.run_load(plan, self._progress, self._gate, self._watch)
         except Stopped as stopped:
-            # The controller has usually ended by now; if not, it learns which paths could not be
-            # removed.
+            # The controller has usually ended by now. If it has not, it receives the paths that
+            # could not be removed.
             left = vars(stopped).get("__notes__", [])
             self._say({"error": "stopped", "text": str(stopped), "left": left})
         except ProtocolError as error:
@@ -123,8 +136,8 @@ class Agent:
             self._say(answer)
 
     def _gate(self) -> float:
-        """Report readiness at a barrier and wait; returns the agreed start in seconds of
-        CLOCK_MONOTONIC.
+        """Reports readiness at a barrier and waits for the agreed start. Returns the start in
+        seconds of CLOCK_MONOTONIC.
 
         Without a controller, later phases start as soon as this agent reaches them.
         """
@@ -155,7 +168,7 @@ class Agent:
             self._observed = self._observed._replace(latency_ns_max=0)
 
     def _check(self) -> None:
-        """Check for messages of the controller.
+        """Reads messages of the controller that have arrived.
 
         Raises Stopped if the controller requests the stop, or if it has ended and the answer is not
         written to a file.
@@ -183,7 +196,7 @@ class Agent:
 
 
 def columns(spans: _core.SpanTable) -> SpanColumns:
-    """The spans of a load run as lists, which JSON can hold."""
+    """The spans of a workload run as lists, which JSON can hold."""
     return SpanColumns(
         name=spans.name,
         start_unix_ns=spans.start_unix_ns.tolist(),
@@ -196,26 +209,31 @@ def columns(spans: _core.SpanTable) -> SpanColumns:
 
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:
-    """Write a JSON file whole or not at all."""
+    """Writes a JSON file whole or not at all, even if the process is interrupted."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.write_text(json.dumps(document), "utf-8")
     temporary.replace(path)
 
 
 def lock_file(path: Path) -> Path:
-    """The lock file of an agent with the answer file `path`, locked while the agent lives."""
+    """The path of the lock file of an agent with the answer file `path`.
+
+    The file is locked while the agent lives.
+    """
     return path.with_name(f"{path.name}.lock")
 
 
 def boot() -> str:
-    """The id of the kernel's current boot; processes of one boot share CLOCK_MONOTONIC."""
+    """The id of the kernel's current boot. Processes on the same boot share CLOCK_MONOTONIC."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_of(message: ControllerCommand, clock: Clock = REAL) -> float:
-    """The start time that a controller sent, in seconds of this machine's CLOCK_MONOTONIC.
+    """The start time that a controller sent, converted to seconds of this machine's
+    CLOCK_MONOTONIC.
 
-    A start in Unix time is as accurate as the synchronisation of the two machines' clocks.
+    If the start is in Unix time, its accuracy is that of the synchronisation of the two machines'
+    clocks.
     """
     offset_s = clock.monotonic_s() - clock.unix_ns() * 1e-9
     for start_s, zero_s in (
@@ -232,13 +250,13 @@ def _stop(number: int, _frame: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run an agent whose controller is at the other end of the standard streams."""
+    """Runs an agent whose controller is at the other end of standard input and output."""
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
     keep = parser.parse_args().keep
-    # Here a signal ends the agent after its controller has ended, so nothing is reported.
+    # A signal that arrives here ends the agent without a report, because its controller has ended.
     with suppress(Stopped), _held(keep):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep).run()
         return
@@ -247,7 +265,10 @@ def main() -> None:
 
 @contextmanager
 def _held(keep: Path | None) -> Iterator[None]:
-    """A context with a lock that shows processes in all PID namespaces that this agent lives."""
+    """A context in which the agent's lock file is locked.
+
+    The lock shows to processes in all PID namespaces that this agent lives.
+    """
     if keep is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Runs one workload on many machines: one agent on every worker of a Dask cluster.
+"""Runs one workload on many machines, with one agent on every worker of a Dask cluster.
 
 Dask finds the workers and carries short calls to them (start an agent, poll its output, set the
 start). The load generators run in separate agent processes, which also write their answers to their
@@ -38,12 +38,12 @@ CONNECT_LIMIT_S = 10.0
 JOIN_LIMIT_S = 180.0
 CALL_LIMIT_S = 5.0
 LEAVE_LIMIT_S = 20.0
-# A worker without an answer for this many seconds is considered lost.
+# A worker that has not answered for this many seconds is considered lost.
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# Seconds between the agreement and the start: at least START_LEAD_S, and time for LEAD_CALLS calls
-# to each worker.
+# Seconds between the agreement on the start and the start: at least START_LEAD_S, and time for
+# LEAD_CALLS calls to each worker.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
 # Kind of cluster -> (module, class, package that provides the class).
@@ -59,7 +59,7 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """Offset (s) of a worker's Unix clock from ours (positive: ahead), and its largest error.
+    """A worker's Unix clock minus the controller's (seconds), and the largest error of this.
 
     Of several probes the one with the shortest round trip is used. The worker reads its clock
     between sending and receiving, so half of the round trip bounds the error (Cristian 1989,
@@ -75,7 +75,7 @@ class ClockOffset:
 
 @dataclass
 class AgentState:
-    """The controller's state of one agent; `ended`: reason of the agent's end, None until then."""
+    """What the controller knows of one agent. `ended`: why the agent ended, None until then."""
 
     place: ClientHost
     worker: str
@@ -92,7 +92,7 @@ class AgentState:
     drift_s: float | None = None
 
     def take(self, heard: Heard) -> None:
-        """Update the state with the agent's output so far."""
+        """Updates the state with the output that the agent has sent so far."""
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
@@ -100,9 +100,10 @@ class AgentState:
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The workers' results of calls (a function and its arguments), in the order of the calls.
+    """Runs calls (function, arguments) on a cluster's workers. Returns the results in their order.
 
-    RunFailed if the scheduler does not answer, or if a call's worker was lost repeatedly.
+    Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
+    repeatedly.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
@@ -120,13 +121,13 @@ def run_load(
     progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """Run a plan on the workers of a Dask cluster; arguments and result are those of run.run_load.
+    """Runs a plan on a Dask cluster. Arguments and result are those of `run.run_load`.
 
     The report also has `fleet`: the scheduler and its state at the end. Every worker's entry has
-    the offset of its clock and the offset's largest error. LoadFailed if the scheduler does not
-    answer.
+    the offset of its clock and the offset's largest error. Raises LoadFailed if the scheduler does
+    not answer.
     """
-    # Losses are reported once in the report; Dask would log each attempt to reach a lost worker.
+    # Dask would log each attempt to reach a lost worker, but the report has each loss once.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
 
@@ -139,7 +140,7 @@ def run_load(
     try:
         return nodes.within(work)
     except KeyboardInterrupt:
-        # The interrupt does not reach work on another thread, so stop that work here.
+        # The interrupt does not reach the thread that controls the run, so stop that thread.
         stopping.set()
         over.wait(CLEAN_UP_LIMIT_S)
         raise
@@ -178,7 +179,7 @@ class Controller:
                 await client.close(timeout=1)
 
     async def _join(self) -> None:
-        """Select the workers that take part, sorted by name, and the clients of each."""
+        """Waits for workers, selects those that take part, and assigns clients to them."""
         wanted = max(1, self._nodes.wanted, self._nodes.expected)
         deadline_s = time.monotonic() + JOIN_LIMIT_S
         while len(known := await self._workers()) < wanted:
@@ -218,7 +219,7 @@ class Controller:
             await self._until(lambda part: part.ended is not None)
             await self._all(self._measure_drift)
         except BaseException as error:
-            # Ctrl-C is raised by `_report`, or cancels the task that runs in the main thread.
+            # Ctrl-C is raised by `_report`, or cancels the asyncio task in the main thread.
             interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
             await self._stop(patience_s(interrupted and self._nodes.passing))
             raise
@@ -230,7 +231,7 @@ class Controller:
         await asyncio.gather(*(work(part) for part in self._parts))
 
     async def _call(self, part: AgentState, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of `function` on the part's worker; UNREACHABLE if none arrives."""
+        """Result of `function` on an agent's worker. Raises one of UNREACHABLE if none arrives."""
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
@@ -244,7 +245,7 @@ class Controller:
                 raise shards.LoadFailed(f"{part.place.name}: {_words(error)}") from error
             round_trip_s = time.monotonic() - sent_s
             if best is None or round_trip_s / 2 < best.error_s:
-                # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
+                # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC.
                 ours = sent_s <= reported.monotonic_s <= sent_s + round_trip_s
                 best = ClockOffset(
                     reported.unix_s - (requested_unix_s + round_trip_s / 2),
@@ -256,8 +257,8 @@ class Controller:
         part.clock = best
 
     async def _measure_drift(self, part: AgentState) -> None:
-        """Measure how far each worker's clock drifted during the run, if the worker still
-        answers."""
+        """Measures how far the clock of an agent's worker drifted during the run, if the worker
+        still answers."""
         if part.silent or self._scheduler_lost or part.clock is None:
             return
         before = part.clock
@@ -275,7 +276,7 @@ class Controller:
             raise shards.LoadFailed(f"{part.place.name}: {reason}") from error
 
     async def _begin(self, turn: int) -> None:
-        """Start the phase after barrier `turn` at one instant on all workers.
+        """Starts the phase after the barrier with number `turn` at one instant on all workers.
 
         After the first barrier, lost or stopped agents are no longer waited for. An agent that
         cannot be reached starts by itself once it notices that its controller is lost.
@@ -292,8 +293,10 @@ class Controller:
             self._watch.started(start_s)
 
     async def _start(self) -> float:
-        """Send the start to every agent in terms of its own clock; returns it in seconds of our
-        clock."""
+        """Sends the start to every agent, in the time of the agent's clock.
+
+        Returns the start in seconds of this process's CLOCK_MONOTONIC.
+        """
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -312,8 +315,7 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Poll until `done` holds for all agents; if all are `needed`, the first failure ends the
-        wait."""
+        """Polls until `done` is true for all agents. If all are `needed`, a failure is raised."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -330,7 +332,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Poll an agent's output; if its worker no longer answers, read the answer from disk."""
+        """Polls an agent's output. If its worker does not answer, reads the answer from disk."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -342,7 +344,7 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Read the answer file of an unreachable agent, if its disk is on this machine."""
+        """Reads the answer file of an unreachable agent, if it is on this machine."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -357,7 +359,7 @@ class Controller:
             part.ended = f"its node does not answer ({why}){where}"
 
     async def _stop(self, limit_s: float) -> None:
-        """Stop all agents, and wait up to `limit_s` until they have removed their files."""
+        """Stops all agents; waits up to `limit_s` seconds until they have removed their files."""
 
         async def stop(part: AgentState) -> None:
             if part.kept is not None:
@@ -376,7 +378,7 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: AgentState) -> None:
-        """Remove an agent's files on its worker, after its answer was received."""
+        """Removes the files of an agent on its worker, after the agent's answer was received."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -386,7 +388,7 @@ class Controller:
                 await self._call(part, worker_calls.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
-        """The report with the fields that only a Dask cluster has."""
+        """The report with the fields that only a Dask cluster has: scheduler, workers' clocks."""
         places = []
         for place, part in zip(report.places or (), self._parts, strict=True):
             assert part.clock is not None
@@ -407,7 +409,7 @@ class Controller:
         return report.model_copy(update={"places": places, "fleet": fleet})
 
     def _here(self, spans: shards.Spans) -> shards.Spans:
-        """The spans with their times converted to this machine's clock."""
+        """The spans of all workers, with their times converted to this machine's clock."""
         ahead_ns: dict[int, int] = {}
         for part in self._parts:
             clock = part.clock
@@ -423,26 +425,26 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """A context with a new cluster of `nodes` workers; yields the scheduler's address.
+    """A context with a new cluster of `nodes` workers. It yields the scheduler's address.
 
-    The options are passed to the cluster class unchanged. LoadFailed if the library with the class
-    is missing or cannot start the cluster.
+    The options are passed to the cluster class unchanged. Raises LoadFailed if the library with the
+    class is missing or cannot start the cluster.
     """
     module, name, package = KINDS[kind.name]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if kind.name == "ssh":
-            importlib.import_module(package)  # the class imports it only at its start
+            importlib.import_module(package)  # the class imports it only later
         make = getattr(importlib.import_module(module), name)
         made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
         raise shards.LoadFailed(reason) from error
-    except Exception as error:  # every library has its own exceptions
+    except Exception as error:  # each of these libraries has other exception classes
         reason = _words(error.__cause__ or error)
         raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     try:
-        # The list of SSH hosts fixes the number of workers; other kinds take the number of jobs.
+        # An SSH cluster has a worker for each listed host; other kinds are scaled.
         if kind.name != "ssh":
             made.scale(nodes)
         yield made.scheduler_address
@@ -451,9 +453,9 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """The cluster that `make` starts.
+    """Starts a cluster by `make` and returns it.
 
-    A partly started cluster could not be ended, so a first Ctrl-C waits until the start has
+    A partly started cluster could not be ended. So a first Ctrl-C waits until the start has
     succeeded or failed; a second Ctrl-C does not.
     """
     outcome: Future[Any] = Future()
@@ -475,7 +477,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shut a cluster down."""
+    """Shuts a cluster down; the workers of an SSH cluster end by themselves."""
     try:
         if kind.name == "ssh":
             with contextlib.suppress(*UNREACHABLE):
@@ -485,7 +487,7 @@ def _end(made: Any, kind: ClusterKind) -> None:
 
 
 async def _dismiss(made: Any) -> None:
-    """Have the workers of an SSHCluster end by themselves and remove their folders.
+    """Makes the workers of an SSHCluster end by themselves and remove their folders.
 
     Closing the cluster would kill the workers and leave the folders. A worker that joins late is
     stopped after it has joined.

@@ -1,4 +1,4 @@
-"""The controller's connection to an agent: a child process that exchanges JSON documents."""
+"""Connects the controller to an agent, a child process with which it exchanges JSON documents."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ STDERR_TAIL_BYTES = 2000
 
 
 class AgentLink:
-    """The connection to one agent on one host; `ended` is the reason of its end, None until then.
+    """The connection to one agent on one host. `ended`: why the agent ended, None until then.
 
-    With `keep` the agent also writes its answer to that file, and survives this process once the
-    run has started.
+    If `keep` is given, the agent also writes its answer to that file, and survives this process
+    once the run has started.
     """
 
     def __init__(self, place: ClientHost, clients: range, plan: LoadPlan, keep: Path | None = None):
@@ -40,10 +40,11 @@ class AgentLink:
         self.ended: str | None = None
         self._buffer = bytearray()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        # -P makes Python import this package, not one in the working directory.
+        # With -P, Python imports this package, not a package in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
-        # A new session: Ctrl-C reaches only the controller, which then stops its agents.
+        # The agent runs in a new session. So Ctrl-C reaches only the controller, which then stops
+        # its agents.
         try:
             self._process = subprocess.Popen(
                 command,
@@ -59,16 +60,20 @@ class AgentLink:
 
     @property
     def is_over(self) -> bool:
-        """Whether the agent has ended or is about to, so that it starts nothing more."""
+        """Whether the agent has ended or has sent its answer, so that it starts no further
+        phase."""
         return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
-        """The file descriptor of the agent's output, which `select` requires."""
+        """The file descriptor of the agent's output. `select` calls this method."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def say(self, command: ControllerCommand) -> None:
-        """Send a command to the agent; a lost agent is detected when its answer is read."""
+        """Sends a command to the agent.
+
+        Nothing is raised if the agent is lost; that is detected when its answer is read.
+        """
         self._write(json.dumps(command))
 
     def _write(self, text: str) -> None:
@@ -78,7 +83,10 @@ class AgentLink:
             self._process.stdin.flush()
 
     def receive(self) -> None:
-        """Read the documents that have arrived, or record the agent's end."""
+        """Reads the documents that the agent has sent.
+
+        If its output has ended, records why the agent ended.
+        """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
             self.ended = self._how()
@@ -92,8 +100,8 @@ class AgentLink:
             try:
                 self._take(json.loads(line))
             except (ValueError, TypeError, AttributeError):
-                # Other programs in between, such as a login shell, may print lines that are no JSON
-                # documents.
+                # Programs that start the agent, such as a login shell, may print lines that are no
+                # JSON documents.
                 self.answer = {"error": "protocol", "text": f"said {line[:60]!r}"}
 
     def _take(self, document: AgentDocument) -> None:
@@ -108,7 +116,8 @@ class AgentLink:
             self.answer = document
 
     def _how(self) -> str:
-        """A text on how the agent's process ended, with the last line of its error output."""
+        """Text that states how the agent's process ended, with the last line of its error
+        output."""
         status = self._process.wait()
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
@@ -116,15 +125,16 @@ class AgentLink:
         return f"its agent ended with {how}" + (f": {output[-1]}" if output else "")
 
     def stop(self) -> None:
-        """Close the agent's input, which makes the agent stop and remove its files."""
+        """Closes the agent's input, which makes the agent stop and remove its files."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
     def close(self, deadline_s: float) -> None:
-        """Request the agent's end and wait for it; kill the agent at `deadline_s`.
+        """Requests the agent's end and waits for it. An agent that still runs at `deadline_s`
+        (CLOCK_MONOTONIC) is killed.
 
-        Ctrl-C ends the wait, and the agent removes its files on its own.
+        Ctrl-C ends the wait, and the agent removes its files by itself.
         """
         self.stop()
         while self.ended is None and (left_s := deadline_s - time.monotonic()) > 0:

@@ -1,4 +1,5 @@
-"""One of two clients that observe each other's changes: it makes a change or polls for one.
+"""The process of one of two clients that observe each other's changes. It makes a change, or polls
+until it observes one.
 
 Commands and answers are JSON documents, one per line. Input: `{"act": change, "path": ..., "turn":
 n}` or `{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Output for an
@@ -23,7 +24,7 @@ from typing import TypedDict
 
 from dfslab.spec.clock import REAL, Clock
 
-# A command to an observer, either `act` or `watch`; each has its own keys.
+# A command to an observer, with the keys of either `act` or `watch`.
 ObserverCommand = TypedDict(
     "ObserverCommand",
     {
@@ -42,7 +43,7 @@ ObserverCommand = TypedDict(
 
 
 class Answered(TypedDict, total=False):
-    """An observer's answer to the command with this `id`."""
+    """The answer of an observer to a command. `id` is the id of that command."""
 
     id: int
     watching: bool
@@ -60,12 +61,15 @@ CHANGES = ("create", "append", "overwrite", "rename", "delete")
 
 
 def content(turn: int) -> bytes:
-    """A block of content that differs for every turn."""
+    """A block of file content that is different for each trial. `turn`: number of the trial."""
     return f"{turn:016d}".encode() * (BLOCK // 16)
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Create the files that exist before a change, so that the change can be made."""
+    """Creates the files that must exist before a change can be made.
+
+    `turn`: number of the trial, which determines the content.
+    """
     if change == "create":
         return
     with open(path, "xb") as file:
@@ -73,7 +77,8 @@ def before(change: str, path: str, turn: int) -> None:
 
 
 def act(change: str, path: str, turn: int) -> None:
-    """Make a change; the change is acknowledged when its call (or close) returns."""
+    """Makes a change. The change is acknowledged when the last call for it (such as close)
+    returns."""
     if change == "create":
         with open(path, "xb") as file:
             file.write(content(turn))
@@ -90,14 +95,15 @@ def act(change: str, path: str, turn: int) -> None:
 
 
 def clear(path: str) -> None:
-    """Remove the files that `before` and `act` have created at a path."""
+    """Removes the files at a path that `before` and `act` have created."""
     for left in (path, f"{path}-new"):
         with suppress(FileNotFoundError):
             os.unlink(left)
 
 
 def look(change: str, path: str, turn: int) -> str:
-    """The state that this client observes: "old", "new", or "torn" (neither of them)."""
+    """The state of the files that this client observes: "old", "new", or "torn" (neither of the
+    two)."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":
@@ -117,7 +123,7 @@ def look(change: str, path: str, turn: int) -> str:
 def watch(
     request: ObserverCommand, say: Callable[[Answered], object], clock: Clock = REAL
 ) -> Answered:
-    """Poll until the old state is observed and report this, then poll for the change.
+    """Polls until the old state is observed, reports this by `say`, then polls for the change.
 
     Returns when the change is observed or the limit is reached.
     """
@@ -143,7 +149,7 @@ def _ns(clock: Clock) -> int:
 
 
 def acted(request: ObserverCommand) -> Answered:
-    """Make the change; returns the times of its start and of its acknowledgement."""
+    """Makes the requested change. Returns the times of its start and of its acknowledgement."""
     began_ns = _ns(REAL)
     act(request["act"], request["path"], request["turn"])
     return {"began_ns": began_ns, "acknowledged_ns": _ns(REAL)}
@@ -154,7 +160,7 @@ def _say(number: int, document: Answered) -> None:
 
 
 def main() -> None:
-    """Execute commands until the input ends."""
+    """Reads and executes commands until the input ends."""
     for line in sys.stdin:
         request = json.loads(line)
         say = partial(_say, request["id"])

@@ -1,4 +1,4 @@
-"""Hosts where clients run, and the distribution of a workload's clients over them."""
+"""Describes the hosts on which clients run, and distributes the clients of a workload over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dfslab.spec.model import InputError
 
 @dataclass(frozen=True)
 class ClientHost:
-    """A client host: its name, and the command prefix that runs a command there.
+    """A host on which clients run. `prefix`: words before a command that make it run there.
 
     `passing`: the host is ephemeral, so its clients' files are removed with the host, as on a
     testbed that ends with its session.
@@ -25,28 +25,30 @@ class ClientHost:
 HERE = ClientHost("this machine")
 
 
-# Seconds that an interrupted controller waits for clients to remove files that would otherwise
-# stay.
+# Seconds that an interrupted controller waits for clients to remove their files on hosts that
+# remain.
 CLEAN_UP_LIMIT_S = 120.0
-# The same limit for ephemeral hosts, in seconds; a client may be blocked in a call to a slow
-# server.
+# The same limit in seconds for ephemeral hosts, whose files are removed anyway. A client there may
+# be blocked in a call to a slow server.
 PASSING_LIMIT_S = 2.0
 
 
 def patience_s(passing: bool) -> float:
-    """Seconds that agents may take to end after an interruption; fewer on ephemeral hosts
-    (`passing`)."""
+    """Seconds that agents may take to end after an interruption.
+
+    The limit is shorter if all hosts are ephemeral (`passing`).
+    """
     return PASSING_LIMIT_S if passing else CLEAN_UP_LIMIT_S
 
 
 def directly(work: Callable[[], Any]) -> Any:
-    """Run `work` in this process and return its result."""
+    """Runs `work` in this process and returns its result. It is the default of `Nodes.within`."""
     return work()
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Dask workers that have joined the scheduler at an address.
+    """The Dask workers that have joined the scheduler at an address.
 
     `within` runs a function where that address can be reached, for example in the network of an
     emulated host. `wanted` workers take part (0: all), each with `processes` processes, once
@@ -69,10 +71,11 @@ class ClusterKind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """The number of workers if `wanted` are requested; for SSH, the number of listed hosts.
+        """The number of workers of a cluster if `wanted` are requested. For SSH, it is the number
+        of workers on the listed hosts.
 
-        InputError if there are fewer hosts than wanted, or no host besides the first one, which
-        runs the scheduler.
+        Raises InputError if there are fewer hosts than wanted, or no host besides the first one,
+        which runs the scheduler.
         """
         if self.name != "ssh":
             return max(1, wanted)
@@ -90,7 +93,8 @@ class ClusterKind:
 
 
 def split(clients: int, places: int) -> list[range]:
-    """Split the client numbers into contiguous ranges of nearly equal size, the larger ones first.
+    """Splits the client numbers 0 to `clients` - 1 into `places` contiguous ranges of nearly equal
+    size. The larger ranges come first.
 
     A client keeps its number, and so its operation stream, within the whole workload.
     """

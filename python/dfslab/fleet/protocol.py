@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict
 
 
 class SpanColumns(TypedDict):
-    """The spans of a load run by column, as a table of the core is made from them.
+    """The spans of a workload run by column, in the form from which the core makes a table.
 
     Times are Unix times; `parent_id` is 0 for a logical operation; `thread` is the client.
     """
@@ -22,8 +22,8 @@ class SpanColumns(TypedDict):
 
 
 class ControllerCommand(TypedDict, total=False):
-    """A message of the controller after the plan: the agreed start by one of two clocks, or a
-    stop."""
+    """A message that the controller sends after the plan: the agreed start in seconds of one of
+    two clocks, or a request to stop."""
 
     start_at_monotonic_s: float
     start_at_unix_s: float
@@ -31,8 +31,10 @@ class ControllerCommand(TypedDict, total=False):
 
 
 class Clocks(TypedDict):
-    """Readings in seconds of an agent's clocks at a barrier, and the boot to which CLOCK_MONOTONIC
-    belongs."""
+    """The clocks of an agent's host when the agent is at a barrier, in seconds.
+
+    `boot`: id of the boot to which CLOCK_MONOTONIC belongs.
+    """
 
     monotonic_s: float
     unix_s: float
@@ -40,7 +42,7 @@ class Clocks(TypedDict):
 
 
 class AgentAnswer(TypedDict, total=False):
-    """The last document of an agent: the results of a shard, or an error.
+    """The last document of an agent: the results of its shard, or an error.
 
     Results are a report, spans and executed operations (base64). An error has a kind, a text, and
     the paths that could not be removed.
@@ -55,7 +57,10 @@ class AgentAnswer(TypedDict, total=False):
 
 
 class AgentDocument(AgentAnswer, total=False):
-    """Any document that an agent sends: its readiness, its progress, or its answer."""
+    """Any document that an agent sends.
+
+    It states the agent's readiness, its progress, or its answer.
+    """
 
     ready: Clocks
     progress: tuple[float, str]
@@ -63,7 +68,10 @@ class AgentDocument(AgentAnswer, total=False):
 
 
 class HostClocks(NamedTuple):
-    """The clocks of a host, the boot to which CLOCK_MONOTONIC belongs, and the host's name."""
+    """The clocks of a worker's host in seconds.
+
+    `boot`: id of the boot to which CLOCK_MONOTONIC belongs; `host`: name of the host.
+    """
 
     unix_s: float
     monotonic_s: float
@@ -73,8 +81,10 @@ class HostClocks(NamedTuple):
 
 @dataclass(frozen=True)
 class Heard:
-    """An agent's output so far, as a Dask worker returns it; `ended` is the reason of the agent's
-    end."""
+    """The output of an agent so far, as a Dask worker returns it.
+
+    `ended`: why the agent ended, None until then.
+    """
 
     times_ready: int
     progress: tuple[float, str]

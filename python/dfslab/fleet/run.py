@@ -26,7 +26,8 @@ from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
-# Seconds from the agreement to the start: time for one message to every agent.
+# Seconds between the agreement on the start and the start, which leave time for one message to
+# every agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
@@ -37,20 +38,21 @@ def run_load(
     progress: ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> LoadRun:
-    """Run a plan whose clients are distributed over the places; returns the merged results.
+    """Runs a plan whose clients are distributed over the hosts `places`. Returns the merged
+    results.
 
-    WrongPlan if the plan is wrong, LoadFailed if the run fails. If a place is lost during the run,
-    the report is incomplete; the measurements of the other places are kept.
+    Raises WrongPlan if the plan is wrong, and LoadFailed if the run fails. If a host is lost during
+    the run, the report is incomplete; the measurements of the other hosts are kept.
     """
     if isinstance(places, Nodes):
-        # Importing Dask takes longer than all else, so it is imported only if Dask workers are
-        # used.
+        # Importing Dask takes longer than all other imports, so it is imported only if Dask workers
+        # are used.
         from dfslab.fleet import dask
 
         return dask.run_load(plan, places, progress, watch)
     if len(places) == 1 and not places[0].prefix:
         return _here(plan, progress, watch)
-    # An impossible number of clients is rejected by the agent, not here.
+    # A wrong number of clients is not rejected here. The agent rejects it with its error message.
     slices = split(max(1, plan.stream.clients), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
     plan = plan.model_copy(update={"shared": len(shares) > 1})
@@ -81,14 +83,17 @@ def run_load(
 
 
 def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperation]:
-    """The first operations of each client of a stream; `most`: client -> largest number of them."""
+    """The first operations of each client of a stream.
+
+    `most`: client -> largest number of operations to return.
+    """
     spec = stream.text
     for client, limit in most.items():
         yield from operations(_core.stream_operations(spec, client, limit))
 
 
 def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) -> LoadRun:
-    """Run the whole plan in this process."""
+    """Runs the whole plan in this process, without agents."""
     if watch is None:
         report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
@@ -110,7 +115,7 @@ def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) 
 
 
 def _done(report: str, spans: Spans, recorded: bytes) -> LoadRun:
-    """The core's result as a LoadRun with named fields."""
+    """Converts the result of the core to a LoadRun."""
     return LoadRun(FleetLoadReport.model_validate_json(report), spans, recorded)
 
 
@@ -127,8 +132,10 @@ def _wait(
     done: Callable[[AgentLink], bool],
     needed: bool = False,
 ) -> None:
-    """Wait until `done` holds for all agents; if all are `needed`, the first failure ends the
-    wait."""
+    """Waits until `done` is true for all agents.
+
+    If all agents are `needed`, the first failure ends the wait with an error.
+    """
     while not all(done(link) for link in links):
         live = [link for link in links if link.ended is None]
         for link in select.select(live, [], [], POLL_S)[0]:
@@ -142,8 +149,8 @@ def _wait(
 def _begin(
     links: Sequence[AgentLink], turn: int, progress: ProgressReport | None, watch: Watch | None
 ) -> float:
-    """Start the next phase at one instant on all places; returns that instant in seconds of
-    CLOCK_MONOTONIC.
+    """Starts the phase after the barrier with number `turn` at one instant on all hosts. Returns
+    that instant in seconds of CLOCK_MONOTONIC.
 
     After the first barrier, lost or stopped agents are no longer waited for. `watch.prepared` is
     called when all agents are at the barrier.
@@ -159,7 +166,8 @@ def _begin(
 
 
 def _start(links: Sequence[AgentLink]) -> float:
-    """Agree on one start, returned in seconds of this process's CLOCK_MONOTONIC.
+    """Chooses one start time and sends it to all agents. Returns the start in seconds of this
+    process's CLOCK_MONOTONIC.
 
     Agents that share this clock receive the start by this clock; agents on other machines receive
     it in Unix time.
@@ -167,7 +175,7 @@ def _start(links: Sequence[AgentLink]) -> float:
     monotonic_s, unix_s = time.monotonic(), time.time()
     for link in links:
         ready = link.ready
-        # A process in a time namespace has the same boot but another CLOCK_MONOTONIC.
+        # A process in a time namespace has the same boot id but another CLOCK_MONOTONIC.
         if (
             ready is not None
             and link.started_s <= ready["monotonic_s"] <= monotonic_s
@@ -180,8 +188,10 @@ def _start(links: Sequence[AgentLink]) -> float:
 
 
 def _close(links: Sequence[AgentLink], limit_s: float) -> list[str]:
-    """Stop all agents concurrently, and wait up to `limit_s`; returns the paths that they could not
-    remove."""
+    """Stops all agents concurrently, and waits up to `limit_s` seconds for their end.
+
+    Returns the paths that they could not remove.
+    """
     for link in links:
         link.stop()
     deadline_s = time.monotonic() + limit_s

@@ -1,4 +1,5 @@
-"""One workload run with its clients distributed over several shards: progress, merged results."""
+"""Combines the shards of a workload run, whose clients are distributed over several agents:
+their progress and their results."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ LoadFailed = _core.RunError
 
 
 class LoadRun(NamedTuple):
-    """The results of a finished run: report, spans, and executed operations in encoded form."""
+    """The results of a finished run: its report, its spans, and its executed operations in
+    encoded form (`recorded`)."""
 
     report: FleetLoadReport
     spans: Spans
@@ -31,10 +33,10 @@ class LoadRun(NamedTuple):
 
 
 class Shard(Protocol):
-    """The clients of a workload run that one agent runs.
+    """A shard: those clients of a workload run that one agent runs.
 
-    `answer` is the agent's final document, None until then; `ended` is the reason of the agent's
-    end; `progress` is the current phase and the share of it that is completed.
+    `answer` is the agent's final document, None until then. `ended` is why the agent ended.
+    `progress` is the current phase and the share of it that is completed.
     """
 
     @property
@@ -69,7 +71,7 @@ def turns(plan: LoadPlan) -> int:
 
 
 def fail(link: Shard) -> None:
-    """Raise an error for an agent that ended too early: WrongPlan if the plan is wrong, else
+    """Raises the error of an agent that ended too early: WrongPlan if the plan is wrong, else
     LoadFailed."""
     if link.answer is None:
         raise LoadFailed(f"{link.place.name}: {link.ended}")
@@ -78,8 +80,8 @@ def fail(link: Shard) -> None:
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
-    """(share of the earliest current phase of any shard that all clients have completed, that
-    phase)."""
+    """The progress of a run: (share of all clients' work in the phase that is done, name of the
+    phase). The phase is the earliest in which any shard is."""
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
         return 1.0, PHASES[-1]
@@ -89,7 +91,7 @@ def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
 
 
 def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
-    """The merged results of all shards. LoadFailed if no shard has results."""
+    """Merges the results of all shards. Raises LoadFailed if no shard has results."""
     answers = [link.answer for link in links if link.answer and "report" in link.answer]
     lost = {
         link.place.name: _lost(plan, link) for link in links if "report" not in (link.answer or {})
@@ -133,7 +135,10 @@ def joined(shards: Sequence[SpanColumns]) -> Spans:
 
 
 def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
-    """The spans with earlier times; `ahead_ns`: client -> how far its host's clock is ahead."""
+    """The spans with their times moved back.
+
+    `ahead_ns`: client -> by how many ns the clock of its host is ahead.
+    """
     shifts_ns = [ahead_ns[client] for client in spans.thread]
     return Spans(
         name=spans.name,
@@ -148,7 +153,7 @@ def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
 
 @dataclass(frozen=True)
 class _Part:
-    """A shard of which only the answer file of its agent is known."""
+    """A shard whose agent is known only by its answer file."""
 
     place: ClientHost
     clients: range
@@ -158,16 +163,16 @@ class _Part:
 
 @dataclass(frozen=True)
 class KeptPart:
-    """The content of an agent's answer file."""
+    """The content of an agent's answer file: the plan of the shard and its answer."""
 
     plan: LoadPlan
     answer: AgentAnswer
 
 
 def kept_part(text: str) -> KeptPart:
-    """The plan and answer in the text of an agent's answer file.
+    """Parses the text of an agent's answer file, which holds the plan and the answer.
 
-    ValueError if it is no such file.
+    Raises ValueError if the text is not of an answer file.
     """
     found = json.loads(text)
     if not isinstance(found, dict) or not {"plan", "answer"} <= set(found):
@@ -176,9 +181,10 @@ def kept_part(text: str) -> KeptPart:
 
 
 def of_parts(kept: Sequence[KeptPart]) -> LoadRun:
-    """One report merged from the answer files of a run's agents; a missing file is a lost shard.
+    """Merges the answer files of a run's agents into one result. A shard whose file is missing
+    counts as lost.
 
-    WrongPlan if the files are not of one run.
+    Raises WrongPlan if the files are not of one run.
     """
     first = kept[0].plan
     if any(one.plan.run_directory != first.run_directory for one in kept):

@@ -1,4 +1,5 @@
-"""Callbacks of a workload run: its start, its barriers, and the operations done so far."""
+"""Callbacks by which a workload run reports its start, its barriers, and the operations done so
+far."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from typing import Any, NamedTuple
 
 
 class LiveCounts(NamedTuple):
-    """Operations of the timed part so far, and the duration of the longest since the last
-    report."""
+    """Counts of the timed part of a run so far.
+
+    `latency_ns_max`: longest operation since the last report.
+    """
 
     done: int = 0
     errors: int = 0
@@ -17,17 +20,20 @@ class LiveCounts(NamedTuple):
     latency_ns_max: int = 0
 
     def then(self, later: LiveCounts) -> LiveCounts:
-        """The counts after adding the `later` report."""
+        """These counts, updated by the `later` report of the same host.
+
+        Counts are replaced; of the longest operations, the longer one is kept.
+        """
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Callbacks of a workload run.
+    """The callbacks of a workload run.
 
     `started` receives the clients' first common start in seconds of this process's CLOCK_MONOTONIC.
-    `observed` receives the counts of operations of all places. `prepared` is called at every
-    barrier (`shards.turns`): before every phase, and after it if the plan has `hold` set.
+    `observed` receives the counts of operations of all hosts. `prepared` is called at every barrier
+    (`shards.turns`): before every phase, and after it if the plan has `hold` set.
     """
 
     started: Callable[[float], object] = lambda at_s: None
@@ -35,9 +41,10 @@ class Watch:
     prepared: Callable[[], object] = lambda: None
 
     def report(self, places: Sequence[Any]) -> None:
-        """Report the summed counts of all places, each with `observed`.
+        """Calls `observed` with the summed counts of all hosts, each of which has its counts in the
+        attribute `observed`.
 
-        The longest operation of a place is reported once.
+        The longest operation of a host is reported only once.
         """
         self.observed(together([place.observed for place in places]))
         for place in places:
@@ -45,7 +52,7 @@ class Watch:
 
 
 def together(parts: Sequence[LiveCounts]) -> LiveCounts:
-    """The merged counts of several places."""
+    """The counts of several hosts, merged: sums, and the longest operation."""
     if not parts:
         return LiveCounts()
     counts, errors, sums, longest = zip(*parts, strict=True)

@@ -1,4 +1,4 @@
-"""Functions that a controller calls on a Dask worker: short calls that never block."""
+"""The functions that a controller calls on a Dask worker. The calls are short and never block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def clock() -> HostClocks:
 
 
 def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
-    """Start the agent of clients `first` to `last` - 1; returns the path of its answer file."""
+    """Starts an agent for the clients `first` to `last` - 1 of a run.
+
+    Returns the path of its answer file.
+    """
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
@@ -36,11 +39,12 @@ def open_part(run: str, first: int, last: int, plan: LoadPlan) -> Path:
 
 
 def hear(kept: Path) -> Heard:
-    """The output of the agent with the answer file `kept` so far, and the reason of its end."""
+    """The output so far of the agent with the answer file `kept`, and why the agent ended, if it
+    has."""
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
-    # The answer contains all spans, so send it only once, at the end.
+    # The answer contains all spans, so it is sent only once, after the agent has ended.
     answer = link.answer if link.ended is not None else None
     heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
     link.observed = link.observed._replace(latency_ns_max=0)
@@ -48,30 +52,36 @@ def hear(kept: Path) -> Heard:
 
 
 def send(kept: Path, command: ControllerCommand) -> None:
-    """Send a command to the agent with the answer file `kept`."""
+    """Sends a command to the agent with the answer file `kept`."""
     _links[kept].say(command)
 
 
 def stop(kept: Path) -> None:
-    """Make the agent stop and remove its files, without waiting for it."""
+    """Makes the agent with the answer file `kept` stop and remove its files.
+
+    The call does not wait for its end.
+    """
     if (link := _links.get(kept)) is not None:
         link.say({"stop": True})
         link.stop()
 
 
 def forget(kept: Path) -> None:
-    """Remove the files of an agent that has ended."""
+    """Removes the answer file `kept` and the lock file of an agent that has ended."""
     if (link := _links.pop(kept, None)) is not None:
         link.close(time.monotonic())
     for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
-    # Other agents of the same run may still have files in the folder.
+    # The folder is not empty if other agents of the same run still have files there.
     with suppress(OSError):
         os.rmdir(kept.parent)
 
 
 def alive(kept: Path) -> bool:
-    """Whether the agent with the answer file `kept` still runs on this machine."""
+    """Whether the agent with the answer file `kept` still runs on this machine.
+
+    Its lock file shows it.
+    """
     try:
         with lock_file(kept).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,7 +93,7 @@ def alive(kept: Path) -> bool:
 
 
 def left_behind(kept: Path) -> KeptPart | None:
-    """The plan and the answer in an agent's file; None if the file does not exist."""
+    """The plan and the answer in an agent's answer file; None if the file does not exist."""
     try:
         return kept_part(kept.read_text("utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Starts a Dask cluster: a scheduler on the first of the given hosts, a worker on each."""
+"""Starts a Dask cluster, with a scheduler on the first of the given hosts and a worker on each."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dfslab.fleet.places import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 from dfslab.spec.clock import REAL, Clock
 
-# Seconds until a process must have started: Python and Dask take one second, and minutes on a busy
-# machine.
+# Seconds after which a process must have started. Python and Dask take one second, but minutes on a
+# busy machine.
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
@@ -31,10 +31,10 @@ class ClusterFailed(Exception):
 
 @contextmanager
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
-    """A context with a cluster of that kind; yields the scheduler's address.
+    """A context with a cluster of a kind. It yields the scheduler's address.
 
-    A cluster started by dfslab runs on the hosts of a testbed if there are any. ClusterFailed if
-    the cluster cannot be started.
+    A cluster of kind "dask" runs on the `hosts` of a testbed if there are any, else on this
+    machine. Raises ClusterFailed if the cluster cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:
@@ -59,10 +59,11 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 @contextmanager
 def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
-    """A context with a scheduler and a worker on every place; yields the scheduler's address.
+    """A context with a Dask scheduler on the first host, and a worker on every host. It yields the
+    scheduler's address.
 
-    `host` is the address at which the other places reach the first one. The places share a file
-    system. ClusterFailed with the last output of a process if the cluster cannot be started.
+    `host`: address of the first host, by which the others reach it. The hosts must share a file
+    system. Raises ClusterFailed with the last output of a process if the cluster cannot be started.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dfslab-dask-")))
@@ -109,7 +110,7 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
 
 @contextmanager
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """A context with a Dask process on a place, which is killed at the end.
+    """A context with a Dask process on a host. The process is killed at the end.
 
     The agents that the process started have ended by then.
     """
@@ -139,7 +140,7 @@ def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator
 def _address(folder: Path, scheduler: subprocess.Popen, clock: Clock = REAL) -> str:
     deadline_s = clock.monotonic_s() + START_LIMIT_S
     while clock.monotonic_s() < deadline_s and scheduler.poll() is None:
-        # The file may exist before its content is written.
+        # The file may exist before its content is complete.
         with suppress(FileNotFoundError, json.JSONDecodeError):
             return str(json.loads((folder / "scheduler.json").read_text())["address"])
         clock.sleep(POLL_S)

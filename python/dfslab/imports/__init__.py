@@ -1,1 +1,2 @@
-"""Readers of other tools' recordings: strace, Darshan DXT, replayed operations."""
+"""Reads what other tools recorded, such as strace and Darshan, and converts it to operations to
+replay."""

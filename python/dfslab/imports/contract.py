@@ -15,15 +15,17 @@ from pathlib import Path
 from dfslab import discover
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
-# Number of leading bytes of a file by which its format is recognised.
+# Number of bytes at the start of a file by which its format is recognised.
 HEAD_BYTES = 1 << 16
 FORM = "workload.form"
 
 
 @dataclass(frozen=True)
 class FileCall:
-    """One operation of a process on a file; `start_s` is in seconds from any origin of the
-    recorder."""
+    """One operation of a process on a file.
+
+    `start_s` counts seconds from any origin that the recorder chose.
+    """
 
     start_s: float
     process: int
@@ -36,10 +38,11 @@ class FileCall:
 
 @dataclass
 class Replay:
-    """Operations to replay, in the form of core's parameter `given`.
+    """Operations to replay, in the form of the core's parameter `given`.
 
-    `starts_s`: their start times in seconds after the first one, or after a recorded run's start.
-    `transfer_bytes`: size of one transfer; 0: the size of the largest operation.
+    `starts_s`: start time of each operation, in seconds after the first operation or after the
+    start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
+    operation.
     """
 
     given: list[Given] = field(default_factory=list)
@@ -49,10 +52,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class Recording:
-    """Settings by which a user describes a recording.
+    """What a user states about a recording.
 
-    `under`: only files below this directory count. `started_in`: directory to which relative paths
-    of the first process refer.
+    `under`: only operations on files below this directory are imported. `started_in`: directory to
+    which relative paths of the first process refer.
     """
 
     under: str = "/"
@@ -61,8 +64,10 @@ class Recording:
 
 @dataclass(frozen=True)
 class Importer:
-    """The attributes of all importers; `recognises` decides by the first HEAD_BYTES bytes of a
-    file."""
+    """The attributes of all importers.
+
+    `recognises`: whether a file has the importer's format, given its first HEAD_BYTES bytes.
+    """
 
     title: str
     recognises: Callable[[bytes], bool]
@@ -70,7 +75,7 @@ class Importer:
 
 @dataclass(frozen=True)
 class CallImporter(Importer):
-    """Reads calls of processes on files, sorted by start.
+    """An importer that reads the calls of processes on files, sorted by start time.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -80,7 +85,7 @@ class CallImporter(Importer):
 
 @dataclass(frozen=True)
 class StreamImporter(Importer):
-    """Reads a stream whose operations already belong to clients.
+    """An importer that reads an operation stream, whose operations already belong to clients.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -89,7 +94,7 @@ class StreamImporter(Importer):
 
 
 def importer(name: str) -> CallImporter | StreamImporter:
-    """The importer `name`. DiscoveryError if its module declares none."""
+    """Returns the importer `name`. Raises DiscoveryError if its module declares none."""
     path = discover.named(discover.IMPORTERS, name, FORM)
     found = discover.declared(path, "IMPORTER", Importer)
     if not isinstance(found, CallImporter | StreamImporter):
@@ -99,12 +104,13 @@ def importer(name: str) -> CallImporter | StreamImporter:
 
 
 def importers() -> dict[str, CallImporter | StreamImporter]:
-    """Name -> importer, for all importers. DiscoveryError names a broken module."""
+    """Name -> importer, for all importers. Raises DiscoveryError with the name of a broken
+    module."""
     return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
 
 
 def recognised(path: Path) -> list[str]:
-    """The names of the importers that recognise a file, given its first bytes."""
+    """The names of the importers that recognise the format of a file."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return [name for name, one in importers().items() if one.recognises(head)]

@@ -1,4 +1,4 @@
-"""Converts file traces of other tools to the replayed operations of a stream."""
+"""Converts file traces of other tools to the operations that the workload `replay` executes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KEY = "workload.trace"
 
 
 def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
-    """Read a trace by the importer `form` and assign its processes to `clients`.
+    """Reads a trace by the importer `form`, and distributes its processes over `clients` clients.
 
-    InputError if the importer cannot read the file; the message names the importers that recognise
-    it.
+    Raises InputError if the importer cannot read the file; the message names the importers that
+    recognise it.
     """
     importer = contract.importer(form)
     try:
@@ -36,7 +36,8 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def replay(trace: Iterable[FileCall], clients: int) -> Replay:
-    """Map the files of a trace to numbers, and its processes to clients.
+    """Converts a trace to operations of a stream: its files become numbers, its processes become
+    clients.
 
     The first client to use a file owns the file, and only the owner creates, renames, removes and
     resizes it; such an operation of another process is reassigned to the owner. Impossible
@@ -76,7 +77,8 @@ class _Replaying:
         if operation in ("close", "pread", "pwrite", "fsync") and holds not in self._held:
             if operation == "close":
                 return
-            # The file was opened before the trace began or by another process, so open it first.
+            # The trace has no open of this file by this process, so open the file before the
+            # operation.
             self._say(done, client, "open", owner, file)
             self._held.add(holds)
         if operation == "get_xattr" and (owner, file) not in self._tagged:
@@ -89,7 +91,7 @@ class _Replaying:
     def _follow(
         self, done: FileCall, operation: OperationName, holds: tuple[int, int, int]
     ) -> None:
-        """Update the open files, and the map from names to files, by an operation."""
+        """Updates the set of open files, and the map from names to files, after an operation."""
         if operation == "open":
             self._held.add(holds)
         elif operation == "close":
@@ -138,16 +140,19 @@ class _Replaying:
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
-    """Scheduled start times of each client in seconds after the run's start, accelerated by
-    `factor`."""
+    """The scheduled start times of each client, in seconds after the start of the run.
+
+    Times of the recording are divided by `factor`.
+    """
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
         own = times[one.client]
-        # Reassigned operations may be out of order, so make the times ascending.
+        # Reassigned operations may be out of order. A start is therefore never earlier than the one
+        # before it.
         own.append(max(start_s / factor, own[-1] if own else 0.0))
     return times
 
 
 def largest_transfer(given: Sequence[Given]) -> int:
-    """The size of the largest operation in bytes; at least 1."""
+    """The size in bytes of the largest operation; at least 1."""
     return max(1, *(one.size_bytes for one in given))

@@ -1,1 +1,1 @@
-"""Instruments that run on the real file system: measuring, tracing, calibrating."""
+"""The instruments, which run on the real file system: they measure, trace and calibrate."""

@@ -1,4 +1,5 @@
-"""Access to a file system: a directory, an address, or a testbed that is started once and shared.
+"""Gives instruments access to a file system: a directory, an address, or a testbed that is started
+once and shared.
 
 A session owns what it opened (testbeds, temporary directories) until the session ends. It then
 removes all of this, also after an error or an interruption.
@@ -41,7 +42,7 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 
 @dataclass
 class InstrumentSession:
-    """Resources that stay open for the duration of one command.
+    """Resources that stay open for the duration of one command, such as the running testbed.
 
     `trace_directory`: folder for traces (None: no traces are written). `recording`: file for the
     operations of the next measured run (None: not recorded).
@@ -55,11 +56,11 @@ class InstrumentSession:
     recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
-    # Kinds of links and disks that were already measured: hundreds of testbeds have only a few
-    # kinds.
+    # Kinds of links and disks whose rates were already measured. Hundreds of testbeds may have only
+    # a few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: tuple[str, BaseTestbed] | None = None
-    # Whether processes of testbeds that start from now on count their calls. A counting testbed is
+    # Whether the processes of a testbed that is started count their calls. A counting testbed is
     # not reused for runs without counting.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
@@ -67,9 +68,9 @@ class InstrumentSession:
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def reach(self, scenario: Scenario) -> Endpoint:
-        """The endpoint of a scenario's file system: a live address or an existing directory.
+        """The endpoint (a live address or an existing directory) of a scenario's file system.
 
-        A testbed is started if the scenario needs one. InputError if the directory is missing or
+        Starts a testbed if the scenario needs one. Raises InputError if the directory is missing or
         not writable, or if nothing answers at the address.
         """
         access = scenario.file_system.access
@@ -85,9 +86,10 @@ class InstrumentSession:
         return Endpoint(directory=str(self._temporary_directory()))
 
     def target(self, scenario: Scenario) -> FileTarget:
-        """The target of the load generator.
+        """The file system as a target of the load generator.
 
-        InputError if the load generator cannot call it as requested.
+        Raises InputError if the load generator cannot call the file system as the scenario
+        requests.
         """
         system = discover.file_system(scenario.file_system.name)
         requested, workload = scenario.file_system.access, scenario.workload
@@ -111,10 +113,10 @@ class InstrumentSession:
         )
 
     def places(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
-        """Where the clients of a scenario run: client hosts of a testbed, Dask workers, or local
-        processes.
+        """Where the clients of a scenario run: on client hosts of a testbed, on Dask workers, or in
+        local processes.
 
-        InputError if there are fewer hosts or workers than the scenario requires.
+        Raises InputError if there are fewer hosts or workers than the scenario requires.
         """
         requested, hosts = scenario.workload, self._testbed[1].clients if self._testbed else []
         if hosts and requested.nodes > len(hosts):
@@ -123,8 +125,8 @@ class InstrumentSession:
         if scenario.run.fleet != "agents":
             return self._dask_nodes(scenario, hosts)
         chosen = hosts[: requested.nodes or None]
-        # The files on a testbed's hosts are removed with the testbed, so an interrupted load
-        # generator there gets less time to remove its own files.
+        # The files on a testbed's hosts are removed with the testbed. An interrupted load generator
+        # on such a host therefore gets less time to remove its own files.
         nodes = [ClientHost(host.name, tuple(host.command(())), passing=True) for host in chosen]
         if not nodes and max(requested.nodes, requested.processes) <= 1:
             return (HERE,)
@@ -139,9 +141,9 @@ class InstrumentSession:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """The workers of the requested Dask cluster.
+        """The workers of the Dask cluster that the scenario requests.
 
-        A cluster that is started here runs until the session ends.
+        A cluster that this session starts runs until the session ends.
         """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)
@@ -172,16 +174,16 @@ class InstrumentSession:
 
     @property
     def running_testbed(self) -> BaseTestbed:
-        """The running testbed. RunFailed when there is none."""
+        """The running testbed. Raises RunFailed if there is none."""
         if self.testbed is None:
             raise RunFailed("no testbed is up")
         return self.testbed
 
     @property
     def traceable(self) -> Traceable:
-        """The testbed, whose processes count their calls.
+        """The running testbed, whose processes count their calls.
 
-        RunFailed if there is none, or if it cannot count.
+        Raises RunFailed if no testbed runs, or if its processes cannot count.
         """
         if not isinstance(self.testbed, Traceable):
             raise RunFailed("no testbed is up whose processes count their calls")
@@ -192,7 +194,10 @@ class InstrumentSession:
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
     def use(self, testbed: BaseTestbed) -> None:
-        """Use a testbed that the caller has started, and that the caller will take down."""
+        """Makes the session use a testbed that the caller has started.
+
+        The caller must take it down.
+        """
         self._testbed = ("", testbed)
 
     def close(self) -> None:
@@ -208,15 +213,17 @@ class InstrumentSession:
         return self._temporary
 
     def _reach_testbed(self, scenario: Scenario) -> Endpoint:
-        """Start the testbed of a scenario, and return its endpoint.
+        """Starts the testbed of a scenario, and returns its endpoint.
 
-        A session has one testbed at a time; a configuration that needs another testbed replaces it.
+        A session has one testbed at a time. If the configuration needs another one, the running
+        testbed is taken down first.
         """
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
         if self._testbed is None or self._testbed[0] != key:
             if self._testbed is not None:
                 self.close()
-            # If a testbed failed to start once, later runs fail at once instead of waiting again.
+            # A testbed that failed to start once is not tried again: later runs fail at once
+            # instead of waiting.
             if key in self._failed:
                 raise RunFailed(self._failed[key])
             try:
@@ -225,7 +232,8 @@ class InstrumentSession:
                 self._failed[key] = str(error)
                 raise RunFailed(str(error)) from error
         testbed = self._testbed[1]
-        # The testbed provides the mount point, but a directory in the scenario takes precedence.
+        # The endpoint has the testbed's mount point. If the scenario names a directory, that
+        # directory is used instead.
         requested = scenario.file_system.access.directory
         try:
             endpoint = testbed.endpoint
@@ -246,15 +254,16 @@ class InstrumentSession:
         )
         self._stack.callback(testbed.down)
         self.versions.update(testbed.versions)
-        # Fresh daemons are slow at first (JIT compilation, connections); measure.py warms them up.
+        # Fresh daemons are slow at first (JIT compilation, connections). The method "measure" warms
+        # them up before it measures.
         self.cold_daemons = True
         return testbed
 
 
 def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
-    """Parameters that make a testbed's processes count their calls.
+    """The parameters that make the processes of a testbed count their calls.
 
-    InputError if it cannot count.
+    Raises InputError if they cannot count.
     """
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
@@ -262,8 +271,8 @@ def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
 
 
 def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
-    """Parameters of a scenario's testbed: those of the file system with units, and the number of
-    each role."""
+    """The parameters of a scenario's testbed: the file system's parameters as text with units,
+    and the number of instances of each role."""
     system = discover.file_system(scenario.file_system.name)
     given: dict[str, LevelValue] = {}
     for key, value in parameters(scenario, system).items():
@@ -275,12 +284,14 @@ def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
 
 
 def writable(directory: Path) -> None:
-    """InputError if files cannot be created in a directory, which is tested by creating one."""
+    """Raises InputError if files cannot be created in a directory.
+
+    To test it, a file is created and removed.
+    """
     key = "file_system.access.directory"
     if not directory.is_dir():
         raise InputError(key, str(directory), "must be an existing directory")
-    # The path is recorded before the file is created, so the file is removed even after an
-    # interrupt.
+    # The path is chosen before the file is created, so the file is removed even after an interrupt.
     tried = directory / f"dfslab-{uuid.uuid4().hex[:12]}"
     try:
         # Only creating a file is a valid test, because root passes permission checks on read-only
@@ -295,9 +306,9 @@ def writable(directory: Path) -> None:
 
 
 def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
-    """The target with the workload's variants of reading and writing.
+    """The target, with the workload's way of calling it (`mmap`, `sync_io`).
 
-    Only a mounted file system offers these variants. InputError if they are requested of another
+    Only a mounted file system offers these ways. Raises InputError if they are requested of another
     target.
     """
     requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
@@ -324,7 +335,8 @@ def session(
     trace_directory: Path | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Iterator[InstrumentSession]:
-    """A context with a session that is shared by everything inside, and closed at the end."""
+    """A context with one session for everything that runs inside. The session is closed at the
+    end."""
     opened = InstrumentSession(notify, trace_directory, progress=progress)
     try:
         yield opened
@@ -347,6 +359,8 @@ class InSession:
         return type(self)(session)
 
     def opened(self) -> AbstractContextManager[InstrumentSession]:
-        """A context with the instrument's session, or with a new session that ends with the
-        context."""
+        """A context with the instrument's session.
+
+        An instrument without a session gets a new one that ends with the context.
+        """
         return session() if self.session is None else nullcontext(self.session)

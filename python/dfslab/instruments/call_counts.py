@@ -1,4 +1,4 @@
-"""Counts system calls of the client and calls at the servers per operation.
+"""Counts how many system calls of the client, and calls at the servers, one operation causes.
 
 Two short runs of one client are compared; the second has up to three times the operations. Calls
 are counted from the start of a phase to its end, so preparation and removal of files are excluded.
@@ -24,15 +24,18 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Phase, Stream
 
 SHORT, LONG = 100, 300
-# strace prints one line for each call of any thread or process, in the order of the starts.
+# strace prints one line for each call of any thread or process, in the order in which the calls
+# start.
 STRACE = ("strace", "-f", "-qq", "-s", "0", "-e", "signal=none")
 BEGUN = re.compile(rb"^(\d+) +(\w+)\(", re.MULTILINE)
-# Calls with a lower rate per operation, or with at most this count, are not due to operations.
+# A call is not attributed to operations if its number per operation is below LEAST_SHARE, or if
+# fewer than LEAST_CALLS were made.
 LEAST_SHARE, LEAST_CALLS = 0.01, 3
-# Calls that wait for other threads or pause; their number depends on timing.
+# Calls that pause or wait for other threads. They are not counted, because their number depends on
+# timing.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
-# (operations, system calls, server calls) of one phase.
+# (number of operations, system calls, server calls) of one phase. The calls are counts by name.
 Marked = tuple[int, Counts, Counts]
 Observe = Callable[[], Mapping[str, ServerCounts]]
 
@@ -45,10 +48,11 @@ def refused(plan: LoadPlan) -> str:
 
 
 def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
-    """Calls per operation for each phase: system calls, and server calls if the servers count them.
+    """Counts the calls per operation of each phase: system calls, and server calls if the servers
+    count them.
 
     `observe` returns the server counts since its last call. A phase of one operation has 0
-    `operations`. InputError without strace, LoadFailed if a run fails.
+    `operations`. Raises InputError if strace is not installed, and LoadFailed if a run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -62,7 +66,7 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 
 
 def _shortened(stream: Stream, most: int) -> Stream:
-    """The stream of one client, with at most `most` operations in each phase.
+    """The operation stream of one client, shortened to at most `most` operations in each phase.
 
     A phase with fewer operations keeps all of them in the long run, and a third of them in the
     short run.
@@ -82,7 +86,8 @@ def _shortened(stream: Stream, most: int) -> Stream:
 
 
 class _Marks:
-    """Records the counts of system calls and server calls at the barriers between phases."""
+    """Records the counts of system calls and server calls at the start and the end of each
+    phase."""
 
     def __init__(self, log: Path, observe: Observe) -> None:
         self._log, self._observe = log, observe
@@ -90,15 +95,18 @@ class _Marks:
         self._servers: list[Counts] = []
 
     def mark(self) -> None:
-        """Record the counts at a phase boundary, when no client is inside a phase."""
+        """Records the counts at the start or the end of a phase.
+
+        At that time, no client is inside a phase.
+        """
         ended = self._log.stat().st_size
         self._servers.append(server_calls(self._observe()))
-        # While the counters were read, the waiting load generator made calls, so record the end as
-        # well.
+        # The waiting load generator made calls while the counters were read. The log's size is
+        # therefore recorded before and after.
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """(system calls, server calls) of each phase, from the marks at its start and its end."""
+        """(system calls, server calls) of each phase, from the records at its start and its end."""
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
@@ -109,8 +117,11 @@ class _Marks:
 
 
 def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream) -> list[Marked]:
-    """(operations, system calls, server calls) of each phase, or of the whole stream without
-    phases."""
+    """Runs the stream under strace.
+
+    Returns (operations, system calls, server calls) of each phase, or of the whole stream if it has
+    no phases.
+    """
     each = [phase.operations_per_client for phase in stream.all_phases]
     with tempfile.TemporaryDirectory(prefix="dfslab-") as folder:
         output_path = Path(folder) / "calls"
@@ -134,16 +145,20 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """Number of calls by name in a part of strace's log, waits excluded.
+    """Number of calls by name in a part of strace's log. Calls that wait are excluded.
 
-    Calls of the agent's main thread are excluded, too: it only reports progress.
+    Calls of the agent's main thread `main` are excluded, too, because this thread only reports
+    progress.
     """
     names = Counter(name.decode() for thread, name in BEGUN.findall(text) if thread != main)
     return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
 def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
-    """Name of a call -> its count summed over all servers, from a testbed's `observe`."""
+    """Name of a call -> its count summed over all servers.
+
+    `observed`: the counts of each server, as a testbed reports them.
+    """
     found: Counts = {}
     for server in observed.values():
         for name, counted in server.operations.items():
@@ -152,8 +167,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Calls per operation, from the operations that the long run has in addition to the short
-    run."""
+    """Calls per operation: the additional calls of the long run, divided by the operations that
+    it has in addition to the short run."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(
@@ -166,7 +181,8 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Name of a call -> additional calls of the long run per additional operation."""
+    """Name of a call -> its additional calls in the long run, divided by the additional
+    operations (`operations`)."""
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
     return {

@@ -1,7 +1,8 @@
-"""Inspects a file system that already exists: its kind, its servers, its layout.
+"""Inspects a file system that already exists, and reports its kind, its servers and its layout.
 
-Read-only: the table of mounts, the size, extended attributes of one directory, or what a server
-answers. Each file system is recognised by the `existing.py` of its folder.
+Nothing is written. The sources are the table of mounts, the size, extended attributes of one
+directory, or what a server answers. Each file system is recognised by the `existing.py` of its
+folder.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
-# The source of a mount is `servers:path`, or servers with ports and without a path.
+# The source of a mount is `servers:path`, or a list of servers with ports and without a path.
 _HOSTS = re.compile(r"((?:[\w.-]+(?::\d+)?,?)+):")
 _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
 def existing(place: str, web_address: str = "") -> ExistingFileSystem:
-    """Kind, source, servers, size and layout of the file system mounted at, or serving, `place`.
+    """Kind, source, servers, size and layout of a file system. `place`: a directory on its mount,
+    or the URI of its server.
 
-    InputError if `place` is neither an existing directory nor a URI at which a file system answers.
+    Raises InputError if `place` is neither an existing directory nor a URI at which a file system
+    answers.
     """
     if "://" in place:
         return _queried(place, web_address)
@@ -48,7 +51,10 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _described() -> dict[str, KnownMount]:
-    """File system name -> how its mounts are recognised, for file systems with an `existing.py`."""
+    """File system name -> how its mounts are recognised.
+
+    Only file systems with an `existing.py` are included.
+    """
     folders = discover.members(discover.FILE_SYSTEMS)
     files = {name: folder / "existing.py" for name, folder in folders.items()}
     return {
@@ -69,7 +75,10 @@ def _queried(uri: str, web_address: str) -> ExistingFileSystem:
 
 
 def _known(kind: str, source: str) -> tuple[str, KnownMount]:
-    """(file system name, how it was recognised) of a mount; the name is "" if none matches."""
+    """(name of the file system, rule that recognised it) for a mount of type `kind` with a source.
+
+    The name is "" if no rule matches.
+    """
     for name, known in _described().items():
         if known.matches(kind, source):
             return name, known
@@ -101,12 +110,12 @@ def _mount(directory: Path) -> tuple[str, str, str]:
 
 
 def _decoded(field: str) -> str:
-    """A decoded field of the mount table, in which the kernel writes blanks and `#` as octal
+    """A field of the mount table in plain text. The kernel writes blanks and `#` as octal
     escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
 
 
 def _servers(source: str) -> list[str]:
-    """The server addresses in the source of a mount."""
+    """The server addresses that the source of a mount contains."""
     named = _PORTS.match(source) or _HOSTS.match(source)
     return named.group(1).split(",") if named else []

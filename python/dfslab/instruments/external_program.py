@@ -1,4 +1,7 @@
-"""Runs a workload that is an external program: timed, or with the calls of all JVMs counted."""
+"""Runs a workload that is an external program.
+
+The run is timed, or the calls of all its JVMs are counted.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,12 @@ from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
 
-# The operation name under which the latency of a whole program is reported.
+# Operation name under which the duration of the whole program is reported as latency.
 OPERATION = "command"
 READY, GO = b"ready", b"go\n"
 LOG = "command.log"
 POLL_S = 0.05
-# Time limit in seconds for a command to end after an interruption.
+# Seconds that a command has to end after an interruption.
 INTERRUPTED_S = 10.0
 
 
@@ -48,7 +51,7 @@ def is_command(point: Point) -> bool:
 
 
 def expect(point: Point) -> None:
-    """InputError if a configuration's program is given by a path that does not exist.
+    """Raises InputError if the program of a configuration is given by a path that does not exist.
 
     A bare name may be found in the PATH of a testbed, which is known only once the testbed runs.
     """
@@ -61,7 +64,10 @@ def expect(point: Point) -> None:
 
 
 def measured(point: Point, repetition: int, session: access.InstrumentSession) -> Result:
-    """Run the program once and time it. InputError if it is missing, RunFailed if it fails."""
+    """Runs the program once and times it.
+
+    Raises InputError if the program is missing, and RunFailed if it fails.
+    """
     with tempfile.TemporaryDirectory(prefix="dfslab-command-") as folder:
         took_s, words = _run(point, repetition, session, Path(folder), lambda: None)
     return _result("measure", point, repetition, session, ProgramRun(took_s=took_s, command=words))
@@ -70,7 +76,8 @@ def measured(point: Point, repetition: int, session: access.InstrumentSession) -
 def traced(
     point: Point, repetition: int, session: access.InstrumentSession, clock: Clock = REAL
 ) -> Result:
-    """Run the program once on a testbed whose processes, and the program's JVMs, count their calls.
+    """Runs the program once on a testbed. The testbed's processes and the program's JVMs count
+    their calls.
 
     `program.profiles` of the result names a folder in the session's trace directory. It holds the
     profile of each process for the duration of the program.
@@ -85,8 +92,7 @@ def traced(
 
     def begin() -> None:
         nonlocal began_unix_ns
-        # Discard the exemplars of the warm-up, whose slow calls would displace those of the
-        # program.
+        # Discard the exemplars of the warm-up. Its slow calls would displace those of the program.
         before.update(callprofile.await_written(session.traceable.profiles, discard=True))
         began_unix_ns = clock.unix_ns()
 
@@ -100,8 +106,8 @@ def traced(
             continue
         (folder / name).write_text(callprofile.written(given), encoding="utf-8")
         kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
-        # Daemons write their profiles at long intervals; processes of the program write them when
-        # they end.
+        # Daemons write their profiles at long intervals, so their exemplars may be older than the
+        # program. Processes of the program write theirs when they end.
         if file.last and kept.is_file():
             (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
     ran = ProgramRun(took_s=took_s, command=words, profiles=folder.name)
@@ -115,8 +121,10 @@ def _run(
     folder: Path,
     begin: Callable[[], None],
 ) -> tuple[float, list[str]]:
-    """(seconds of the timed part, command line) of one run; `begin` is called just before that
-    part."""
+    """Runs the program.
+
+    Returns (seconds of the timed part, command line). `begin` is called just before the timed part.
+    """
     scenario = point.scenario
     target = session.target(scenario)
     testbed = session.testbed
@@ -151,12 +159,12 @@ def _run(
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a user's command in this terminal, with its output on stderr; returns its exit status.
+    """Runs a user's command in this terminal, with its output on stderr. Returns its exit status.
 
-    After an interruption, which the command also receives, wait briefly for its last output.
-    OSError if it is not executable.
+    The command also receives an interruption; it then has a short time to end. Raises OSError if
+    the command is not executable.
     """
-    # Standard output is reserved for the profile.
+    # The command's output goes to stderr, because standard output is reserved for the profile.
     with subprocess.Popen(words, env=dict(environment), stdout=sys.stderr) as child:
         try:
             return child.wait()
@@ -170,8 +178,10 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """The environment of a client process, with the testbed's mark, so that it ends with the
-    testbed."""
+    """The environment of a client process.
+
+    It has the testbed's mark, so that the process ends with the testbed.
+    """
     if testbed is None:
         return dict(os.environ)
     own = testbed.client_environment() if isinstance(testbed, Traceable) else {}
@@ -189,7 +199,7 @@ class _Failed(Exception):
 
 
 class _Program:
-    """One process of the program, with its output in a log; it is ended in every case."""
+    """One process of the program, with its output in a log. The process is ended in every case."""
 
     def __init__(
         self,
@@ -203,11 +213,11 @@ class _Program:
         self._limit_s, self._clock = limit_s, clock
 
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
-        """Run the program to its end; returns the seconds of the timed part.
+        """Runs the program to its end. Returns the seconds of the timed part.
 
-        The timed part begins at the start, or with `says_ready` at the signal to continue once the
-        program is ready. _Failed if the program fails or exceeds its time limit, which includes its
-        preparation.
+        The timed part begins at the start. If `says_ready` is true, it begins when the ready
+        program receives the signal to continue. Raises _Failed if the program fails or exceeds its
+        time limit, which includes its preparation.
         """
         if not says_ready:
             begin()
@@ -239,7 +249,7 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
             finally:
-                # The whole process group is killed; its number stays valid until the program has
+                # Kill the whole process group. Its number cannot be reused before the program has
                 # been waited for.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)

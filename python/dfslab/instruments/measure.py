@@ -1,4 +1,5 @@
-"""The method "measure": runs the load generator on the real file system and reports its results."""
+"""The method "measure", which runs the load generator on the real file system and reports its
+results."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ ANY_NUMBER = 2**62
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured run: the load generator's report and everything else that the result stores.
+    """One measured run: the load generator's report, and everything else that the result stores.
 
     `complete`: no operation failed, no client was lost, and no time limit ended the run.
     """
@@ -47,7 +48,7 @@ class Measured:
 
 
 def make(name: str) -> Measure:
-    """The instrument `measure`, for discovery."""
+    """Returns the instrument `measure`; discovery of methods calls this function."""
     return Measure()
 
 
@@ -57,8 +58,10 @@ class Measure(access.InSession):
     name = "measure"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Measure once. InputError if the target cannot run the workload, RunFailed if the run
-        fails."""
+        """Measures a configuration once.
+
+        Raises InputError if the target cannot run the workload, and RunFailed if the run fails.
+        """
         with self.opened() as session:
             session.traced = False
             if external_program.is_command(point):
@@ -68,13 +71,14 @@ class Measure(access.InSession):
 
 
 def _under_faults(point: Point, repetition: int, session: access.InstrumentSession) -> Measured:
-    """One run, during which the scenario's faults are injected on the testbed."""
+    """Runs the workload once. During the run, the scenario's faults are injected on the testbed."""
     run = point.scenario.run
     if not run.fault:
         return run_load(point, repetition, session)
     session.reach(point.scenario)
     conductor = Conductor(session.running_testbed, run.fault)
-    # Failed operations are what the run studies, and acknowledged data is audited afterwards.
+    # Failed operations are expected under faults, so any number is allowed. Acknowledged data is
+    # audited afterwards.
     changes: PlanChanges = {"max_errors": run.max_errors or ANY_NUMBER, "verify": "after"}
     try:
         return run_load(point, repetition, session, changes, conductor)
@@ -90,30 +94,32 @@ def run_load(
     changes: PlanChanges | None = None,
     conductor: Conductor | None = None,
 ) -> Measured:
-    """One run of the load generator with all counters; `changes` override entries of the plan.
+    """Runs the load generator once, with all counters. `changes` override entries of the plan.
 
-    A conductor injects faults during the run. It is closed at the end, so that the testbed is
+    `conductor` injects faults during the run. It is closed at the end, so that the testbed is
     healthy.
     """
     run = point.scenario.run
     target = session.target(point.scenario)
     # A processor score takes seconds, and only ratios of scores at different shares are meaningful.
-    # It is measured before the daemons JIT-compile, which would use the same processor share.
+    # Scores are measured before the daemons run, because their JIT compilation would use the same
+    # processor share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
         with session.whole_processors():
             warm_up(point, target, session)
     disks = _cold_disks(point, session)
-    # Work after a phase, such as checking caches or removing files, reads disks as well.
+    # With a barrier after each phase (`hold`), disk reads can be counted for the phase alone. Later
+    # work, such as checking caches or removing files, reads disks as well.
     plan = _plan(point, repetition, session, target).model_copy(
         update={**(changes or {}), "hold": disks is not None}
     )
     # A design has hundreds of runs, of which only the rates are used. Reading the daemons' counters
-    # takes as long as a run, so it is skipped.
+    # would take as long as a run, so it is skipped.
     observed = None if point.scenario.design.factor else session.testbed
     if observed is not None:
-        observed.observe()  # discard the counts from before this run
+        observed.observe()  # discards the counts from before this run
     places = session.places(point.scenario)
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     report = done.report
@@ -140,7 +146,7 @@ def run_load(
 def _plan(
     point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
 ) -> LoadPlan:
-    """The plan of the run for the load generator."""
+    """The plan of one run, which the load generator executes."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),
@@ -161,18 +167,18 @@ def _run(
     session: access.InstrumentSession,
     listeners: tuple[ProgressReport | None, Watch | None],
 ) -> LoadRun:
-    """Run the load generator.
+    """Runs the load generator.
 
-    InputError if the target cannot run the plan, RunFailed if no operation succeeded.
+    Raises InputError if the target cannot run the plan, and RunFailed if no operation succeeded.
     """
     try:
         done = fleet.run_load(plan, places, *listeners)
     except WrongPlan as error:
-        # If the testbed failed in the meantime, raise the testbed's own error, since the scenario
-        # is right.
+        # If the testbed has failed, the scenario is not to blame. In this case, this call raises
+        # the testbed's error.
         session.reach(point.scenario)
-        # An error of this mount is no InputError either: the testbed owns its files, so another run
-        # may succeed.
+        # On a testbed, the error is no InputError: the testbed owns its files, so another run may
+        # succeed.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -186,7 +192,10 @@ def _run(
 
 
 def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | None:
-    """The effect of the faults on the run. RunFailed if the testbed is not healthy afterwards."""
+    """The effect of the faults on the run; None without faults.
+
+    Raises RunFailed if the testbed is not healthy afterwards.
+    """
     if conductor is None:
         return None
     conductor.close()
@@ -194,8 +203,10 @@ def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | No
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
-    """The text of a target's error, with advice from the file system's description if there is
-    any."""
+    """The text of an error of the target.
+
+    If the file system's description has advice on this error, the advice is appended.
+    """
     advice = discover.file_system(scenario.file_system.name).advice(str(error))
     return f"{error}; {advice}" if advice else str(error)
 
@@ -203,8 +214,10 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 def _calls(
     plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
 ) -> CallCounts:
-    """Calls per operation at the kernel and at the servers, or the reason why they are not
-    counted."""
+    """Counts the calls per operation at the kernel and at the servers.
+
+    If they cannot be counted, the result states the reason.
+    """
     if isinstance(places, Nodes):
         return CallCounts(not_counted="its clients run at the nodes of a Dask cluster")
     if reason := call_counts.refused(plan):
@@ -218,11 +231,14 @@ def _calls(
 
 
 def _keep(recorded: bytes, path: Path) -> None:
-    """Store the recorded operations of a run in a new file, atomically."""
+    """Stores the recorded operations of a run in a new file, atomically.
+
+    Raises RunFailed if the file exists.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         temporary.write_bytes(recorded)
-        # A link never replaces an existing file, unlike a rename.
+        # Unlike a rename, creating a link never replaces an existing file.
         os.link(temporary, path)
     except OSError as error:
         raise RunFailed(f"recording to {path}: {error.strerror}") from error
@@ -231,7 +247,7 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
-    """The check that a cold run on a testbed read from disks; None for other runs."""
+    """For a cold run on a testbed, the check that the run read from disks; None for other runs."""
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed) if wanted else None
 
@@ -239,8 +255,10 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 def _listeners(
     session: access.InstrumentSession, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
-    """(progress callback, watch) of a run, which also notify the fault conductor and the disk
-    check."""
+    """The listeners of a run: (progress callback, watch of live values).
+
+    They also notify the fault conductor and the disk check.
+    """
     progress, watch = session.progress, session.watch
     if disks is not None:
         watch = replace(watch or Watch(), prepared=disks.mark)
@@ -269,7 +287,7 @@ def to_result(
     measured: Measured,
     session: access.InstrumentSession,
 ) -> Result:
-    """The result of a measured run."""
+    """The result of a measured run, as it is stored."""
     report = measured.report
     metrics = {metric.RATE: Metric(value=report.rate_per_s)}
     if report.throughput_bytes_per_s:
@@ -304,7 +322,7 @@ def _times(kind: str, operation: str, summary: Summary) -> dict[str, Metric]:
 
 
 def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str]:
-    """Notes that a reader needs to interpret the figures of a run."""
+    """Notes that a reader needs to interpret the results of a run, such as failed operations."""
     failed = [
         _advised(scenario, f"{e.count} {e.operation} failed ({e.kind}): {e.first}")
         for e in load.errors
@@ -322,8 +340,10 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """A note if the time limit ended the run: it is incomplete without failures and lost
-    clients."""
+    """A note if the time limit ended the run.
+
+    Such a run is incomplete, although no operation failed.
+    """
     over = not complete and not load.errors
     return ["the load was not over when run.time_limit was"] if over else []
 
@@ -348,9 +368,9 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 
 
 def _unsettled(load: MeasuredLoad) -> list[str]:
-    """Notes on rates without a steady state.
+    """Notes on rates that did not reach a steady state.
 
-    Phases are judged one by one, because they differ; phases that are too short are not judged.
+    Phases are judged one by one, because they differ. Phases that are too short are not judged.
     """
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
@@ -362,7 +382,8 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """Seconds per operation of each primitive, summed over all its calls in one operation."""
+    """The primitives of each operation as steps: their seconds per operation, summed over all
+    calls of the primitive."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

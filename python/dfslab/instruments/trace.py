@@ -1,4 +1,5 @@
-"""The method "trace": a short workload run with spans; its call trees are compressed and ranked."""
+"""The method "trace", which runs a workload briefly with spans, and compresses and ranks its
+call trees."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ SERVICE = "dfslab.load"
 
 
 def make(name: str) -> Trace:
-    """The instrument `trace`, for discovery."""
+    """Returns the instrument `trace`; discovery of methods calls this function."""
     return Trace()
 
 
@@ -39,10 +40,11 @@ class Trace(access.InSession):
     name = "trace"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """Trace once; the result's `profile` is the compressed profile.
+        """Traces a configuration once. The result's `profile` is the compressed profile of the
+        spans.
 
-        For an external program, processes write their own profiles, and `program.profiles` is the
-        folder with these.
+        If the workload is an external program, its processes write profiles themselves. The
+        result's `program.profiles` then names the folder with these.
         """
         with self.opened() as session:
             session.traced = external_program.is_command(point)
@@ -60,9 +62,13 @@ class Trace(access.InSession):
 def record(
     point: Point, repetition: int, session: access.InstrumentSession, path: Path
 ) -> Measured:
-    """Run with spans and write them to `path` as OTLP (as JSON if the name ends in .json)."""
+    """Runs a configuration with spans and writes them to `path` as OTLP.
+
+    The format is JSON if the name ends in .json, else protobuf.
+    """
     stream = stream_spec(point.scenario, repetition)
-    # A stream of phases or of given operations has its own number of operations, which stays.
+    # Only a stream with a number of operations per client can be shortened. A stream of phases, or
+    # of given operations, keeps its length.
     if stream.operations_per_client > MOST_OPERATIONS:
         stream = stream.model_copy(update={"operations_per_client": MOST_OPERATIONS})
     changes: PlanChanges = {"stream": stream, "spans": SpanLimit(limit=MOST_SPANS)}
@@ -75,13 +81,18 @@ def record(
 
 
 def read(text: str) -> TraceProfile:
-    """The profile in JSON text that the core has written; the core limits the depth of its
-    trees."""
+    """Parses the JSON text of a profile that the core has written.
+
+    The core limits the depth of its trees.
+    """
     return TraceProfile.model_validate(json.loads(text))
 
 
 def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfile:
-    """Call trees of OTLP files, compressed and ranked. InputError names a file that is wrong."""
+    """The compressed and ranked call trees of OTLP files.
+
+    Raises InputError with the file that is wrong.
+    """
     try:
         return read(_core.trace_profile([str(p) for p in paths], _options(reading)))
     except _core.InputError as error:
@@ -95,10 +106,11 @@ def _options(reading: Reading | None) -> str:
 
 
 def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None) -> TraceProfile:
-    """Like `profile`, with each file read by a worker of a Dask cluster that can access the file.
+    """Does the same as `profile`, but the workers of a Dask cluster read the files. Every worker
+    must be able to access them.
 
-    RunFailed names a file that could not be read. The result does not depend on which worker reads
-    which file. Files whose samples show common traces are read again, together.
+    Raises RunFailed with a file that could not be read. The result does not depend on which worker
+    reads which file. Files whose samples show common traces are read again together.
     """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
@@ -130,8 +142,10 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 
 
 def part(paths: list[str], options: str) -> tuple[str, str]:
-    """A worker's answer for some files: ("part", partial profile in base64), or (kind of error,
-    error text)."""
+    """Reads some files at a worker.
+
+    Returns ("part", partial profile in base64), or (kind of error, error text).
+    """
     try:
         return "part", base64.b64encode(bytes(_core.trace_part(paths, options))).decode("ascii")
     except _core.InputError as error:
@@ -158,8 +172,10 @@ def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
 
 
 def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
-    """(random sample of complete call trees as OTLP JSON of about `most` spans, number of trees
-    left out)."""
+    """A random sample of complete call trees with about `most` spans.
+
+    Returns (the trees as OTLP JSON, number of trees left out).
+    """
     try:
         return _core.trace_otlp([str(path) for path in paths], most, _options(reading))
     except _core.InputError as error:
@@ -167,8 +183,10 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
 
 
 def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_core.SpanTable, int]:
-    """A random sample of complete call trees as a table of about `most` spans, trace by trace, and
-    the number of trees left out."""
+    """A random sample of complete call trees with about `most` spans.
+
+    Returns (table of spans, sorted by trace; number of trees left out).
+    """
     try:
         return _core.trace_spans([str(path) for path in paths], most, _options(reading))
     except _core.InputError as error:
@@ -176,7 +194,7 @@ def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_c
 
 
 def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
-    """The profile of the spans in some rows of a table."""
+    """The profile of those spans that are in the given rows of a table."""
     with tempfile.TemporaryDirectory(prefix="dfslab-spans-") as folder:
         path = Path(folder) / "spans.otlp"
         table.write(rows, str(path))
@@ -184,14 +202,20 @@ def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
 
 
 class ProfileStream:
-    """Merges a stream of OTLP messages into one profile, in bounded memory; thread-safe."""
+    """Merges a stream of OTLP messages into one profile.
+
+    The memory is bounded, and several threads may use an object.
+    """
 
     def __init__(self) -> None:
         self._stream = _core.TraceStream()
         self._lock = threading.Lock()
 
     def push(self, name: str, message: bytes) -> None:
-        """Add one message. InputError if it is malformed; spans before the error are kept."""
+        """Adds one message to the profile.
+
+        Raises InputError if the message is malformed; its spans before the error are kept.
+        """
         with self._lock:
             try:
                 self._stream.push(name, message)
@@ -199,7 +223,7 @@ class ProfileStream:
                 raise InputError("message", None, str(error)) from error
 
     def snapshot(self) -> tuple[TraceProfile, int]:
-        """(profile of the complete traces, number of spans buffered until their traces are
+        """(profile of the complete traces, number of spans that wait until their traces are
         complete).
 
         A trace counts as complete if nothing was added to it since the last snapshot.
@@ -209,6 +233,6 @@ class ProfileStream:
             return read(self._stream.snapshot("{}")), waiting
 
     def finish(self) -> TraceProfile:
-        """End the stream; returns the whole profile with the savings of faster steps."""
+        """Ends the stream. Returns the whole profile with the savings of faster steps."""
         with self._lock:
             return read(self._stream.finish("{}"))

@@ -31,7 +31,11 @@ Z_90 = 1.6449
 
 
 class VisibilityTrial(NamedTuple):
-    """One change: seconds until it was visible (None: never), number of stale and of torn polls."""
+    """The outcome of one change.
+
+    `visible_s`: seconds until the change was visible (None: never). `stale` and `torn`: numbers of
+    polls that returned the old state, or a mixture.
+    """
 
     visible_s: float | None
     stale: int
@@ -39,15 +43,15 @@ class VisibilityTrial(NamedTuple):
 
 
 class Observer:
-    """A client process at one host that executes commands."""
+    """A client process at one host. It executes commands that this process sends."""
 
     def __init__(self, place: ClientHost) -> None:
         self.place = place
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.turn = 0
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.observer"]
-        # A new session, so that the client still removes its files after Ctrl-C. Unbuffered,
-        # because an interruption would lose or cut off buffered lines.
+        # The client runs in a new session, so that it can still remove its files after Ctrl-C. The
+        # pipe is unbuffered, because an interruption would lose or cut off buffered lines.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -59,20 +63,20 @@ class Observer:
         self._unread = b""
 
     def say(self, document: ObserverCommand) -> None:
-        """Send a command to the client; `hear` returns the answer."""
+        """Sends a command to the client. `hear` returns the answer."""
         assert self._process.stdin is not None
         self.turn += 1
         self._process.stdin.write(json.dumps({**document, "id": self.turn}).encode() + b"\n")
 
     def hear(self) -> Answered:
-        """Wait for the answer to the last command; answers to interrupted commands are skipped.
+        """Waits for the answer to the last command. Answers to interrupted commands are skipped.
 
-        RunFailed if a call failed at the client, or if the client has ended.
+        Raises RunFailed if a call failed at the client, or if the client has ended.
         """
         answer: Answered = {}
         while answer.get("id") != self.turn:
             with suppress(ValueError):
-                # An interruption may have left an incomplete line, which is skipped.
+                # An interruption may have left an incomplete line. It is skipped.
                 answer = json.loads(b"{" + self._line().partition(b"{")[2])
         if "error" in answer:
             raise RunFailed(f"{self.place.name}: {answer['error']}")
@@ -98,8 +102,10 @@ class Observer:
         return self.hear()
 
     def close(self) -> None:
-        """Close the client's input, which ends the client; a client that is still polling is
-        killed."""
+        """Closes the client's input, which ends the client.
+
+        A client that is still polling is killed.
+        """
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -116,10 +122,11 @@ def visibility(
     session: access.InstrumentSession,
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
-    """Time from a change's acknowledgement at one client until another client observes the change.
+    """Measures the time from a change's acknowledgement at one client until another client observes
+    the change. Each kind of change is tried `trials` times and has one entry.
 
-    The other client polls every POLL_S. One entry for each kind of change. InputError if there are
-    no two clients with a directory, RunFailed if a call fails.
+    The other client polls every POLL_S seconds. Raises InputError if there are no two clients with
+    a directory, and RunFailed if a call fails.
     """
     with ExitStack() as stack:
         reached = session.reach(scenario)
@@ -148,8 +155,11 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """A context with the path of the latest trial, which is removed at the end, also after
-    Ctrl-C."""
+    """A context for the files of trials.
+
+    It yields a container for the path of the latest trial; that path is removed at the end, also
+    after Ctrl-C.
+    """
     latest: deque[str] = deque(maxlen=1)
     try:
         yield latest
@@ -160,9 +170,9 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
-    """The places of two clients, on different hosts if the testbed has hosts.
+    """The places of two clients. They are different hosts if the testbed has hosts.
 
-    InputError if there are none.
+    Raises InputError if there are no two clients.
     """
     if session.testbed is None:
         return [HERE, HERE]
@@ -175,8 +185,10 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
 
 @contextmanager
 def _folder(place: ClientHost, directory: str) -> Iterator[str]:
-    """A context with a new directory below `directory` at a host, removed at the end if it is
-    empty."""
+    """A context with a new directory below `directory` at a host.
+
+    The directory is removed at the end if it is empty.
+    """
     path = f"{directory}/dfslab-{uuid.uuid4().hex[:12]}"
     try:
         _run(place, "mkdir", path)
@@ -187,7 +199,10 @@ def _folder(place: ClientHost, directory: str) -> Iterator[str]:
 
 
 def _run(place: ClientHost, *words: str) -> None:
-    """Run a command at a host, in a session that a terminal's Ctrl-C does not reach."""
+    """Runs a command at a host, in a session that a terminal's Ctrl-C does not reach.
+
+    Raises RunFailed if it fails.
+    """
     done = subprocess.run(
         [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
     )
@@ -198,9 +213,9 @@ def _run(place: ClientHost, *words: str) -> None:
 def _trial(
     writer: Observer, reader: Observer, change: str, path: str, turn: int
 ) -> VisibilityTrial:
-    """Make one change and time it.
+    """Makes one change at the writer and measures how long the reader does not observe it.
 
-    The other client has observed the old state before the change and keeps polling.
+    The reader has observed the old state before the change, and it keeps polling.
     """
     watching: ObserverCommand = {
         "watch": change,
@@ -225,7 +240,7 @@ def _trial(
 
 
 def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
-    """Summary of all trials of one kind of change."""
+    """The summary of all trials of one kind of change."""
     times = sorted(trial.visible_s for trial in trials if trial.visible_s is not None)
     return VisibilitySummary(
         trials=len(trials),
@@ -239,7 +254,7 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
-    """Quantiles of ascending times in seconds, with an interval of the median.
+    """Quantiles of times in seconds, which must be ascending, with an interval of the median.
 
     The interval is between the order statistics whose ranks enclose the median with 90 % (binomial,
     normal approximation).

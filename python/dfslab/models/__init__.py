@@ -1,1 +1,3 @@
-"""Performance models: calibration, formulas, nets, regressions, baselines."""
+"""Performance models of file systems: calibration, formulas, Petri nets, regressions, and
+baselines.
+"""

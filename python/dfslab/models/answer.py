@@ -1,4 +1,6 @@
-"""A model's answer as a Result: every metric with its interval, steps, utilisation, constants."""
+"""Converts a model's prediction to a Result: every metric with its interval, step times,
+utilisation, and calibrated constants.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baselines that a model must beat: mean of the measurements, hardware bound, Amdahl's law."""
+"""The baselines that a model must beat: mean of the measurements, hardware bound, Amdahl's law."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ else:
     scipy = lazily("scipy")
 
 NAMES = ("mean", "ideal", "serial")
-# Standard deviation of log rate assumed for a single value: a factor of three (exp 1.1) either way.
+# Standard deviation of the natural logarithm of a rate, assumed when only one value was measured: a
+# factor of three (exp 1.1) either way.
 UNKNOWN_SD = 1.1
 
 
 def make(name: str) -> Mean | Ideal | Serial:
-    """Returns the method of that name."""
+    """Returns the baseline called `name`: "mean", "ideal" or "serial"."""
     return Mean() if name == "mean" else Ideal() if name == "ideal" else Serial()
 
 
@@ -42,7 +43,9 @@ def _t_reach(values: Sequence[float]) -> float:
 
 
 class Mean:
-    """Predicts the geometric mean rate of the fitted configurations with the same operations."""
+    """The baseline that predicts the geometric mean rate of the fitted configurations with the same
+    operations.
+    """
 
     name = "mean"
 
@@ -50,7 +53,9 @@ class Mean:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Mean:
-        """Stores the log rate of each configuration. RunFailed without measured results."""
+        """Stores the logarithm of each measured configuration's rate. RunFailed without measured
+        results.
+        """
         self._logs = {}
         for one in observations(results):
             self._logs.setdefault("+".join(one.operations), []).append(np.log(one.rate_per_s))
@@ -59,8 +64,9 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the mean of configurations with the same operations; if there are none, the mean
-        of all."""
+        """Predicts the mean rate of the configurations with the same operations, or of all
+        configurations if no configuration has the same operations.
+        """
         if not self._logs:
             raise RunFailed("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
@@ -73,12 +79,12 @@ class Mean:
 
 
 class Ideal:
-    """Predicts the highest rate that the declared hardware allows: its busiest resource is never
-    idle.
+    """The baseline that predicts the highest rate that the declared hardware allows, at which the
+    busiest resource is never idle.
 
     Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
-    operation that uses neither has no bound. The value is the bound itself. The interval is where
-    the measured rates of the fitted configurations were, relative to their bounds.
+    operation that uses neither has no bound. The predicted value is the bound itself. The interval
+    covers the measured rates of the fitted configurations, relative to their bounds.
     """
 
     name = "ideal"
@@ -87,7 +93,7 @@ class Ideal:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Ideal:
-        """Stores the ratio of each configuration's measured rate to its bound."""
+        """Stores the ratio of each measured configuration's rate to its bound."""
         self._logs = {}
         for one in observations(results):
             bound = _bound(one.situation)
@@ -97,7 +103,9 @@ class Ideal:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the bound of one configuration; no metric where no declared resource is used."""
+        """Predicts the bound of one configuration. The Result has no metric where no declared
+        resource is used.
+        """
         situation = situation_of(point.scenario)
         bound = _bound(situation)
         if bound is None:
@@ -123,8 +131,10 @@ class Ideal:
 
 
 class Serial:
-    """Amdahl's serial fit for each operation: clients / rate = u + v clients. All other factors are
-    ignored."""
+    """The baseline by Amdahl's law, fitted for each operation: clients / rate = u + v clients,
+    where u is the parallel and v the serial time of a byte in seconds. All other factors are
+    ignored.
+    """
 
     name = "serial"
 
@@ -132,8 +142,9 @@ class Serial:
         self._lines: dict[str, tuple[float, float, float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Serial:
-        """Fits each operation's u and v (both >= 0) to rates in bytes per second; stores the
-        residuals."""
+        """Fits each operation's u and v (both >= 0) to rates in bytes per second, and stores the
+        standard deviation of the residuals.
+        """
         groups: dict[str, list[tuple[float, float]]] = {}
         for one in observations(results):
             clients = float(one.situation.scenario.workload.clients)
@@ -144,7 +155,7 @@ class Serial:
         for key, pairs in groups.items():
             clients, rates = np.array(pairs).T
             columns = np.column_stack([np.ones_like(clients), clients])
-            # Minimise relative errors, because predictions are judged by them.
+            # Minimise relative errors, because predictions are judged by relative errors.
             weights = rates / clients
             (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)
@@ -152,8 +163,9 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate for the point's number of clients; other factors are ignored. RunFailed
-        if unfitted."""
+        """Predicts the rate for the number of clients of `point`; other factors are ignored.
+        RunFailed if its operations were never fitted.
+        """
         situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:
@@ -166,8 +178,9 @@ class Serial:
 
 
 def _bound(situation: Situation) -> float | None:
-    """Returns the upper bound of the rate with every calibrated constant at zero; None if there is
-    none."""
+    """Returns the upper bound of the rate in operations per second, with every calibrated constant
+    at zero. Returns None if no declared resource is used.
+    """
     free = dict.fromkeys(situation.constants, 0.0)
     costs = situation.costs(free)
     latency = sum(share * costs[name].latency_s for name, share in situation.mix.items())

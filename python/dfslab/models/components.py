@@ -1,7 +1,8 @@
-"""Predictions by a file system's hand-written net, for components the step language cannot express.
+"""Predicts by a file system's hand-written net, for components that the step language cannot
+express.
 
-PVFS has one (Nguyen & Apon 2012). It models each packet and page and has no constants to calibrate.
-Its prediction error is estimated from the fitted configurations.
+PVFS has such a net (Nguyen & Apon 2012). It models each packet and page and has no constants to
+calibrate. Its prediction error is estimated from the fitted configurations.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
 NAMES = ("components",)
-# Level of network detail -> (simulated answer, CPU seconds of the simulation).
+# Level of network detail, such as packets -> (result of the simulation, CPU seconds that it took).
 Levels = Mapping[str, tuple["Simulated", float]]
-# Half-width of the 90 % interval before any fit. The paper's simulations were within 20 % of its
-# measurements at one to four clients.
+# Relative half-width of the 90 % interval before any fit. The simulations of Nguyen & Apon 2012
+# were within 20 % of their measurements at one to four clients.
 UNFITTED_ERROR = 0.20
 
 
 def make(name: str) -> Components:
-    """Returns the method of that name."""
+    """Returns the method `components`, the only one of this module."""
     return Components()
 
 
 class Simulated(Protocol):
-    """What the file system's own net answers."""
+    """The result of a simulation by the file system's own net."""
 
     @property
     def rate_per_s(self) -> float:
@@ -48,15 +49,17 @@ class Simulated(Protocol):
 
     @property
     def time_s(self) -> float:
-        """Simulated time until the last client is done."""
+        """Simulated time in seconds until the last client is done."""
 
     @property
     def firings(self) -> int:
-        """Fired transitions."""
+        """Number of fired transitions."""
 
 
 def _own_net(situation: Situation) -> Any:
-    """Returns the module with the file system's own net. InputError where it has none."""
+    """Returns the Python module `net.py` in the file system's folder. InputError where the folder
+    has none.
+    """
     path = situation.system.folder / "net.py"
     if not path.exists():
         allowed = "a file system with a net of its own (net.py), which this one has not"
@@ -65,7 +68,7 @@ def _own_net(situation: Situation) -> Any:
 
 
 class Components:
-    """Predicts a rate by firing the file system's own net."""
+    """Predicts a rate by firing the net in the file system's folder."""
 
     name = "components"
 
@@ -75,7 +78,9 @@ class Components:
         self.fitted = 0
 
     def fit(self, results: Sequence[Result]) -> Components:
-        """Estimates the error of predicted rates from measured ones; the net has no constants."""
+        """Estimates the error of predicted rates from measured rates. The net has no constants to
+        fit.
+        """
         errors = []
         for one in observations(results):
             rate = self._simulate(one.situation).rate_per_s
@@ -87,7 +92,7 @@ class Components:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration: rate and throughput of all clients."""
+        """Predicts rate and throughput of all clients for one configuration."""
         situation = Situation(point.scenario)
         levels = self._levels(situation)
         found, _ = next(iter(levels.values()))
@@ -118,7 +123,9 @@ class Components:
         return _fired(net, replace(net.setup_of(situation), grain=grain), situation)
 
     def _levels(self, situation: Situation) -> Levels:
-        """Returns the answer and CPU cost at each requested level of detail, the finest first."""
+        """Simulates each level of network detail that the scenario requests, the finest first.
+        Returns the results and CPU seconds.
+        """
         net = _own_net(situation)
         found = {}
         for grain in _grains(net, situation):
@@ -144,8 +151,9 @@ def _fired(net: Any, setup: Any, situation: Situation) -> Simulated:
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:
-    """Returns every level's rate, its relative error against the finest, firings and CPU
-    seconds."""
+    """Returns for every level of network detail: throughput, relative error against the finest
+    level, firings and CPU seconds.
+    """
     finest, _ = next(iter(levels.values()))
     return {
         grain: NetworkLevel(
@@ -161,7 +169,7 @@ def compared(levels: Levels) -> dict[str, NetworkLevel]:
 
 
 def costs(levels: Levels) -> str:
-    """Returns the firings and CPU seconds of every level, as one line of text."""
+    """Returns the error and CPU seconds of every level of network detail as one line of text."""
     words = [
         f"by {grain} {one.error:+.1%} in {one.cpu_s:.2g} s"
         for grain, one in compared(levels).items()

@@ -1,4 +1,4 @@
-"""Methods that learn from many runs: each is one model over hardware, layout and workload.
+"""The methods that learn from many runs. Each is one model over hardware, layout and workload.
 
 The target is bytes per second (operations per second where files are empty) over an Encoding. The
 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
@@ -34,23 +34,24 @@ from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear")
 CONFORMAL_FOLDS = 5
-# Least number of configurations: a conformal 1 - a interval needs more than 1 / a residuals.
+# Least number of configurations to learn from: a conformal interval of confidence 1 - a needs more
+# than 1 / a residuals.
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
-# Keys whose combinations are the grey-box model's cells: workload and cache state.
+# Keys whose combinations are the cells of the grey-box model: workload and cache state.
 CELLS = ("workload.name", "workload.cache")
 
 
 def make(name: str) -> LearntModel:
-    """The method of that name."""
+    """Returns the untrained method called `name`."""
     assert name in NAMES
     return LearntModel(name)
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training data: one row per configuration, the geometric mean over its replicates.
+    """Training data: one row per configuration, the geometric mean over its repetitions.
 
     Arrays have shape (rows,). `rates`: bytes per second. `groups`: index of the row's testbed
     (deployment and layout). `layouts`: index of the layout, which several testbeds may share.
@@ -63,7 +64,9 @@ class TrainingRows:
 
 
 def rows_of(results: Sequence[Result]) -> TrainingRows:
-    """The rows of measured results. RunFailed when there are too few."""
+    """Returns the training rows of measured results. RunFailed when there are too few
+    configurations.
+    """
     found: dict[str, list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and result.value() > 0:
@@ -81,7 +84,9 @@ def rows_of(results: Sequence[Result]) -> TrainingRows:
 
 
 def testbed_key(point: Point) -> str:
-    """Identity of a testbed: the deployment and the file system's parameters."""
+    """Returns the identity of a configuration's testbed: the deployment and the file system's
+    parameters.
+    """
     return point.testbed
 
 
@@ -95,7 +100,8 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """(log rate with the description's priors, log line rate), bytes per second.
+    """Returns (log rate by the sequence model with prior constants, log line rate) of a
+    configuration; both are natural logarithms of bytes per second.
 
     Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
@@ -112,14 +118,18 @@ def _log_rate(situation: Situation, chosen: Calibration) -> float:
 
 
 class Priors:
-    """The sequence model's rate and the line rate of configurations, as logarithms of bytes/s."""
+    """Supplies the grey box's additional columns: the sequence model's rate and the line rate of
+    configurations, as natural logarithms of bytes per second.
+    """
 
     def __init__(self, calibration: Calibration | None) -> None:
         self._calibration = calibration
         self._known: dict[str, tuple[float, float]] = {}
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Array of shape (points, 2): log rate, log line rate."""
+        """Returns an array of shape (points, 2): log rate and log line rate, natural logarithms of
+        bytes per second.
+        """
         return np.array([self._of(point) for point in points]).reshape(len(points), 2)
 
     def _of(self, point: Point) -> tuple[float, float]:
@@ -132,7 +142,9 @@ class Priors:
 
 
 class LearntModel:
-    """One estimator with its encoding, prior columns and prediction intervals."""
+    """One learning method: an estimator with its encoding, additional columns and prediction
+    intervals.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -145,11 +157,13 @@ class LearntModel:
 
     @property
     def is_log(self) -> bool:
-        """Whether the target is a logarithm; the paper's form, `linear`, is linear in MB/s."""
+        """Whether the target is a logarithm. Only the method `linear`, the form of Kumar 2018, is
+        linear in MB/s.
+        """
         return self.name != "linear"
 
     def fit(self, results: Sequence[Result]) -> LearntModel:
-        """Learn from measured results. RunFailed when there are too few configurations."""
+        """Learns from measured results. RunFailed when there are too few configurations."""
         try:
             rows = rows_of(results)
         except RunFailed as error:
@@ -160,7 +174,9 @@ class LearntModel:
     def fit_rows(
         self, rows: TrainingRows, calibration: Calibration | None, conformal: bool = True
     ) -> LearntModel:
-        """Learn from rows; without `conformal` only points are predicted, which is quicker."""
+        """Learns from training rows. Without `conformal`, no intervals are prepared, which is
+        faster.
+        """
         self.seed = rows.points[0].scenario.run.seed
         self.encoding = Encoding(factors_of(rows.points), "log" if self.is_log else "linear")
         if not self.encoding.factors:
@@ -176,7 +192,8 @@ class LearntModel:
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
-                # Residuals on held-out layouts, although tuning saw all rows.
+                # The residuals are those of held-out layouts, although the choice of the ridge
+                # strength used all rows.
                 self._reach = reach(grey.left_, grey.cell_of(matrix), groups, CONFIDENCE, self.seed)
                 return self
             if conformal and self.name != "gaussian":
@@ -196,7 +213,7 @@ class LearntModel:
         return self
 
     def estimator(self) -> Any:
-        """A fresh estimator of this method's kind."""
+        """Returns a new, untrained estimator of this method."""
         assert self.encoding is not None
         match self.name:
             case "greybox":
@@ -213,7 +230,7 @@ class LearntModel:
         return PaperLinear()
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """The estimator's input of shape (points, columns)."""
+        """Returns the input of the estimator, of shape (points, columns)."""
         assert self.encoding is not None
         own = self.encoding.matrix([point.labels for point in points])
         if self.name != "greybox":
@@ -224,12 +241,16 @@ class LearntModel:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Rates in bytes per second; all methods but `linear` are capped at the line rate."""
+        """Returns predicted rates in bytes per second. All methods except `linear` work with
+        logarithms.
+        """
         shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
     def intervals(self, points: Sequence[Point]) -> np.ndarray:
-        """90 % intervals of shape (points, 2), bytes per second; `gaussian`: from its deviation."""
+        """Returns 90 % intervals of shape (points, 2) in bytes per second. Those of `gaussian` come
+        from its predicted standard deviation.
+        """
         if self.name == "gaussian":
             middle, sd = self.fitted.predict(self.matrix(points), return_std=True)
             reach: Floats = float(quantiles.normal(0.5 + CONFIDENCE / 2)) * sd
@@ -245,11 +266,13 @@ class LearntModel:
         return np.exp(bounds) if self.is_log else bounds * 1e6
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration."""
+        """Predicts one configuration."""
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predict several configurations at once, which is faster than one by one."""
+        """Predicts several configurations at once, which is faster than one by one. RunFailed if
+        the method has not learnt.
+        """
         if self.fitted is None:
             raise RunFailed(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)
@@ -279,10 +302,12 @@ class LearntModel:
 
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
-    """Constants fitted on some configurations, or None if the priors predict the others better.
+    """Returns constants that are fitted on some configurations, or None if the priors predict the
+    other configurations better.
 
-    The criterion is the median |error| of the log rate on rows outside the fit; without such rows
-    the fit is returned. A few rows with effects that the description lacks can spoil the constants.
+    The criterion is the median absolute error of the log rate on rows outside the fit. Without such
+    rows, the fitted constants are returned. A few rows with effects that the description lacks can
+    spoil the constants.
     """
     chosen = some(results)
     used = {result.point_id for result in chosen}
@@ -299,13 +324,16 @@ def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None
 
 
 def some(results: Sequence[Result]) -> list[Result]:
-    """Returns the results of at most MOST_CALIBRATED random configurations, which suffice for
-    calibration."""
+    """Returns the results of at most MOST_CALIBRATED configurations, chosen at random, which
+    suffice for calibration.
+    """
     ids = sorted({result.point_id for result in results})
     kept = set(random.Random(len(ids)).sample(ids, min(MOST_CALIBRATED, len(ids))))
     return [result for result in results if result.point_id in kept]
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
-    """Infinite line rates as exp(700), which never bind: MAPIE rejects infinite values."""
+    """Replaces infinite log line rates by 700, a bound that never applies, because MAPIE rejects
+    infinite values.
+    """
     return np.where(np.isfinite(matrix), matrix, 700.0)

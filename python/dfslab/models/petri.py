@@ -1,13 +1,14 @@
-"""The Petri model: operation trees as a timed coloured Petri net, fired with the workload's stream.
+"""The Petri model: compiles operation trees into a timed coloured Petri net and fires the net with
+the workload's stream.
 
-After Nguyen & Apon 2012 (PVFS as a coloured Petri net). Constants are those of
+It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Calibrated constants are those of
 models/fit/demand.py.
 
-Service times: `deterministic`, `exponential`, or `by_kind`, the default. By kind, data transfers,
-adapters, disks and the client's work are deterministic, because equal bytes take equal time and a
-pipeline of exponential stages would be slower than described. Server processors are exponential,
-because requests differ. A sequential tree then has exactly the queueing (product form) of the
-sequence model, by which constants are calibrated.
+Service times are `deterministic`, `exponential`, or `by_kind`, the default. By kind, data
+transfers, adapters, disks and the client's work are deterministic, because equal bytes take equal
+time and a pipeline of exponential stages would be slower than described. Server processors are
+exponential, because requests differ. A sequential tree then has exactly the queueing (product form)
+of the sequence model, by which constants are calibrated.
 """
 
 from __future__ import annotations
@@ -54,28 +55,29 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Largest number of firings of one replication, for a prediction and for a training point of a fit.
+# Largest number of firings of one replication: for a prediction, and for a configuration that the
+# model is fitted on.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
 # Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
-# A prefix of a trace does not represent the trace, so the trace is simulated completely, up to this
-# many firings.
+# Largest number of firings for a trace. A prefix does not represent a trace, so the trace is
+# simulated completely, up to this limit.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
 
 def make(name: str) -> PetriModel:
-    """The method of that name."""
+    """Returns the method `petri`, the only one of this module."""
     return PetriModel()
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Pooled results of one configuration's replications; times in seconds.
+    """The pooled results of one configuration's replications; times are in seconds.
 
-    `errors`: relative standard error of the rate ("rate") and of each operation's latency.
+    `errors`: relative standard error of the rate (key "rate") and of each operation's latency.
     """
 
     rate_per_s: float
@@ -91,7 +93,7 @@ class Simulation:
 
 
 class PetriModel:
-    """Predicts by firing the net of a configuration."""
+    """Predicts a configuration by firing its net."""
 
     name = "petri"
 
@@ -101,7 +103,9 @@ class PetriModel:
         self.residual_sd: Mapping[str, float] | None = None
 
     def fit(self, results: Sequence[Result]) -> PetriModel:
-        """Calibrate the constants, then estimate this model's residuals on the fitted points."""
+        """Calibrates the constants, then estimates the residuals of this model on the fitted
+        configurations.
+        """
         calibration = calibrate(results)
         errors: dict[str, list[float]] = {}
         observed = observations(results)
@@ -117,7 +121,7 @@ class PetriModel:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration."""
+        """Predicts one configuration."""
         situation = Situation(point.scenario)
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
@@ -157,7 +161,9 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Simulated figures, with bounds and unloaded times from the sequence model."""
+    """Returns the sequence model's prediction with the simulated figures in it. Bounds and unloaded
+    times remain those of the sequence model.
+    """
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,
@@ -169,7 +175,7 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
 
 
 def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
-    """The first `limit` operations of each client, interleaved."""
+    """Returns the first `limit` operations of each client, interleaved."""
     text = spec.text
     each = [
         list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
@@ -185,9 +191,10 @@ def fire(
     replications: int = REPLICATIONS,
     stations: Sequence[DeclaredStation] = (),
 ) -> list[NetReport]:
-    """Run a net until nothing can fire: the engine's report on each replication.
+    """Fires a net until no transition can fire. Returns the engine's report on each replication.
 
-    Little's and the utilisation law are asserted at the stations.
+    The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
+    malformed.
     """
     try:
         return engine.run(
@@ -204,7 +211,9 @@ def job_of(
     service: str = "by_kind",
     units: int = MOST_UNITS,
 ) -> NetJob:
-    """The input of a configuration's net, for the operation types in `stream`."""
+    """Returns the input of a configuration's net, with the operation types that occur in
+    `stream`.
+    """
     values = {**situation.environment, **constants}
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
@@ -232,7 +241,7 @@ def simulate(
     firings: int = RUN_FIRINGS,
     replications: int = REPLICATIONS,
 ) -> Simulation:
-    """Fire the net of one configuration; about `firings` in each replication."""
+    """Fires the net of one configuration, with about `firings` firings in each replication."""
     scenario = situation.scenario
     spec, clients = stream_spec(scenario), scenario.workload.clients
     offered = operations_per_client(spec)
@@ -262,7 +271,7 @@ def simulate(
 def _firings_per_operation(
     situation: Situation, constants: Mapping[str, float], spec: Stream, units: int
 ) -> float:
-    """Firings per operation, from a trial run with one client."""
+    """Returns the number of firings per operation, from a trial run with one client."""
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
     stream = streams(spec, probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
@@ -272,11 +281,11 @@ def _firings_per_operation(
 
 
 class _Replication:
-    """One replication's report, converted to the model's metrics.
+    """The report of one replication, converted to the model's metrics.
 
-    `rated` selects the rate. "whole" and "trace": all operations / time of the last completion, as
-    a measurement has it. "steady": while all clients are active. All but "trace" also count the
-    time of deferred work, because a sustained rate includes it.
+    `rated` selects the rate. "whole" and "trace": all operations divided by the time of the last
+    completion, as in a measurement. "steady": the rate while all clients are active. All but
+    "trace" also count the time of deferred work, because a sustained rate includes it.
     """
 
     def __init__(
@@ -313,14 +322,16 @@ class _Replication:
 
 
 def _client(row: LogRow) -> int:
-    """The client of a logged completion."""
+    """Returns the number of the client whose completed operation a log row records."""
     (client,) = row.values
     assert isinstance(client, int), f"{client!r} is no client"
     return client
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
-    """Rate between the latest first completion and the earliest last completion of any client."""
+    """Returns the rate in operations per second between the latest first completion and the
+    earliest last completion of any client. `ends` lists (time in ns, client).
+    """
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}
     for time_ns, client in ends:
@@ -334,7 +345,7 @@ def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
 
 
 def _pooled(parts: Sequence[_Replication], operations: int, offered: int, units: int) -> Simulation:
-    """Means over replications, and their relative standard errors."""
+    """Returns the means over replications and their relative standard errors."""
 
     def mean(values: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
         keys = dict.fromkeys(key for one in values for key in one)
@@ -367,7 +378,7 @@ def _pooled(parts: Sequence[_Replication], operations: int, offered: int, units:
 
 
 def net_of(system: FileSystem, operation: str, scenario: Scenario | None = None) -> NetDefinition:
-    """The net of one client that runs one operation once.
+    """Returns the net of one client that runs one operation once.
 
     Without a scenario, every role has dedicated nodes, as many as the description's default, and
     calibrated constants have their priors.

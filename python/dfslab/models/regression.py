@@ -1,8 +1,9 @@
-"""Ordinary least squares over measured runs (Kumar 2018, section 3; corrected R² after the errata).
+"""Predicts rates by ordinary least squares over measured runs (Kumar 2018, section 3, with R²
+corrected after the errata).
 
 The default form is log-linear: log rate over logarithms of the quantities, so predicted rates are
-positive. `scale="linear"`, the method `regression-linear` of a scenario, is the paper's form. Its
-predictions may be negative, which a note reports.
+positive. `scale="linear"`, the method `regression-linear` of a scenario, is the form of Kumar 2018.
+Its predictions may be negative, which a note reports.
 """
 
 from __future__ import annotations
@@ -29,24 +30,25 @@ else:
     sm = lazily("statsmodels.api")
 
 NAMES = ("regression", "regression-linear")
-# Cap of an extrapolated logarithm: exp(300) is still a finite JSON number.
+# Largest extrapolated logarithm of a rate, because exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
 FEWEST_CONFIGURATIONS = 3
 
 
 def make(name: str) -> Regression:
-    """The method of that name."""
+    """Returns the method called `name`: "regression" or "regression-linear"."""
     assert name in NAMES
     return Regression("linear" if name == "regression-linear" else "log")
 
 
 @dataclass(frozen=True)
 class FittedRegression:
-    """A fitted model: statsmodels' results, the columns, the paper's figures.
+    """A fitted regression: the results of statsmodels, the columns, and the figures that Kumar 2018
+    reports.
 
-    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the paper's list swaps the
-    labels), or 0 if all rates are equal. `first_order`: quantity -> share of the target's variance
-    that the quantity explains alone.
+    R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the list in Kumar 2018 swaps the
+    labels) and TSS the total sum of squares. It is 0 if all rates are equal. `first_order`:
+    quantity -> share of the target's variance that the quantity explains alone.
     """
 
     columns: Columns
@@ -57,7 +59,7 @@ class FittedRegression:
     first_order: dict[str, float]
 
     def document(self) -> RegressionFit:
-        """The fit as part of a Result."""
+        """Returns the fit as part of a Result."""
         total = sum(self.first_order.values())
         return RegressionFit(
             value_is="median" if self.columns.scale == "log" else "mean",
@@ -67,7 +69,8 @@ class FittedRegression:
                 name: Coefficient(value=value, standard_error=error)
                 for name, (value, error) in self.coefficients.items()
             },
-            # Normalised shares alone would hide interactions, so the indices are given, too.
+            # The indices are reported in addition to normalised shares, because shares alone would
+            # hide interactions.
             importance={
                 name: Importance(first_order=index, share=index / total if total else 0.0)
                 for name, index in self.first_order.items()
@@ -76,13 +79,15 @@ class FittedRegression:
         )
 
     def notes(self) -> list[str]:
-        """Notes on columns that the data could not identify."""
+        """Returns notes on columns that the data could not identify."""
         missing = self.columns.dropped["too few configurations"]
         return [f"regression: too few configurations for {', '.join(missing)}"] if missing else []
 
 
 class Regression:
-    """OLS of the rate; predicts the median rate with a 90 % prediction interval."""
+    """Ordinary least squares of the rate. Predicts the median rate (the mean for the linear form)
+    with a 90 % prediction interval.
+    """
 
     def __init__(self, scale: str = "log") -> None:
         assert scale in ("log", "linear")
@@ -91,7 +96,9 @@ class Regression:
         self.fitted: FittedRegression | None = None
 
     def fit(self, results: Sequence[Result]) -> Regression:
-        """Fit on measured results. RunFailed when there are fewer than three configurations."""
+        """Fits the regression to measured results. RunFailed when there are fewer than three
+        configurations.
+        """
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
             raise RunFailed("regression: needs at least three measured configurations")
@@ -99,14 +106,14 @@ class Regression:
         columns = columns_for(points, self.scale)
         rates = np.array([result.value() for result in measured])
         target = np.log(rates) if self.scale == "log" else rates
-        # Errors of replicates are correlated through their configuration, so average them.
+        # Repetitions of one configuration have correlated errors, so they are averaged.
         groups = np.unique([result.point_id for result in measured], return_inverse=True)[1]
         target, matrix, points = _means(target, columns.matrix(points), points, groups)
         self.fitted = _fit(columns, target, matrix, points)
         return self
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration."""
+        """Predicts one configuration. RunFailed before a fit."""
         if self.fitted is None:
             raise RunFailed("regression: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
@@ -116,7 +123,7 @@ class Regression:
         )
         notes = self.fitted.notes()
         if self.scale == "log":
-            # exp of the mean logarithm is the median rate.
+            # The exponential of the mean logarithm is the median rate.
             middle, low, high = (float(np.exp(min(v, LARGEST_LOG))) for v in (middle, low, high))
         elif low < 0:
             notes.append("regression: the linear form allows a negative rate here")
@@ -134,7 +141,9 @@ class Regression:
 def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
-    """(target, matrix, points) with one row per configuration, the mean of its replicates."""
+    """Returns (target, matrix, points) with one row per configuration, the mean of its
+    repetitions.
+    """
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),
@@ -147,10 +156,11 @@ def _fit(
     columns: Columns, target: Floats, matrix: Floats, points: Sequence[Point]
 ) -> FittedRegression:
     model = sm.OLS(target, matrix).fit()
-    # Differences of equal rates by rounding do not count as variance.
+    # Differences by rounding between equal rates do not count as variance.
     varies = float(np.ptp(target)) > 1e-9 * float(np.abs(target).max())
     described = [describe(point) for point in points]
-    # Only quantities with a column: collinear ones would count the same variance twice.
+    # Only quantities with a column are used, because collinear ones would count the same variance
+    # twice.
     quantities = {
         key: [one.get(key, 1.0) for one in described]
         for key in [*columns.numbers, *dict.fromkeys(key for key, _ in columns.switches)]
@@ -171,12 +181,12 @@ def _fit(
 def first_order_indices(
     quantities: Mapping[str, Sequence[float | str]], target: Floats
 ) -> dict[str, float]:
-    """Returns S_i = V(E(Y | x_i)) / V(Y) for each quantity, over the rows as they are (Kumar 2018,
-    (6)).
+    """Returns the first-order sensitivity index S_i = V(E(Y | x_i)) / V(Y) of each quantity x_i on
+    the target Y, over the rows as they are (Kumar 2018, equation (6)).
 
-    The paper prints a minus for its second equals sign, which would make every index 0. On a full
-    grid, 1 minus the sum of the indices is interaction and noise. On other designs the indices
-    overlap.
+    V is the variance and E the mean. Kumar 2018 prints a minus for the second equals sign, which
+    would make every index 0. On a full grid, 1 minus the sum of the indices is interaction and
+    noise. On other designs the indices overlap.
     """
     found = {}
     for name, values in quantities.items():
@@ -189,7 +199,9 @@ def first_order_indices(
 
 
 def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
-    """Returns rate, throughput, and for a single operation the latency by Little's law."""
+    """Returns the metrics that follow from a rate: rate, throughput, and the latency by Little's
+    law if the workload has a single operation.
+    """
     situation = situation_of(point.scenario)
     size = situation.environment["file_size"]
     metrics = {"rate_per_s": rate}

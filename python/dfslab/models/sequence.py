@@ -1,7 +1,8 @@
-"""The sequence model: operation trees as formulas with queueing (Wu 2013, corrected, and MVA).
+"""The sequence model: evaluates operation trees as formulas, with queueing (Wu 2013, corrected, and
+MVA).
 
-Unloaded latency by critical path, demands per resource, and bounds. Closed workloads are solved by
-exact MVA; open workloads by open stations and finite call queues.
+It computes unloaded latency by critical path, demands per resource, and bounds. Closed workloads
+are solved by exact MVA, open workloads by open stations and finite call queues.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ NAMES = ("sequence",)
 
 
 def make(name: str) -> SequenceModel:
-    """The method of that name."""
+    """Returns the method `sequence`, the only one of this module."""
     return SequenceModel()
 
 
 class SequenceModel:
-    """Predicts from the description; its constants are fitted by models/fit/demand.py."""
+    """Predicts from the file system's description. Its constants are fitted by
+    models/fit/demand.py.
+    """
 
     name = "sequence"
 
@@ -33,12 +36,12 @@ class SequenceModel:
         self.calibration: Calibration | None = None
 
     def fit(self, results: Sequence[Result]) -> SequenceModel:
-        """Calibrate the constants on measured results."""
+        """Calibrates the constants on measured results."""
         self.calibration = calibrate(results)
         return self
 
     def run(self, point: Point) -> Result:
-        """Predict one configuration."""
+        """Predicts one configuration. Constants without a calibration have their priors."""
         situation = situation_of(point.scenario)
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))

@@ -1,2 +1,2 @@
-"""Petri nets in Python: built, read from files, drawn, played step by step, and fired by the
-engine."""
+"""Petri nets in Python: nets are built or read from files, drawn, played step by step, and fired
+by the engine."""

@@ -1,9 +1,10 @@
-"""Builds nets in Python from colours, places, transitions, arcs, pages and monitors; the result is
-one flat definition.
+"""Builds nets in Python from colours, places, transitions, arcs, pages and monitors. The result is
+one flat net definition.
 
-A page is a part of a net with ports. A substitution puts a copy of a page into another page and
-joins the copy's ports to places there (sockets). A fusion merges places of any pages. Both are
-resolved when the net is built, so hierarchy has no cost while the net fires.
+A page is a part of a net; some of its places may be ports, which the surrounding page provides. A
+substitution puts a copy of a page into another page and replaces the copy's ports by places there
+(sockets). A fusion merges places of any pages. Substitutions and fusions are resolved when the net
+is built, so they cost nothing while the net fires.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from dfslab.spec.steps.expression import Condition, Expr, symbol
 
 @dataclass(eq=False)
 class Place:
-    """A place with tokens of one colour; `discipline` decides which waiting token is taken
-    first."""
+    """A place with tokens of one colour. `discipline` is the order in which waiting tokens are
+    taken: fifo, lifo, random or `min:<field>`."""
 
     name: str
     colour: Colour = UNIT
@@ -36,7 +37,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Take:
-    """An input arc that takes `count` tokens; `variable` names the token if it is a single one."""
+    """An input arc that takes `count` tokens from a place. `variable` names the token in
+    inscriptions, if the arc takes one token."""
 
     place: Place
     variable: str = ""
@@ -45,10 +47,10 @@ class Take:
 
 @dataclass(frozen=True)
 class Put:
-    """An output arc that makes `count` tokens; the count may be an inscription.
+    """An output arc that puts `count` tokens into a place; the count may be an inscription.
 
-    `token`: the name of a variable whose whole token is copied, or an inscription for each field.
-    `delay`: seconds until the token is available.
+    `token` is the name of a variable whose whole token is copied, or has an inscription for each
+    field. `delay` is the number of seconds until the tokens are available.
     """
 
     place: Place
@@ -59,8 +61,8 @@ class Put:
 
 @dataclass(frozen=True)
 class Local:
-    """A value that a transition computes once per firing, and the name of its type, as in
-    colours."""
+    """A value that a transition computes once per firing. `name` is its name in later
+    inscriptions, and `kind` the name of its type, such as "int"."""
 
     name: str
     kind: str
@@ -69,7 +71,8 @@ class Local:
 
 @dataclass(frozen=True)
 class Transition:
-    """A transition with its arcs; `page` is the page on which the transition is drawn."""
+    """A transition with its arcs and inscriptions. `page` is the name of the page on which it is
+    drawn."""
 
     name: str
     takes: tuple[Take, ...]
@@ -86,7 +89,8 @@ class Transition:
 
 @dataclass(frozen=True)
 class Substitution:
-    """A copy of a page; `sockets` maps the names of its ports to the places that replace them."""
+    """A copy of a page within another page. `sockets` maps the name of each port of the page to
+    the place that replaces it."""
 
     name: str
     page: Page
@@ -95,7 +99,7 @@ class Substitution:
 
 @dataclass(eq=False)
 class Page:
-    """A page of the net: places, transitions and substitutions."""
+    """A page: a part of a net with places, transitions and copies of other pages."""
 
     name: str
     places: list[Place] = field(default_factory=list)
@@ -110,13 +114,14 @@ class Page:
         initial: Sequence[TokenValue] = (),
         discipline: str = "fifo",
     ) -> Place:
-        """Adds a place and returns it; `initial` lists its tokens at time zero."""
+        """Adds a place and returns it. `initial` lists its tokens at time zero; `discipline` is
+        the order in which waiting tokens are taken."""
         made = Place(name, colour, initial, discipline)
         self.places.append(made)
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """Adds a port: a place that the surrounding page provides. Returns the place."""
+        """Adds a port, which is a place that the surrounding page provides. Returns the port."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -136,10 +141,11 @@ class Page:
         page: str = "",
         locals: Iterable[Local] = (),
     ) -> Transition:
-        """Adds a transition and returns it; a place given instead of an arc means an arc without
+        """Adds a transition and returns it. A place in `takes` or `puts` stands for an arc without
         inscription.
 
-        `page` is the name of another page on which the transition is drawn ("": this page).
+        `page` is the name of the page on which the transition is drawn if it is another one than
+        this page.
         """
         made = Transition(
             name,
@@ -158,8 +164,8 @@ class Page:
         return made
 
     def substitute(self, name: str, page: Page, sockets: Mapping[str, Place]) -> None:
-        """Adds a copy of another page to this page; `sockets` maps port names to places of this
-        page."""
+        """Adds a copy of `page` to this page. `sockets` maps the name of each port of the copy
+        to a place of this page. InputError if they do not match."""
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
@@ -179,7 +185,8 @@ class Page:
 
 
 class Net(Page):
-    """A complete net: its top page, colours, constants, functions and monitors."""
+    """A complete net. It is the top page, and has the colours, constants, functions and monitors
+    of the net."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")
@@ -193,8 +200,8 @@ class Net(Page):
         self.monitors: dict[str, MonitorDefinition] = {}
 
     def colour(self, name: str, **fields: FieldKind) -> Colour:
-        """Declares a record (or product) colour, as in `net.colour("job", id=int, size=float)`, and
-        returns it."""
+        """Declares and returns a colour whose tokens are records, as in `net.colour("job",
+        id=int, size=float)`. InputError if the name is already declared."""
         if name in self.colours:
             raise InputError(f"colour {name}", None, "is declared twice")
         made = Colour(name, fields_of(fields))
@@ -202,26 +209,28 @@ class Net(Page):
         return made
 
     def enum(self, name: str, *values: str) -> Enumeration:
-        """Declares an enumeration with these values and returns it."""
+        """Declares an enumeration with these values and returns it. InputError if the name is
+        already declared."""
         if name in self.enums:
             raise InputError(f"enumeration {name}", None, "is declared twice")
         self.enums[name] = Enumeration(name, values)
         return self.enums[name]
 
     def constant(self, name: str, value: float) -> Expr:
-        """Declares a constant for all inscriptions; returns its name as an expression."""
+        """Declares a constant that all inscriptions may use. Returns its name as an expression."""
         self.constants[name] = value
         return symbol(name)
 
     def table(self, name: str, edges: Sequence[float], weights: Sequence[float]) -> None:
-        """Declares a histogram, from which `empirical(name)` draws. `edges`: bounds of the bins,
-        one more than there are `weights`."""
+        """Declares a histogram, from which the inscription `empirical(name)` draws. `edges` are
+        the bounds of the bins in ascending order, one more than there are `weights`."""
         self.tables[name] = TableDefinition(edges=list(edges), weights=list(weights))
 
     def function(
         self, name: str, parameters: Mapping[str, str], result: str, body: Inscription
     ) -> None:
-        """Declares a function for all inscriptions. `parameters`: parameter name -> type."""
+        """Declares a function that all inscriptions may call. `parameters` maps parameter names
+        to type names; `result` is a type name. InputError if declared twice."""
         if name in self.functions:
             raise InputError(f"function {name}", None, "is declared twice")
         self.functions[name] = FunctionDefinition(
@@ -229,20 +238,22 @@ class Net(Page):
         )
 
     def fuse(self, name: str, *places: Place) -> None:
-        """Merges several places into one; its initial tokens are those of all merged places."""
+        """Merges places of one colour into one place with the tokens of all. InputError if their
+        colours differ."""
         if len({place.colour for place in places}) != 1:
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
 
     def watch(self, name: str, monitor: MonitorDefinition) -> None:
-        """Adds a monitor to every run of the net; reports contain its figures under `name`."""
+        """Adds a monitor that observes every run of the net. Reports contain its figures under
+        `name`. InputError if the name is already used."""
         if name in self.monitors:
             raise InputError(f"monitor {name}", None, "is declared twice")
         self.monitors[name] = monitor
 
     def document(self) -> NetDefinition:
-        """Returns the flat net as the engine reads it. InputError where the net is not well
-        formed."""
+        """Returns the flat net definition that the engine reads. InputError if the net is not
+        well formed."""
         try:
             with _no_cycles_sought():
                 return _Flat(self).document()
@@ -254,9 +265,10 @@ class Net(Page):
 
 @contextmanager
 def _no_cycles_sought() -> Iterator[None]:
-    """Pauses Python's search for cyclic garbage, as the parts of a flat net form no cycles.
+    """Pauses Python's search for cyclic garbage, since the parts of a flat net form no cycles.
 
-    The search walks all parts again and again: two thirds of the time of a net of 10,000 stations.
+    The search would visit all parts repeatedly. It takes two thirds of the time to build a net of
+    10,000 stations.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -268,17 +280,18 @@ def _no_cycles_sought() -> Iterator[None]:
 
 
 def definition_of(net: Net | NetDefinition) -> NetDefinition:
-    """Returns the flat definition of a net that is given in either form."""
+    """Returns the flat definition of a net, which may be given as a `Net` or as a definition."""
     return net.document() if isinstance(net, Net) else net
 
 
-# A place, a transition or an arc by the keys of its type in documents/net_definition.
+# A place, a transition or an arc of a flat net, as a mapping with the keys of its type in
+# documents/net_definition.
 Part = Mapping[str, object]
 
 
 @dataclass
 class _Laid:
-    """A place of the flat net, with its initial rows."""
+    """A place of the flat net. `initial` has the field values of its initial tokens."""
 
     name: str
     colour: Colour
@@ -287,7 +300,7 @@ class _Laid:
 
 
 class _Flat:
-    """Flattens pages into one list of places and one list of transitions."""
+    """Flattens the pages of a net into one list of places and one list of transitions."""
 
     def __init__(self, net: Net) -> None:
         self.net = net
@@ -298,7 +311,8 @@ class _Flat:
         self.lay(net, "", {})
 
     def document(self) -> NetDefinition:
-        """Returns the definition without the parts that the net does not use."""
+        """Returns the flat net definition without the colours and other declarations that the
+        net does not use."""
         net = self.net
         used = {one.colour for one in self.places.values()}
         optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}
@@ -307,7 +321,7 @@ class _Flat:
             for one in net.colours.values()
             if one is not UNIT or UNIT in used
         }
-        # One validation of the whole net costs a fifth of one for each of its parts.
+        # Validating the whole net at once costs a fifth of validating each of its parts.
         return NetDefinition.model_validate(
             {
                 "name": net.title,
@@ -328,7 +342,8 @@ class _Flat:
         )
 
     def lay(self, page: Page, path: str, sockets: Mapping[Place, str]) -> None:
-        """Adds one copy of a page; `sockets` maps the page's ports to names of flat places."""
+        """Adds one copy of a page to the flat net. `path` is the copy's prefix in flat names.
+        `sockets` maps ports of the page to names of flat places."""
         if page in self.active:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.active.append(page)
@@ -365,7 +380,8 @@ def _named(names: Mapping[Place, str], place: Place, page: Page, by: str) -> str
 
 @dataclass(frozen=True)
 class _Named:
-    """A transition of one copy of a page, and the flat names of the page's places in that copy."""
+    """A transition of one copy of a page. `names` maps the places of the page to their names in
+    the flat net."""
 
     names: Mapping[Place, str]
     page: Page
@@ -374,7 +390,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """The words that name the transition in messages."""
+        """The words that name the transition in error messages."""
         return f"transition {self.one.name}"
 
     def document(self) -> Part:
@@ -402,7 +418,7 @@ class _Named:
         }
 
     def of(self, place: Place) -> str:
-        """Returns the flat name of a place in this copy."""
+        """Returns the name that a place of this copy of the page has in the flat net."""
         return _named(self.names, place, self.page, self.context)
 
     def inputs(self, take: Take) -> list[Part]:

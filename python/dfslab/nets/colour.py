@@ -1,4 +1,4 @@
-"""Colour sets: the fields of tokens, stored as flat rows."""
+"""Colours (types of tokens) and enumerations. Converts tokens to rows of field values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Enumeration:
     values: tuple[str, ...]
 
     def __getitem__(self, value: str) -> Expr:
-        """One value of the enumeration as an expression. InputError for an unknown value."""
+        """Returns one value of the enumeration as an expression. InputError for an unknown
+        value."""
         if value not in self.values:
             allowed = f"the values are {', '.join(self.values)}"
             raise InputError(f"enumeration {self.name}", value, allowed)
@@ -32,18 +33,21 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Colour:
-    """A colour: named fields with types; the unit colour has no fields."""
+    """A colour, the type of a token: pairs of field name and type name. The unit colour has no
+    fields."""
 
     name: str
     fields: tuple[tuple[str, str], ...] = ()
 
     def token(self, variable: str) -> Token:
-        """Returns the token that an arc binds to `variable`; its fields are expressions."""
+        """Returns the token that an arc binds to `variable`. The token's fields are expressions
+        for use in inscriptions."""
         return Token(variable, self)
 
     def row(self, token: TokenValue) -> list[Cell]:
-        """Returns a token as a row, given as a value, a sequence in the order of the fields, or a
-        mapping.
+        """Returns the field values of a token in the order of the colour's fields. The token is
+        given as its only value, as a sequence in the order of the fields, or as a mapping by field.
+        InputError if it does not fit.
 
         If the only field is a list, a Python list of single values, or of tuples (records), is the
         value of that field.
@@ -63,13 +67,14 @@ class Colour:
 
 @dataclass(frozen=True)
 class Token:
-    """A token as inscriptions use it: `job["size"]` is its field `size`."""
+    """A token as inscriptions use it. `job["size"]` is the field `size` of the token `job`."""
 
     variable: str
     colour: Colour
 
     def __getitem__(self, label: str) -> Field:
-        """Returns a field as an expression. InputError if the colour has no field of that name."""
+        """Returns a field of the token as an expression. InputError if the colour has no field
+        of that name."""
         kinds = dict(self.colour.fields)
         if label not in kinds:
             allowed = f"the fields are {', '.join(kinds) or '(none)'}"
@@ -81,13 +86,14 @@ UNIT = Colour("unit")
 
 Single: TypeAlias = type | str | Enumeration | Colour
 FieldKind: TypeAlias = Single | list[Single]
-# An initial token: the value of its only field, its values in order, or its values by field.
+# The forms of an initial token: the value of its only field, its values in order, or its values by
+# field.
 TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Returns fields with the names of their types; a record within a record is replaced by its
-    fields.
+    """Returns pairs of field name and type name. A field that is a record is replaced by the fields
+    of that record, whose names get its name as a prefix.
 
     `[int]` is a list of ints, `[hue]` a list of values of an enumeration, and `[job]` a list of
     records whose fields are all single values.
@@ -106,7 +112,7 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """Returns the type name of a single value, or of the records in a list."""
+    """Returns the type name of a single value, or the colour name of the records in a list."""
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):
             raise InputError(f"field {name}", kind.name, "records in a list hold single values")

@@ -1,4 +1,4 @@
-"""Draws a net, or one page of it, with its marking: as Mermaid text or SVG."""
+"""Draws a net, or one page of it, with its marking. The picture is Mermaid text or SVG."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DOTS_MOST = 4
 
 @dataclass
 class _Arc:
-    """An arc of the picture from one node to another, with its inscription; `kind` is arc,
-    inhibitor or reset."""
+    """An arc of the picture between two nodes, with its inscription. `kind` is "arc",
+    "inhibitor" or "reset"."""
 
     source: str
     target: str
@@ -29,7 +29,8 @@ class _Arc:
 
 @dataclass
 class _Picture:
-    """Nodes (`p:` places, `t:` transitions) with their labels, and the arcs between them."""
+    """The nodes of a picture with their labels, and the arcs between them. Keys of nodes begin
+    with `p:` for places and `t:` for transitions."""
 
     places: dict[str, str] = field(default_factory=dict)
     transitions: dict[str, str] = field(default_factory=dict)
@@ -37,18 +38,19 @@ class _Picture:
 
 
 def initial_marking(definition: NetDefinition) -> TokensByPlace:
-    """Returns the initial tokens of every place."""
+    """Returns the initial tokens of every place, by the name of the place."""
     return {one.name: [list(row) for row in one.initial] for one in definition.places}
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """Returns the names of the pages of a net, in order of appearance."""
+    """Returns the names of the pages of a net, in the order of its transitions."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 
 
 def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Returns Mermaid text: places are round and show their tokens, transitions are boxes."""
+    """Returns Mermaid text. Places are round and show the tokens of `marking` (by default the
+    initial tokens); transitions are boxes. `page` selects one page; "" draws all."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -67,7 +69,8 @@ def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page
 
 
 def svg(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Returns an SVG picture that needs no other file."""
+    """Returns an SVG picture that needs no other file. It shows the tokens of `marking` (by
+    default the initial tokens). `page` selects one page; "" draws all."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -136,7 +139,7 @@ def _arcs(transition: TransitionDefinition, node: str) -> Iterator[_Arc]:
 
 
 def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
-    """Merges arcs with equal inscriptions into one arc that shows their number."""
+    """Merges parallel arcs with equal inscriptions into one arc, which shows their number."""
     counts: dict[tuple[str, str, str, str], int] = {}
     for arc in arcs:
         key = (arc.source, arc.target, arc.label, arc.kind)
@@ -148,8 +151,9 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
 
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
-    """Positions the nodes: columns by distance from the marked (or first) nodes, rows by order of
-    arrival."""
+    """Returns the position (x, y) of each node in pixels. The column of a node is its distance
+    along arcs from the first place; nodes that cannot be reached from there begin at the left
+    again. Rows follow the order in which nodes are reached."""
     following: dict[str, list[str]] = {}
     for arc in picture.arcs:
         following.setdefault(arc.source, []).append(arc.target)
@@ -177,7 +181,7 @@ def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     length: float = max(1.0, ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     sx, sy, tx, ty = x1 + ux * RADIUS, y1 + uy * RADIUS, x2 - ux * RADIUS, y2 - uy * RADIUS
-    # A bend keeps an arc and its return apart.
+    # The arc is bent, so that an arc and one in the opposite direction are drawn apart.
     mx, my = (sx + tx) / 2 - uy * 16, (sy + ty) / 2 + ux * 16
     style = ' stroke-dasharray="5 3"' if arc.kind == "reset" else ""
     tip = "" if arc.kind == "inhibitor" else ' marker-end="url(#tip)"'

@@ -1,4 +1,4 @@
-"""The net engine's Python interface: nets and monitors in, typed reports out."""
+"""The Python interface of the net engine. It fires nets and returns typed reports."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from dfslab.nets.net_json import json_text
 from dfslab.spec.input_error import InputError
 
 MARKINGS_MAX = 100_000
-# Name of the monitor that `collect` and `run_to_breakpoint` add to those of a net.
+# Name of the monitor that `collect` and `run_to_breakpoint` add to the net's own monitors.
 ADDED = "added"
 
 
 class _Errors:
-    """Converts the core's two errors to InputError and RunFailed, with the name of the net."""
+    """Converts the two error types of the Rust core to InputError and RunFailed. Messages name
+    the net."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,15 +51,15 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Returns the sizes of a net and the arcs that need a scan. InputError describes the first
-    problem."""
+    """Checks a net. Returns its sizes and the input arcs whose tokens must be scanned one by
+    one. InputError describes the first problem."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """Returns the sizes of a net in JSON, which may be invalid (InputError); `name` is its name in
-    messages."""
+    """Checks a net given as JSON text and returns its sizes. InputError if it is invalid; `name`
+    is the net's name in the message."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 
@@ -72,14 +73,15 @@ def run(
     stations: Sequence[DeclaredStation] = (),
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fires the net; returns one report per replication, with the figures of the net's own monitors
-    and of `monitors`.
+    """Fires the net and returns one report for each replication. A report has the figures of the
+    net's own monitors and of those in `monitors`.
 
-    Conservation of tokens, Little's law and the utilisation law are asserted at the end. A report's
-    `stations` are those that the structure of the net shows (every transition that takes a server
-    returns it) and those in `stations`; with `laws=False` there are none. When nothing can fire any
-    more, the reason is "dead" and `left` has the places that still hold tokens. InputError if the
-    net or an option is wrong, RunFailed if a run cannot continue.
+    At the end, conservation of tokens, Little's law and the utilisation law are asserted. The
+    stations of a report are those in `stations` and those that the net's structure shows: places of
+    servers to which every transition that takes a server returns it. With `laws=False` nothing is
+    asserted, and there are no stations. When nothing can fire any more, the report's `reason` is
+    "dead" and `left` has the places that still hold tokens. InputError if the net or an option is
+    wrong, RunFailed if a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
     watched = {**own, **(monitors or {})}
@@ -106,9 +108,11 @@ def collect(
     when: Inscription = "",
     **limits: Unpack[RunLimits],
 ) -> list[list[tuple[float, Logged]]]:
-    """Returns the values of an expression at every firing of a transition under a condition.
+    """Returns the values of `expression` at those firings of a transition for which the condition
+    `when` is true.
 
-    One list of (seconds, value) per replication. InputError and RunFailed as in `run`.
+    There is one list of (time in seconds, value) for each replication. InputError if the net or an
+    option is wrong, RunFailed if a run cannot continue.
     """
     fields = [str(written(expression))]
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
@@ -124,19 +128,19 @@ def run_to_breakpoint(
     hits: int = 1,
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fires the net until a transition has fired `hits` times under the condition `when` over its
-    variables.
+    """Fires the net until a transition has fired `hits` times while the condition `when`, over the
+    transition's variables, was true.
 
-    A replication that reached the breakpoint has the reason "until". Returns one report per
-    replication.
+    Returns one report for each replication. Its `reason` is "until" if the replication reached the
+    breakpoint.
     """
     monitor = CountMonitor(transition=transition, when=str(written(when)) or None)
     return run(net, {ADDED: monitor}, until=Until(monitor=ADDED, count=hits), **limits)
 
 
 def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> StateSpace:
-    """Explores the state space without time: markings, edges, bounds, dead and home markings,
-    liveness."""
+    """Explores at most `markings_max` markings of the net, ignoring time. Returns the numbers of
+    markings and of edges, the bounds of places, dead and home markings, and live transitions."""
     definition = definition_of(net)
     with _Errors(definition.name):
         found = _core.net_state_space(json_text(definition), markings_max)
@@ -144,7 +148,8 @@ def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> S
 
 
 class Game:
-    """The token game: shows which bindings are enabled, and fires the chosen one."""
+    """The token game: shows the bindings that may fire, and fires the one that the player
+    chooses."""
 
     def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
         self.definition = definition_of(net)
@@ -154,11 +159,12 @@ class Game:
 
     @property
     def state(self) -> GameState:
-        """Returns time, marking, tokens in transit and enabled bindings."""
+        """Returns the state of the game: time, marking, tokens in transit and enabled bindings."""
         return GameState.model_validate_json(self._game.state())
 
     def enabled(self) -> list[Binding]:
-        """Returns the bindings that may fire now, each a transition with its variables' tokens."""
+        """Returns the bindings that may fire now. Each is a transition with the tokens of its
+        variables."""
         return self.state.enabled
 
     def step(self, choice: int = 0) -> GameState:
@@ -170,13 +176,13 @@ class Game:
         return self.state
 
     def _repr_html_(self) -> str:
-        """The page with its marking as HTML, for a notebook."""
+        """Returns the net with its marking as an SVG picture, which a notebook displays."""
         return draw.svg(self.definition, self.state.marking)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with the half-width of its confidence interval."""
+    """A mean with the half-width of its confidence interval, from `count` independent values."""
 
     mean: float
     half_width: float
@@ -184,12 +190,13 @@ class Estimate:
 
     @property
     def relative(self) -> float:
-        """Half-width divided by the mean."""
+        """The half-width divided by the absolute value of the mean; infinite for a mean of 0."""
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
 
 def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Mean and Student's confidence interval of independent values."""
+    """Returns the mean of independent values with its confidence interval by Student's t
+    distribution. InputError for fewer than two values."""
     if len(values) < 2:
         raise InputError("values", len(values), "an interval needs at least two")
     quantile = quantiles.student(0.5 + confidence / 2, len(values) - 1)
@@ -207,11 +214,11 @@ def replicate(
     confidence: float = CONFIDENCE,
     **limits: Unpack[RunLimits],
 ) -> Estimate:
-    """Runs replications until the interval of `figure` is narrower than `relative_width` of the
-    mean.
+    """Runs replications until the half-width of the confidence interval of `figure` is at most
+    `relative_width` of the mean. Returns the estimate.
 
-    The number of replications doubles at each step, so that repeated tests hardly bias the
-    interval. At most `at_most` replications; returns the estimate.
+    The number of replications begins at `first` and doubles at each step, so that repeated tests
+    hardly bias the interval. RunFailed if `at_most` replications do not suffice.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

@@ -1,4 +1,5 @@
-"""Nets in files: JSON net definitions, PNML (place/transition nets), `.cpn` of CPN Tools."""
+"""Reads nets from files and writes them. The formats are JSON net definitions, PNML
+(place/transition nets and symmetric nets) and `.cpn` files of CPN Tools."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ BYTES_MOST = 50_000_000
 
 
 def _json(text: str) -> NetDefinition:
-    """Parses a net definition. InputError in the engine's words if it is invalid."""
+    """Parses a net definition in JSON. InputError if it is invalid, with the message of the
+    engine."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -38,7 +40,8 @@ def _json(text: str) -> NetDefinition:
 
 
 def _decoded(data: bytes, suffix: str) -> str:
-    """The text of a file; CPN Tools writes ISO 8859-1, other tools UTF-8."""
+    """Decodes the bytes of a file. They are UTF-8; `.cpn` files of CPN Tools may be ISO 8859-1
+    instead."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -56,8 +59,8 @@ FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
 def read(path: Path) -> NetDefinition:
-    """Reads a file as a flat net; the file's suffix determines the format. InputError for an
-    unknown suffix or invalid content."""
+    """Reads a file as a flat net definition. The suffix of the file determines the format.
+    InputError for an unknown suffix or invalid content."""
     if path.suffix not in READERS:
         raise InputError("FILE", path.name, f"must end in {', '.join(READERS)}")
     try:
@@ -75,7 +78,8 @@ def read(path: Path) -> NetDefinition:
 
 
 def written(net: NetDefinition, form: str, page: str = "") -> str:
-    """Returns the net in one of the formats `FORMS`; `page` selects the page of a picture."""
+    """Returns the net as text in the format `form`, one of `FORMS`. `page` selects the page of a
+    picture; "" draws all."""
     if form == "svg":
         return draw.svg(net, page=page)
     if form == "mermaid":

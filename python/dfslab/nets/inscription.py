@@ -1,9 +1,9 @@
-"""Inscriptions of nets as values: expressions over the fields of tokens, printed as text for the
-engine.
+"""Inscriptions of nets as Python values: expressions over the fields of tokens, which are printed
+as text for the engine.
 
-They are the expressions of descriptions (`spec.steps.expression`), with fields of tokens as further
-leaves and calls of the engine's functions. An inscription may also be text in the engine's
-language, as in files; such text is not changed.
+The expressions are those of `spec.steps.expression`, extended by fields of tokens and by calls of
+the engine's functions. An inscription may also be text in the engine's language, as in files; such
+text is not changed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
 
-# The accepted types of an inscription of an arc, a delay or a field of a token.
+# The types that an inscription may have in Python, on an arc, as a delay or as a field of a token.
 Inscription: TypeAlias = Expr | str | float | bool
 
-# Operation -> (symbol, precedence).
+# Name of an operation -> (symbol in the engine's language, precedence; a larger number binds more
+# tightly).
 _SIGNS = {
     "or": ("||", 1),
     "and": ("&&", 2),
@@ -33,7 +34,7 @@ _SIGNS = {
     "mod": ("%", 6),
     "floordiv": ("//", 6),
 }
-# Operations that need no brackets around an equal operation on their right.
+# Operations for which `a op (b op c)` is printed without brackets.
 _ASSOCIATIVE = ("or", "and")
 _TURNED = {"gt": "<", "ge": "<="}
 _NAMES = {"Max": "max", "Min": "min", "ceiling": "ceil", "log": "ln", "select": "if"}
@@ -41,7 +42,7 @@ _OF_TWO = ("Max", "Min")
 
 
 class Field(Expr):
-    """A field of the token that an arc calls `variable`; read as `variable.label`."""
+    """A field of the token that an arc binds to `variable`, printed as `variable.label`."""
 
     @property
     def variable(self) -> str:
@@ -55,58 +56,61 @@ class Field(Expr):
 
     @property
     def is_leaf(self) -> bool:
-        """Always true: a field has no operands."""
+        """Always true: a field of a token has no operands."""
         return True
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The set that contains only this field."""
+        """The set of the fields in this expression, which is only this field itself."""
         return frozenset({self})
 
 
 class Flag(Field, Condition):
-    """A field that is true or false."""
+    """A field of a token whose value is true or false, so that it can serve as a condition."""
 
     __hash__ = Expr.__hash__
 
 
 def field(variable: str, label: str) -> Field:
-    """The field `label` of the token that an arc calls `variable`."""
+    """Returns the field `label` of the token that an arc binds to `variable`, as an expression."""
     return Field("field", variable, label)
 
 
 def flag(variable: str, label: str) -> Flag:
-    """The field of a token that is true or false."""
+    """Returns the field `label`, whose value is true or false, of the token that an arc binds to
+    `variable`."""
     return Flag("field", variable, label)
 
 
 def number(value: float) -> Expr:
-    """A number as an expression."""
+    """Returns a number as an expression."""
     return Expr("number", value)
 
 
 def truth(value: bool) -> Condition:
-    """True or false as a condition."""
+    """Returns true or false as a condition."""
     return Condition("true" if value else "false")
 
 
 def equal(left: Expr | float, right: Expr | float) -> Condition:
-    """The condition that two values are equal; `==` compares expressions, not values."""
+    """Returns the condition that two values are equal when the net runs. The operator `==`
+    instead compares the expressions themselves."""
     return Condition("eq", _value(left), _value(right))
 
 
 def unequal(left: Expr | float, right: Expr | float) -> Condition:
-    """The condition that two values differ."""
+    """Returns the condition that two values differ when the net runs."""
     return Condition("ne", _value(left), _value(right))
 
 
 def call(name: str, *arguments: Expr | float) -> Expr:
-    """A function of the engine or of the net: `call("uniform", 0.0, 1.0)`."""
+    """Returns the call of a function of the engine or of the net, as in `call("uniform", 0.0,
+    1.0)`."""
     return Expr(name, *map(_value, arguments))
 
 
 def listed(*elements: Expr | float) -> Expr:
-    """A list of single values."""
+    """Returns a list of single values as an expression."""
     return Expr("list", *map(_value, elements))
 
 
@@ -117,12 +121,13 @@ def every(conditions: Iterable[Condition]) -> Condition | None:
 
 
 def fields(value: Expr) -> Iterator[Field]:
-    """The fields that an expression reads."""
+    """Returns the fields of tokens that an expression reads."""
     return (one for one in value.free_symbols if isinstance(one, Field))
 
 
 def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
-    """The expression with the fields of one token replaced by their expressions in `row`."""
+    """Returns the expression in which fields of the token `variable` are replaced. `row` maps
+    names of fields to the expressions that replace them."""
     if not any(one.variable == variable and one.label in row for one in fields(value)):
         return value
     if isinstance(value, Field):
@@ -134,13 +139,14 @@ def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
 
 
 def written(value: Inscription) -> str | float | bool:
-    """Returns an inscription in the form of net definitions: expressions as text, all others
-    unchanged."""
+    """Returns an inscription in the form of net definitions: an expression as text, anything
+    else unchanged."""
     return text(value) if isinstance(value, Expr) else value
 
 
 def text(value: Expr, within: int = 0) -> str:
-    """An expression in the engine's language, with the fewest brackets."""
+    """Returns an expression in the engine's language with the fewest brackets. `within` is the
+    precedence of the surrounding operation."""
     if value.name in _SIGNS:
         return _infix(value, within)
     special = _SPECIAL.get(value.name)
@@ -174,14 +180,15 @@ def _power(value: Expr) -> str:
 
 
 def _infix(value: Expr, within: int) -> str:
-    """Prints a binary operation; when a constant is compared with a field, the constant is printed
-    on the right."""
+    """Prints a binary operation. If a constant is compared with a field, the field is printed on
+    the left."""
     sign, binds = _SIGNS[value.name]
     left, right = value.operands
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
-    # Comparisons have brackets around operands on both sides, so that none reads as a chain.
+    # The operands of a comparison are put in brackets if they are comparisons themselves, so that
+    # no text reads as a chain.
     before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
     joined = f"{text(left, before)} {sign} {text(right, after)}"
     return f"({joined})" if binds < within else joined

@@ -1,8 +1,9 @@
-"""Place invariants: weighted sums of tokens that no firing changes, regardless of colours.
+"""Computes place invariants: weighted sums of tokens in places that no firing changes. The colours
+of tokens are ignored.
 
-Computes the minimal invariants with non-negative weights (semiflows) by Farkas' algorithm in the
-form of Martinez and Silva 1982. A place that a reset arc, or an arc with a computed count, changes
-by an unknown number is part of no invariant.
+The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
+algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change a
+place by an unknown number of tokens, so such a place is part of no invariant.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ ROWS_MOST = 2_000
 
 @dataclass(frozen=True)
 class Invariant:
-    """An invariant: places with their weights, and the weighted sum, which is the same in every
-    marking."""
+    """An invariant: the weights of places, and the sum of weight times number of tokens, which
+    is the same in every marking."""
 
     weights: Mapping[str, int]
     tokens: int
@@ -34,8 +35,8 @@ class Invariant:
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
     """Returns all minimal invariants of a net, those with the fewest places first.
 
-    A token in transit counts for its destination. InputError if an intermediate step would exceed
-    some thousand candidates.
+    A token in transit counts as in its destination. InputError if an intermediate step of the
+    algorithm would need more than some thousand sums.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]
@@ -54,8 +55,8 @@ def of_places(net: Net | NetDefinition) -> list[Invariant]:
 
 
 def _unknown(definition: NetDefinition) -> set[str]:
-    """Returns the places that a firing changes by a number of tokens that the net does not
-    state."""
+    """Returns the places that a firing changes by an unknown number of tokens: by a reset arc,
+    or by an arc with a computed count."""
     return {
         place
         for one in definition.transitions
@@ -67,7 +68,8 @@ def _unknown(definition: NetDefinition) -> set[str]:
 
 
 def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
-    """Returns the change of a place's number of tokens by each transition."""
+    """Returns, for each transition, by how much its firing changes the number of tokens in a
+    place."""
 
     def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
@@ -75,12 +77,14 @@ def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
 
 
-# A weighted sum: the weight of each place, and the change of the sum by each transition.
+# A weighted sum of the tokens in places: the weight of each place, and the change of the sum by
+# each transition.
 WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
-    """Eliminates one transition after the other by adding rows with changes of opposite sign."""
+    """Yields the weights of the minimal sums that no transition changes. Eliminates one
+    transition after the other by combining sums that it changes in opposite directions."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -96,7 +100,8 @@ def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int,
 
 
 def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
-    """Returns the smallest combination of two rows that the transition `at` does not change."""
+    """Returns the combination of two sums, with the smallest whole weights, that the transition
+    `at` does not change."""
     a, b = -other[1][at], one[1][at]
     weights = [a * x + b * y for x, y in zip(one[0], other[0], strict=True)]
     changes = [a * x + b * y for x, y in zip(one[1], other[1], strict=True)]
@@ -105,7 +110,7 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """Returns the rows whose sets of places contain no other row's set."""
+    """Returns the sums whose set of places with a weight contains no other sum's set."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

@@ -1,4 +1,4 @@
-"""Net definitions as JSON, for the engine and for human readers."""
+"""Writes net definitions as JSON, for the engine and for human readers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ARC = ("place", "var", "at_least", "token", "delay", "count")
 
 
 def json_text(definition: NetDefinition) -> str:
-    """Returns the definition as JSON text for the engine; unset fields are left out."""
+    """Returns the definition as JSON text for the engine. Fields that were not set are omitted."""
     return definition.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def ordered(definition: NetDefinition) -> Mapping[str, object]:
-    """Returns the definition as JSON data, with keys in an order for human readers."""
+    """Returns the definition as JSON data with its keys in an order that suits human readers."""
     found = definition.model_dump(mode="json", by_alias=True, exclude_unset=True)
     found["places"] = [_in_order(one, PLACE) for one in found["places"]]
     found["transitions"] = [

@@ -1,5 +1,5 @@
-"""The token game in a terminal: shows the enabled bindings, reads a choice, shows the next
-marking."""
+"""Plays the token game in a terminal: shows the enabled bindings, fires the one that the player
+chooses, and shows the next marking."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HELP = "number: fire it · Enter: fire 1 · N steps: `+N` · q: end"
 def play(
     net: NetDefinition, ask: Callable[[str], str], say: Callable[[str], None], seed: int = 0
 ) -> int:
-    """Plays until nothing is enabled, the player enters `q`, or the input ends. Returns the number
-    of steps."""
+    """Plays until nothing is enabled, the player enters `q`, or the input ends. `ask` prompts
+    for a line of input and `say` prints a line. Returns the number of steps."""
     game = Game(net, seed)
     say(HELP)
     while True:
@@ -53,7 +53,7 @@ def _follow(game: Game, answer: str, enabled: int, say: Callable[[str], None]) -
 
 
 def lines(state: GameState) -> Iterator[str]:
-    """Returns a state of the game as lines of text."""
+    """Yields the lines that show a state of the game."""
     yield f"time {state.time_s:g} s, step {state.steps}"
     for place, rows in state.marking.items():
         yield f"  {place}: {tokens(rows)}"
@@ -73,7 +73,7 @@ def binding(choice: Binding) -> str:
 
 
 def row(cells: TokenRow) -> str:
-    """Returns a token as text."""
+    """Returns the field values of a token as text."""
     return (
         "("
         + ", ".join(str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells)
@@ -82,7 +82,8 @@ def row(cells: TokenRow) -> str:
 
 
 def tokens(rows: Sequence[TokenRow]) -> str:
-    """Returns the tokens of a place as text; for many tokens, their number."""
+    """Returns the tokens of a place as text. Of many tokens, only the first and the number of
+    the others are shown."""
     shown = " ".join(row(one) for one in rows[:TOKENS_SHOWN])
     more = len(rows) - TOKENS_SHOWN
     return f"{shown} … {more} more" if more > 0 else shown

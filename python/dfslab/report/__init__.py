@@ -1,1 +1,2 @@
-"""Renders results: the page, its sections, terminal tables, and diagrams of descriptions."""
+"""Renders results for people: the HTML page and its sections, tables in the terminal, and
+diagrams of file systems' descriptions."""

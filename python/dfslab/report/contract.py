@@ -1,4 +1,4 @@
-"""The interface of the page's own sections, which show a run with charts.
+"""The interface of those sections of the page that show a run with dedicated charts.
 
 A section is one module that declares `TITLE` and `SECTION`. It is found in `report/sections`, in
 the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.sections`.
@@ -20,8 +20,9 @@ from dfslab.studies.contract import FinishedRun
 class PageSection:
     """One section of the page.
 
-    `order`: position on the page, ascending. `empty`: sentence shown if there is nothing to show.
-    `render`: returns the body as HTML, or None if the run has nothing for this section.
+    `order`: sort key on the page, ascending. `empty`: sentence that is shown if the run has nothing
+    for this section. `render`: returns the body as HTML, or None if the run has nothing for this
+    section.
     """
 
     title: str
@@ -31,11 +32,14 @@ class PageSection:
 
 
 def page_section(name: str) -> PageSection:
-    """The section `name`. DiscoveryError if its module declares none."""
+    """Returns the section `name`. Raises DiscoveryError if its module declares none."""
     path = discover.named(discover.SECTIONS, name, "section")
     return discover.declared(path, "SECTION", PageSection)
 
 
 def page_sections() -> dict[str, PageSection]:
-    """Name -> section, for all sections. DiscoveryError names a broken module."""
+    """Name -> section, for all sections.
+
+    Raises DiscoveryError with the name of a module that declares none.
+    """
     return {name: page_section(name) for name in discover.members(discover.SECTIONS)}

@@ -1,4 +1,4 @@
-"""A file system's description as tables and formulas, derived from its operation trees."""
+"""Turns a file system's description into tables and formulas, derived from its operation trees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from dfslab.spec.systems.parameters import Parameter
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A configurable parameter, and operation -> steps that the parameter affects."""
+    """A configurable parameter of a file system.
+
+    `acts_in`: operation -> names of the steps that the parameter affects.
+    """
 
     parameter: Parameter
     acts_in: dict[str, list[str]]
@@ -37,9 +40,11 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
-    """Parameters that affect an operation tree or the daemons, those of Wu 2013's Table 1 first.
+    """The parameters that affect an operation tree or the daemons. Those of Wu 2013's Table 1 come
+    first.
 
-    With `operations`, only the parameters that affect the trees of these operations.
+    `operations`: only parameters that affect the trees of these operations are returned; if empty,
+    the trees of all operations count.
     """
     shown = [parameter.key for parameter in system.parameters if parameter.daemons_only]
     every = len(operations) in (0, len(system.operations))
@@ -62,9 +67,9 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Parameter -> steps of the operation's tree that the parameter affects.
+    """Parameter -> names of the steps of the operation's tree that the parameter affects.
 
-    Included are parameters that messages and resources add.
+    Parameters that messages and resources imply are included.
     """
     acting = {key: list(steps) for key, steps in system.acting(operation).items()}
     for node in walk(system.operations[operation]):
@@ -105,8 +110,10 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """Response times of these operations as text, by invocation and by step; no operations: of
-    all."""
+    """The response times of the named operations as formulas in text, by invocation and by step.
+
+    If `operations` is empty, all operations are included.
+    """
     lines: list[str] = [
         f"Response times of {system.title}, unloaded, on distinct nodes",
         "T_x is the time of step x with all that it invokes, T_x_self without.",
@@ -135,9 +142,9 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
-    """Quantities of the description, as expression -> name, in the order of the tree.
+    """The named quantities of a description: expression -> name, in the order of the tree.
 
-    Products that SymPy has expanded in a formula are not replaced by their names.
+    If SymPy has expanded a product in a formula, the product is not replaced by its name.
     """
     found: dict[sympy.Basic, sympy.Symbol] = {}
     for node in walk(tree):
@@ -154,8 +161,8 @@ def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
 def _by_invocation(
     system: FileSystem, operation: str, names: Mapping[sympy.Basic, sympy.Symbol]
 ) -> list[str]:
-    """The response time as a sum over invocations, and the parameters (ids) that each count depends
-    on."""
+    """Lines of text: the response time as a sum over invocations, and the ids of the parameters
+    on which each invocation's count depends."""
     found = invocations(system, operation)
     lines = [f"  = {_plain(total(found), names)}"]
     for one in found:
@@ -171,8 +178,8 @@ def _ids(ids: set[str]) -> str:
 
 
 class _Printer(StrPrinter):
-    """SymPy's text printer, with conditions in Iverson brackets: [cold] is 1 if it holds, else
-    0."""
+    """SymPy's text printer, extended by Iverson brackets for conditions: [cold] is 1 if the
+    condition "cold" holds, else 0."""
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:  # noqa: N802
         first, other = expr.args
@@ -182,7 +189,10 @@ class _Printer(StrPrinter):
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 
     def _guard(self, holds: sympy.Basic) -> str:
-        """The text of a condition; a switch, which is compared with 0, is printed by its name."""
+        """The text of a condition.
+
+        A switch (a parameter that is compared with 0) is printed by its name alone.
+        """
         if isinstance(holds, sympy.And | sympy.Or):
             word = " and " if isinstance(holds, sympy.And) else " or "
             return word.join(map(self._bracketed, holds.args))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-# Positions or values on an axis; None leaves a gap in a line.
+# Positions or values on an axis. A value of None leaves a gap in a line.
 Values = Sequence[float | str | None]
 Anchor = Literal["left", "right", "top", "bottom"]
 
@@ -23,7 +23,10 @@ class Line(TypedDict, total=False):
 
 
 class Marker(TypedDict, total=False):
-    """The style of points or bars, one for all or one for each value; `size` in pixels."""
+    """The style of points or bars.
+
+    Each entry is one value for all points, or one value for each; `size` in pixels.
+    """
 
     color: str | Sequence[str]
     size: float
@@ -45,7 +48,7 @@ class ErrorBars(TypedDict, total=False):
 
 
 class Curve(TypedDict, total=False):
-    """One line, set of points or set of bars, with its legend entry."""
+    """One curve of a chart: a line, a set of points or a set of bars, with its legend entry."""
 
     type: Literal["scatter", "bar"]
     orientation: Literal["h", "v"]
@@ -181,7 +184,10 @@ class Annotation(TypedDict, total=False):
 
 
 class Grid(TypedDict):
-    """The arrangement of small charts in rows and columns; gaps are shares of a chart's size."""
+    """The arrangement of small charts in rows and columns.
+
+    The gaps between charts are shares of a chart's size.
+    """
 
     rows: int
     columns: int

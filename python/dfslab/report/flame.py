@@ -1,4 +1,5 @@
-"""Flame graphs on the page: call trees as nested bars by time, self time, waits, bytes or calls."""
+"""Draws flame graphs on the page: call trees as nested bars, whose width is total time, self
+time, waits, bytes or calls."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ NOTE = (
 
 
 class Bar(TypedDict):
-    """A node of a call tree as the page's script reads it.
+    """A node of a call tree, with the keys that the page's script reads.
 
     `above`: index of the node's parent, -1 for a root. `sums`: calls, self time in ns, bytes. `of`:
-    sums of each process. `change`: relative change of the mean duration.
+    process -> the same sums. `change`: relative change of the mean duration.
     """
 
     name: str
@@ -46,9 +47,14 @@ class Bar(TypedDict):
 def flatten(
     roots: Sequence[TreeNode], changes: Mapping[CallPath, float] | None = None
 ) -> list[Bar]:
-    """The nodes of call trees as a flat list, parents first; `changes`: path -> relative change."""
+    """The nodes of call trees as a flat list, in which a parent precedes its children; at most
+    MOST_NODES.
+
+    `changes`: path -> relative change of the mean duration, for colours.
+    """
     found: list[Bar] = []
-    # Depth-first order: the last bar of a path is the parent of the bars below it that follow.
+    # The order is depth-first. So the last bar with a given path is the parent of the following
+    # bars below that path.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:
@@ -69,14 +75,18 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Names of the processes for which some node has separate sums."""
+    """Names of the processes that have separate sums in some node."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 
 def flame(
     roots: Sequence[TreeNode], label: str, changes: Mapping[CallPath, float] | None = None
 ) -> Markup:
-    """HTML of a flame graph: container of the bars, controls above it, and the data."""
+    """HTML of a flame graph: the controls, the container in which the script draws the bars, and
+    the data.
+
+    `changes`: path -> relative change of the mean duration, for colours.
+    """
     nodes = flatten(roots, changes)
     text = json.dumps({"nodes": nodes, "changed": bool(changes)}, allow_nan=False)
     options = Markup("").join(

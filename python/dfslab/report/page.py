@@ -1,4 +1,5 @@
-"""The report as one self-contained HTML page, with Plotly included and without network requests."""
+"""Renders the report as one self-contained HTML page, which includes Plotly and makes no network
+requests."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from dfslab.studies.runs.store import write_atomically
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendered section; if it has nothing to show, `body` is None and `empty` states why."""
+    """A rendered section of the page.
+
+    If the run has nothing for the section, `body` is None and `empty` states why.
+    """
 
     name: str
     title: str
@@ -29,7 +33,8 @@ class Rendered:
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
-    """All sections of the page in order: those with charts, and those of the studies."""
+    """All sections of the page in order: the sections with dedicated charts, and the sections of
+    the studies."""
     found = [
         Rendered(name, one.title, one.order, one.render(run), one.empty)
         for name, one in page_sections().items()
@@ -51,8 +56,10 @@ def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
 
 
 def environment() -> jinja2.Environment:
-    """The Jinja environment with automatic escaping: text of a scenario or a result never becomes
-    markup."""
+    """The Jinja environment of the page.
+
+    It escapes automatically, so text of a scenario or a result never becomes markup.
+    """
     folder = Path(__file__).parent / "templates"
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -84,7 +91,7 @@ def render(run: FinishedRun) -> str:
 
 
 def _page(name: str, title: str, words: str, shown: list[Rendered]) -> str:
-    from plotly.offline import get_plotlyjs  # imported here because it is slow
+    from plotly.offline import get_plotlyjs  # imported here, because importing Plotly is slow
 
     template = environment().get_template("page.html")
     return template.render(

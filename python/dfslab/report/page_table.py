@@ -1,4 +1,4 @@
-"""HTML tables of the page, with escaped cells and numbers formatted for people."""
+"""Renders HTML tables for the page. Cells are escaped, and numbers are formatted for people."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dfslab.spec import units
 
 DASH = "–"
 FAR_OFF = 0.25
-# Longer texts, in number of characters, wrap from the second column on.
+# Texts of more than this number of characters may wrap, except in the first column.
 MOST_UNFOLDED = 40
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """HTML of a table; the first `texts` columns are text, the others numbers; `held` rows are
-    marked.
+    """HTML of a table. The first `texts` columns are text, the others numbers. Rows for which
+    `held` is true are marked as held out.
 
-    Cells that are Markup are inserted unchanged, with or without their own `<td`.
+    Cells that are Markup are inserted unchanged. They may or may not contain their own `<td`.
     """
     rows = list(rows)
     body = [
@@ -58,7 +58,7 @@ def _cell(cell: Any, words: bool) -> str:
 
 
 def blocks(section: Section) -> Markup | None:
-    """HTML of the tables of a section; None if there are none."""
+    """HTML of the tables and paragraphs of a section; None if there are none."""
     titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
     drawn = [
         note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
@@ -68,7 +68,10 @@ def blocks(section: Section) -> Markup | None:
 
 
 def contents(found: Table, titled: bool = True) -> Markup:
-    """HTML of a table with its title and notes, or collapsed behind its `folded` text."""
+    """HTML of a table with its title (if `titled`) and notes.
+
+    If the table has a `folded` text, it is collapsed behind that text.
+    """
     rows = [[_drawn(cell, place) for place, cell in enumerate(row)] for row in found.rows]
     held = [place in found.marked for place in range(len(rows))]
     texts = next(
@@ -82,7 +85,7 @@ def contents(found: Table, titled: bool = True) -> Markup:
 
 
 def _drawn(cell: TableCell, place: int) -> Markup | str:
-    """HTML of a cell; long texts after the first column may wrap."""
+    """HTML of a cell. `place`: index of its column; long texts after the first column may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)
     if cell.note:
@@ -93,7 +96,10 @@ def _drawn(cell: TableCell, place: int) -> Markup | str:
 
 
 def folded(title: str, body: Markup, opened: bool = False) -> Markup:
-    """HTML of long content, collapsed behind its title."""
+    """HTML of long content that is collapsed behind its title.
+
+    `opened`: whether it is expanded at first.
+    """
     return Markup("<details{}><summary>{}</summary>{}</details>").format(
         Markup(" open") if opened else "", title, body
     )
@@ -122,7 +128,8 @@ def number(value: float) -> str:
 
 
 def predicted(metric: Metric | None, error: float | None = None) -> Markup:
-    """HTML of a cell: value and signed error on top, the interval below."""
+    """HTML of a cell for a prediction: value and signed error on the first line, the interval
+    below. A dash if there is no prediction."""
     if metric is None:
         return Markup("<td>{}</td>").format(DASH)
     bounds = ""
@@ -136,7 +143,7 @@ def predicted(metric: Metric | None, error: float | None = None) -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as text in per cent; large ones without decimals."""
+    """A fraction as text in per cent. Values of 1000 % and more have no decimals."""
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"

@@ -1,4 +1,4 @@
-"""Shortens call paths for tables."""
+"""Shortens call paths so that they fit into table cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_PATH = 100
 
 
 def short_path(path: CallPath, most: int = MOST_PATH) -> str:
-    """A path with steps omitted if it is longer than `most` characters.
+    """A path as text. If it is longer than `most` characters, inner steps are omitted.
 
     The start of the path, its changes of process and its end are kept.
     """
@@ -24,7 +24,10 @@ def short_path(path: CallPath, most: int = MOST_PATH) -> str:
 
 
 def path_end(path: CallPath, most: int) -> str:
-    """The end of a path as text of at most `most` characters."""
+    """A path as text of at most `most` characters.
+
+    If a shortened path is still too long, only its end is returned.
+    """
     short = short_path(path, most)
     return short if len(short) <= most else f"…{short[1 - most :]}"
 

@@ -1,4 +1,5 @@
-"""The forms of charts on the page in one style: data for Plotly, which runs in the browser."""
+"""Builds the charts of the page in one style, as data for Plotly, which draws them in the
+browser."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ from dfslab.report.figure import (
 )
 from dfslab.result import Metric
 
-# The page replaces this colour by its text colour, which depends on light or dark mode.
+# Placeholder that the page replaces by its text colour, which depends on light or dark mode.
 INK = "@ink"
-# Colours of Okabe and Ito, which colour-blind readers can distinguish; one fixed colour per method.
+# Each method has one fixed colour. The colours are those of Okabe and Ito, which colour-blind
+# readers can distinguish.
 COLOURS = {
     "measure": INK,
     "sequence": "#0072B2",
@@ -54,21 +56,23 @@ _LAYOUT: ChartLayout = {
 
 
 def colour(method: str) -> str:
-    """The fixed colour of a method."""
+    """The colour of a method in all charts; a method without an assigned colour gets one by its
+    name."""
     return COLOURS.get(method) or SPARE[sum(map(ord, method)) % len(SPARE)]
 
 
 def chart(
     data: Sequence[Curve], layout: ChartLayout, label: str, axes: Mapping[str, Axis] | None = None
 ) -> Markup:
-    """HTML of a chart with its data; `label` describes the chart for screen readers.
+    """HTML of a chart with its data. `label` describes the chart for screen readers.
 
-    `axes`: axes of a chart with several panels, by Plotly's names ("xaxis2").
+    `axes`: further axes of a chart with several panels, by Plotly's names ("xaxis2").
     """
     height = layout.get("height", 380)
     whole = {**_LAYOUT, **layout, **(axes or {}), "height": height}
     figure = _plain({"data": list(data), "layout": whole})
-    # "<" could close the script element; JSON reads its escape as the same character.
+    # "<" could close the script element, so it is escaped. JSON reads the escape as the same
+    # character.
     text = json.dumps(figure, allow_nan=False).replace("<", "\\u003c")
     return Markup(
         f'<div class="chart" role="img" aria-label="{escape(label)}" '
@@ -78,7 +82,8 @@ def chart(
 
 
 def _plain(value: Any) -> Any:
-    """Data without NaN and infinity, which JSON lacks: both become null and are not drawn."""
+    """The data with null in place of NaN and infinity, which JSON lacks. Plotly does not draw
+    null."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -90,7 +95,10 @@ def _plain(value: Any) -> Any:
 
 
 def words(text: str) -> str:
-    """Escaped text of a name, title or label, because Plotly interprets tags."""
+    """Text with escaped tags.
+
+    Names, titles and labels must be escaped, because Plotly interprets tags in them.
+    """
     return str(escape(text))
 
 
@@ -120,7 +128,11 @@ def axis(title: str, **more: Unpack[AxisOptions]) -> Axis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> Axis:
-    """A logarithmic axis over `values`: ticks at decades if it is long, at 1-2-5 if it is short."""
+    """A logarithmic axis for `values`.
+
+    Ticks are at decades if the values span more than three decades, else also at 2 and 5 times each
+    decade.
+    """
     found = [value for value in values if math.isfinite(value) and value > 0]
     decades = math.log10(max(found) / min(found)) if found else 0.0
     options: AxisOptions = {"type": "log", "tickformat": "~s", "minor": {"showgrid": False}}
@@ -132,10 +144,12 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
 def panels(
     groups: Sequence[tuple[str, Sequence[Curve]]], x_axis: Axis, y_axis: Axis, label: str
 ) -> Markup:
-    """HTML of one small chart for each (title, curves), with common axes and one common legend."""
+    """HTML of one small chart for each (title, curves). The charts share their axes and one
+    legend."""
     columns = min(MOST_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
-    # space in pixels above the panels: a narrow chart wraps its legend into two lines
+    # Space in pixels above the panels. A narrow chart needs more, because its legend wraps into two
+    # lines.
     top = 64 if columns > 1 else 84
     titles: list[Annotation] = []
     axes: dict[str, Axis] = {}
@@ -174,8 +188,10 @@ def panels(
 
 
 def _y_axis(axis: Axis, index: int, columns: int) -> Axis:
-    """The vertical axis of panel `index`; all panels have one scale, only the first column has
-    labels."""
+    """The vertical axis of panel `index`.
+
+    All panels have the same scale, and only the panels of the first column have labels.
+    """
     found = axis.copy()
     if index:
         found["matches"] = "y"
@@ -199,7 +215,7 @@ def _panel_title(title: str, number: str) -> Annotation:
 
 
 def with_interval(metrics: Sequence[Metric]) -> ErrorBars:
-    """Asymmetric error bars of metrics; a metric without an interval has none."""
+    """Error bars from the intervals of metrics. A metric without an interval has no error bar."""
     return {
         "type": "data",
         "symmetric": False,
@@ -211,8 +227,10 @@ def with_interval(metrics: Sequence[Metric]) -> ErrorBars:
 
 
 def time_scale(values: Sequence[float]) -> tuple[float, str]:
-    """(factor from seconds to a unit, name of the unit), such that the largest value is easy to
-    read."""
+    """(factor from seconds to a unit, name of the unit).
+
+    The unit is chosen so that the largest value is at least 1.
+    """
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         if largest * factor >= 1:

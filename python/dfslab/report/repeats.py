@@ -1,4 +1,5 @@
-"""Repetitions in a trace as rows and lines: loops, retries, and calls that filters left out."""
+"""Extracts repetitions from a trace for display: loops, retries, and calls that filters left
+out."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of the parent step makes this step: minimum, median, maximum.
+    """How often one call of a parent step makes the step `path`: minimum, median (`p50`), maximum.
 
     `callers`: number of calls of the parent step.
     """
@@ -29,8 +30,11 @@ class Loop(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """A step with failed attempts: their number, that of all attempts, and ns in the failed
-    ones."""
+    """A step with failed attempts.
+
+    `attempts`: number of all attempts; `failed` and `failed_ns`: number and nanoseconds of the
+    failed ones.
+    """
 
     path: CallPath
     failed: int
@@ -39,9 +43,9 @@ class Retry(NamedTuple):
 
 
 def loops(profile: TraceProfile) -> list[Loop]:
-    """Steps that one call of their parent makes more than once, the most often repeated first.
+    """The steps that one call of their parent makes more than once, the most often repeated first.
 
-    Steps in trees of different shape have separate rows.
+    If a step occurs in trees of different shape, each has a separate row.
     """
     found = [
         Loop(path, node.times.least, node.times.p50, node.times.most, node.times.callers)
@@ -52,7 +56,7 @@ def loops(profile: TraceProfile) -> list[Loop]:
 
 
 def retries(profile: TraceProfile) -> list[Retry]:
-    """Steps with failed attempts, sorted by the time in these attempts."""
+    """The steps with failed attempts, sorted by the time that the failed attempts took."""
     found = [
         Retry(row.path, row.again, row.count, row.again_ns)
         for row in (*profile.ranking, *profile.waits)
@@ -62,8 +66,8 @@ def retries(profile: TraceProfile) -> list[Retry]:
 
 
 def left_out(profile: TraceProfile) -> list[str]:
-    """One line for each filter: the calls left out, and the calls to which their time is
-    attributed."""
+    """One line of text for each filter of the trace: which calls it left out, and to which calls
+    their time is attributed."""
     lines = []
     for rule, shown in profile.left_out.items():
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]
@@ -77,6 +81,7 @@ def left_out(profile: TraceProfile) -> list[str]:
 
 
 def lost(profile: TraceProfile) -> str:
-    """A text that counts repaired and dropped spans by kind; empty if there are none."""
+    """A text that counts the repaired and dropped spans of a trace by kind; empty if there are
+    none."""
     kinds = profile.losses.items()
     return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in kinds if count)

@@ -25,8 +25,8 @@ from dfslab.studies.contract import FinishedRun
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
-    """The JSON document of `dfslab run`: location, notes, and the keys of every study with
-    findings."""
+    """The JSON document of `dfslab run`: the location of the run, notes, and the documents of
+    all studies."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -48,11 +48,12 @@ def _has_summary(run: FinishedRun) -> bool:
 
 
 def tables(run: FinishedRun) -> list[Table | str]:
-    """The tables that `dfslab run` prints: results, unless a study replaces them, then every
-    study's."""
+    """The tables that `dfslab run` prints: first the results, unless a study's tables replace
+    them, then the tables of the studies."""
     shown: list[Table | str] = []
     if not _has_summary(run):
-        # The study of bottlenecks summarises the trace of a program, so its table is not repeated.
+        # The study of bottlenecks already summarises a traced program, so a table of its traces is
+        # not added.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         shown += [result_table(results)] if results or not traced else []

@@ -1,4 +1,4 @@
-"""Terminal tables of the limits of a metadata server."""
+"""Builds terminal tables of the limits of a metadata server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Tables of the largest number of files, of requests per second, and of burst sizes."""
+    """Tables of the largest number of files, the largest rate of requests, and the largest
+    bursts, followed by notes."""
     return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
 
 

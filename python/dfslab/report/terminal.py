@@ -1,4 +1,5 @@
-"""Renders tables in a terminal, and builds the tables of commands that do not analyse a run."""
+"""Renders tables in a terminal. Also builds the tables of those commands that do not analyse a
+run."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from rich.table import Table
 from dfslab.spec import units
 
 if TYPE_CHECKING:
-    # Imported for annotations only; a caller with such a value has imported its module.
+    # These modules are imported for annotations only. A caller that has such a value has already
+    # imported its module.
     from dfslab.documents.planned_design import PlannedDesign
     from dfslab.documents.table import Table as Contents
     from dfslab.documents.table import TableCell
@@ -24,12 +26,15 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# Numbers of characters: a small terminal, the least width of a text column, a column's margins.
+# Widths in characters: a small terminal, the narrowest column of text, and the margins of a column.
 NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 
 def drawn(contents: Contents) -> Table:
-    """A table as Rich renders it: a cell's note below its text, the table's notes at the end."""
+    """A table as Rich renders it.
+
+    The note of a cell is below its text, the notes of the table are at the end.
+    """
     table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
     whole = _numbers_fit(contents)
     for column in contents.columns:
@@ -62,7 +67,7 @@ def _text(cell: TableCell) -> str:
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A Rich table of texts; the first column is aligned left, the others right."""
+    """A Rich table of texts. The first column is aligned left, the other columns right."""
     table = Table(title=title)
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left")
@@ -72,7 +77,8 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def search_tables(found: SearchDocument) -> list[Table | str]:
-    """The throughput-latency curve and a line with the conclusion."""
+    """Tables of a search for the highest rate: the throughput-latency curve, and a line with the
+    conclusion."""
     table = Table(title=f"Rates offered, {found.objective} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
@@ -106,7 +112,8 @@ def search_tables(found: SearchDocument) -> list[Table | str]:
 
 
 def visibility_table(rows: Sequence[Visibility]) -> Table:
-    """Table of the times from the acknowledgement at one client to the observation by another."""
+    """Table of the times from the acknowledgement of a change at one client to its first
+    observation by another client."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
     for name in (
@@ -144,14 +151,14 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """The console for people's output: stderr if stdout carries JSON."""
+    """The console for output that people read. It is stderr if stdout carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
-    # A pipe has no width, so tables take the width that they need.
+    # A pipe has no width, so the console is given one that is wide enough for most tables.
     return Console(stderr=json_wanted, highlight=False, width=None if stream.isatty() else WIDE)
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
-    """Table of a testbed's hardware: declared and measured values."""
+    """Table of the hardware of a testbed, with declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
         table.add_column(name)
@@ -169,7 +176,7 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def features_table(features: Sequence[Feature]) -> Table:
-    """Table of the features of this machine that testbeds use."""
+    """Table of the kernel features that testbeds use, and of what is disabled without each."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -180,7 +187,8 @@ def features_table(features: Sequence[Feature]) -> Table:
 
 
 def plan_document(plan: DesignPlan) -> PlannedDesign:
-    """A planned design as a document: the legal set, the runs by testbed, the cost in seconds."""
+    """A planned design as a document: the size of the legal set, the runs of each testbed, and
+    the cost in seconds."""
     from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design_plan import labels
 
@@ -203,7 +211,7 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """A planned design as tables: the legal share, the testbeds, the cost."""
+    """Tables of a planned design: the share of legal combinations, the testbeds, and the cost."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",

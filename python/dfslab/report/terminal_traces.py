@@ -1,4 +1,4 @@
-"""Terminal tables of traces: times and numbers of calls, and end-to-end savings."""
+"""Builds terminal tables of traces: times and numbers of calls, and end-to-end savings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dfslab.spec import units
 
 
 def ranking_tables(profile: TraceProfile, most: int = 20) -> list[Table | str]:
-    """Tables of the `most` steps by self time; waits are separate if the trace marks them;
-    losses."""
+    """Tables of a profile: the `most` steps with the largest self time, further analyses, and
+    losses. Waits have a separate table if the trace marks them."""
     tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most])]
     if profile.waits:
         tables.append(_steps("Waits: queues, locks, other processes", profile.waits[:most]))
@@ -50,7 +50,8 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
-    """Tables of gains, of the comparison with a model, of retries and of cohorts, if computed."""
+    """Tables of those analyses that a profile contains: gains, the comparison with a model,
+    retries, and the comparison of cohorts."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most))
@@ -81,8 +82,10 @@ def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
 
 
 def sampled_text(profile: TraceProfile) -> str:
-    """A note that counts and sums are estimates, with the sampling probability; empty if not
-    sampled."""
+    """A note that counts and sums are estimates, with the sampling probability.
+
+    The profile must be sampled.
+    """
     shown = profile.sampling
     assert shown is not None
     ends = sorted({f"{one:.3g}" for one in (shown.probability_least, shown.probability_most)})
@@ -110,7 +113,7 @@ def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
 
 
 def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) -> Table:
-    """Table of the result of an SQL query, unformatted."""
+    """Table of the result of an SQL query. Values are printed unformatted."""
     table = Table(*(escape(column) for column in columns))
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row))
@@ -118,8 +121,10 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Table of steps whose mean duration changed significantly, corrected for multiple
-    comparisons."""
+    """Table of the `most` steps with the largest significant change of the mean duration.
+
+    The test is corrected for multiple comparisons.
+    """
     table = Table(title=f"Changed, of {compared.tests} steps compared (Holm, 5 %)")
     one, other = compared.sides
     for name in ("step", f"mean {one}", other, "change", "p"):
@@ -133,8 +138,8 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
 
 
 def savings_table(savings: Savings, most: int = 20) -> Table:
-    """Table of each step's end-to-end gain, compared with rankings by self time and critical
-    path."""
+    """Table of the end-to-end saving of each step, compared with its rank by self time and on
+    the critical path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
     table = Table(title=title)
@@ -154,7 +159,7 @@ def savings_table(savings: Savings, most: int = 20) -> Table:
 
 
 def modelled_table(rows: Sequence[ModelledStep]) -> Table:
-    """Table of traced steps compared with the description's; a dash is an unknown value."""
+    """Table that compares traced steps with modelled steps. A dash stands for an unknown value."""
     shown = []
     for row in rows:
         times = [
@@ -179,7 +184,7 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int = 20) -> Table:
-    """Table of the end-to-end gain of each processor, disk and link, compared with other
+    """Table of the end-to-end saving of each processor, disk and link, compared with other
     rankings."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
@@ -227,7 +232,10 @@ def _steps(title: str, rows: Sequence[Entry]) -> Table:
 
 
 def _times(row: Entry) -> tuple[str, str, str]:
-    """Texts of self time, its share and the mean duration; unknown if calls were only counted."""
+    """Texts for a step: self time, its share, and the mean duration.
+
+    They are dashes if the calls were counted but not timed.
+    """
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
         return "-", "-", "-"

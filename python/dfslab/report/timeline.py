@@ -1,4 +1,5 @@
-"""Exemplar traces as timelines: one row for each call, with a bar at its time in the root call."""
+"""Draws exemplar traces as timelines: each call is a row, with a bar at its time within the root
+call."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ DEEPEST = 12
 
 
 def timelines(calls: Sequence[Timeline]) -> Markup:
-    """HTML of a timeline for each root call, the slowest one expanded; empty if there are no
-    calls."""
+    """HTML of one timeline for each root call.
+
+    The slowest one is expanded. Empty if there are no calls.
+    """
     if not calls:
         return Markup("")
     drawn = [

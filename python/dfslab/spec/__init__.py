@@ -1,1 +1,3 @@
-"""Descriptions: scenarios, deployments, workloads, file systems as operation trees, and units."""
+"""Reads and checks what a user describes: scenarios, deployments, workloads, and file systems as
+operation trees.
+"""

@@ -1,4 +1,6 @@
-"""Semantic checks of a scenario before any work: names exist, roles are placed, layouts legal."""
+"""Checks a scenario before any run: names exist, every role of the file system is placed on a node,
+and keys fit together.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,19 @@ from dfslab.spec.systems.filesystem import FileSystem
 MEASURING = {"measure", "trace"}
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
-# Placeholders of a command that the run fills in, in addition to the workload's keys.
+# Placeholders of a program's command line that the run fills in, in addition to the workload's own
+# keys.
 FILLED_IN = ("uri", "directory", "folder", "seed", "clients")
-# Keys for generated workloads only: they cannot be imposed on a program.
+# Keys of `workload` that only the load generator obeys. They cannot be imposed on an external
+# program.
 OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cache", "fsync")
-# Models of open workloads with Poisson arrivals.
+# Models that treat an open workload's arrivals as Poisson, whatever its arrival process is.
 OF_POISSON = frozenset({"sequence"})
 
 
 def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
-    """Reads a scenario and checks everything that can be checked without touching the file system.
+    """Reads a scenario file and checks everything that can be checked without touching the file
+    system.
 
     `methods`, if any, replace those of the scenario. InputError names the first error.
     """
@@ -43,7 +48,9 @@ def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
 
 
 def check(scenario: Scenario) -> list[Point]:
-    """Checks every configuration and returns them all. InputError names the first error."""
+    """Checks every configuration of a scenario and returns all configurations. InputError names the
+    first error.
+    """
     for name in scenario.run.methods:
         discover.method_file(name)
     points = scenario.points()
@@ -99,8 +106,9 @@ def _check_point(scenario: Scenario) -> None:
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
-    """Checks that a program's placeholders are all known, and that no key of generated workloads is
-    set. InputError names the first wrong key."""
+    """Checks a workload that is an external program: all placeholders of its command are known, and
+    no key of generated workloads is set. InputError names the first wrong key.
+    """
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
@@ -124,8 +132,9 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
-    """Checks that a trace exists, has operations of all clients, and is replayed at recorded times
-    or back to back. InputError names the first wrong key."""
+    """Checks a workload that replays a trace: the trace is named, has operations of all clients,
+    and is replayed at the recorded times or back to back. InputError names the first wrong key.
+    """
     requested = scenario.workload
     stream = discover.workload(requested.name).stream(own)
     if not stream.given:
@@ -144,8 +153,9 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
 def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
-    """Checks that every modelled operation has a description, as a whole or as calls of a trace.
-    InputError names the first operation without one."""
+    """Checks that the file system describes every operation that is to be modelled, as a whole or
+    as single calls of a trace. InputError names the first operation without a description.
+    """
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
@@ -193,8 +203,9 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Checks that no model is requested for layers, which descriptions do not distinguish: layers
-    can only be measured. InputError names the key."""
+    """Checks that no model is requested for layers. Descriptions do not distinguish layers, which
+    can only be measured. InputError names the key.
+    """
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)

@@ -1,4 +1,6 @@
-"""A clock as a parameter: code reads time and sleeps through it, so that a test controls time."""
+"""The clock that code takes as a parameter for reading time and sleeping, so that a test can
+control time.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """A source of monotonic time, date and processor time, which also sleeps."""
+    """A clock that is passed as a parameter: monotonic time, date, processor time and sleep."""
 
     def monotonic_s(self) -> float:
         """Returns seconds of CLOCK_MONOTONIC, comparable between processes of one machine."""
@@ -40,5 +42,5 @@ REAL = RealClock()
 
 
 def date(clock: Clock = REAL) -> datetime:
-    """Returns the present date in UTC, for records."""
+    """Returns the present date and time in UTC, for records."""
     return datetime.fromtimestamp(clock.unix_ns() * 1e-9, UTC)

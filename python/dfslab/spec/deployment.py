@@ -1,4 +1,6 @@
-"""Nodes, the roles they play, their disks and adapters, and the network between them."""
+"""The deployment of a scenario: nodes, the roles they play, their disks and network adapters, and
+the network between nodes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class Disk(CheckedModel):
 
 
 class Adapter(CheckedModel):
-    """The network adapter of one node."""
+    """The network adapter of one node: bandwidth in bytes/s each way, added latency in seconds."""
 
     bandwidth: Annotated[BytesPerSecond, POSITIVE] = quantity("10 Gbit/s", description="Each way")
     latency: Seconds = quantity("0 s", description="Added to each message")
@@ -53,7 +55,8 @@ class Adapter(CheckedModel):
     )
 
 
-# Resolved when the scenario's file is read; not part of the Scenario object.
+# The field `profile`: the file name of a hardware profile. It is resolved when the scenario's file
+# is read and is not part of the Scenario object.
 PROFILE = Field("", exclude=True, description="A file of `dfslab calibrate` for what is left out")
 
 
@@ -67,7 +70,9 @@ ProfileName = Annotated[str, AfterValidator(_named_in_a_file)]
 
 
 class NodeGroup(CheckedModel):
-    """A group of equal nodes. `roles`: role -> number of instances on each node."""
+    """A group of equal nodes. `roles` maps each role, such as "datanode", to the number of its
+    processes on each node.
+    """
 
     name: Annotated[str, Field(min_length=1)] = Field(
         "node", description="What the group is called"
@@ -99,7 +104,7 @@ _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
 
 class Network(CheckedModel):
-    """The network between the nodes."""
+    """The network between the nodes. Latencies and jitter are in seconds."""
 
     latency: Seconds = quantity("50 us", description="One way, between two nodes")
     loopback_latency: Seconds = quantity("15 us", description="One way, inside a node")
@@ -125,7 +130,7 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of a network emulated on one machine.
+    """Side effects of a network that is emulated on one machine, which models must account for.
 
     The defaults are those of dfslab's own testbeds.
     """
@@ -139,7 +144,7 @@ class Emulation(CheckedModel):
 
 
 class Deployment(CheckedModel):
-    """All nodes and the network."""
+    """A deployment: all nodes and the network between them."""
 
     node: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes")
     network: Network = Field(default_factory=Network, description="What lies between them")
@@ -159,7 +164,7 @@ class Deployment(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Omit rarely used keys at their defaults: stored runs are identified by this text.
+        # Omit rarely used keys at their defaults, because stored runs are identified by this text.
         table: dict[str, object] = handler(self)
         return {key: value for key, value in table.items() if (key, value) != ("emulated", None)}
 
@@ -172,16 +177,17 @@ class Deployment(CheckedModel):
         return groups
 
     def instances(self, role: str) -> int:
-        """Returns the number of instances of `role` over all nodes."""
+        """Returns the number of processes of `role` over all nodes."""
         return sum(group.count * group.roles.get(role, 0) for group in self.node)
 
     def groups_of(self, role: str) -> list[NodeGroup]:
-        """Returns the groups whose nodes host `role`."""
+        """Returns the node groups whose nodes host `role`."""
         return [group for group in self.node if group.roles.get(role, 0)]
 
     def nodes(self) -> list[tuple[str, NodeGroup]]:
-        """Returns every node as (name, group); the name is the group's, numbered in a group of
-        several nodes."""
+        """Returns every node as (name, group). In a group of several nodes, the name is the group's
+        name and a number.
+        """
         return [
             (group.name if group.count == 1 else f"{group.name}-{number}", group)
             for group in self.node

@@ -1,4 +1,4 @@
-"""Experimental design of a scenario: factors with levels, constraints, and budget."""
+"""The experimental design of a scenario: factors with levels, constraints, and a time budget."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from dfslab.spec.units import Seconds, quantity
 LevelValue = str | int | float | bool
 Level = LevelValue | list[LevelValue]
 KINDS = ("full", "latin", "d-optimal", "screening")
-# Tables whose keys need another testbed or mount when changed (hard-to-change factors).
+# Tables of the scenario whose keys need another testbed or mount when changed, so that the design
+# varies them rarely (hard-to-change factors).
 HARD = ("deployment", "file_system")
 UNITS = ("B", "s", "B/s", "Hz", "1/s")
 
 
 class Factor(CheckedModel):
-    """One factor; it may set several keys together, such as both ends of a link.
+    """One factor of a design. A factor may set several keys together, such as both ends of a link.
 
     A level is one value for all keys, or a list with one value for each key.
     """
@@ -57,13 +58,14 @@ class Factor(CheckedModel):
         return any(key.split(".")[0] in HARD for key in self.keys)
 
     def values(self, level: Level) -> dict[str, LevelValue]:
-        """Returns key -> value at one level."""
+        """Returns key -> value for all keys of this factor at one level."""
         each = level if isinstance(level, list) else [level] * len(self.keys)
         return dict(zip(self.keys, each, strict=True))
 
     def level_of(self, labels: Mapping[str, Any]) -> Level | None:
-        """Returns the factor's level in a configuration's labels; None if the values match no
-        level."""
+        """Returns this factor's level in a configuration, whose varied keys and values are
+        `labels`. Returns None if the values match no level.
+        """
         for level in self.levels:
             if all(labels.get(key) == value for key, value in self.values(level).items()):
                 return level
@@ -71,8 +73,9 @@ class Factor(CheckedModel):
 
     @property
     def numbers(self) -> list[float] | None:
-        """Returns every level as a number (a list by its first value); None if any level is a
-        name."""
+        """Returns every level as a number in SI units (for a list, its first value). Returns None
+        if any level is a name.
+        """
         found = [number(level) for level in self.levels]
         return None if any(isinstance(one, str) for one in found) else [float(x) for x in found]
 
@@ -88,13 +91,17 @@ def _number(text: str) -> float | str:
 
 
 def number(level: Level) -> float | str:
-    """Returns a level in SI units, or the level itself if it is a name."""
+    """Returns a level (for a list, its first value) as a number in SI units, or as text if it is a
+    name.
+    """
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Whether a key is part of a layout's identity."""
+    """Whether a key is part of a configuration's layout: numbers of nodes, roles, and keys of the
+    file system that are not in `given`.
+    """
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts
@@ -102,7 +109,9 @@ def shapes(key: str, given: set[str]) -> bool:
 
 
 class Design(CheckedModel):
-    """Which configurations are run; without factors, the scenario's grids are swept."""
+    """Which configurations are run. Without factors, all configurations of the scenario's sweep are
+    run.
+    """
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"beds": "testbeds", "per_bed": "per_testbed"}
     kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
@@ -193,12 +202,14 @@ def _tree(text: str) -> ast.expr:
 
 
 def names_in(text: str) -> set[str]:
-    """Returns the names of the factors in a constraint."""
+    """Returns the names of the factors that the constraint `text` mentions."""
     return {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
 
 
 def holds(text: str, values: Mapping[str, float | str]) -> bool:
-    """Whether a constraint holds for these values of factors."""
+    """Whether the constraint `text` holds for `values`, which maps each factor's name to its
+    value.
+    """
     return bool(_value(_tree(text), values))
 
 

@@ -1,5 +1,6 @@
-"""Computes the values of a description's symbols at one configuration, except calibrated
-constants."""
+"""Computes the values of the symbols of a file system's description at one configuration.
+Calibrated constants are left to the calibration.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +17,25 @@ from dfslab.spec.systems.parameters import COMMON, Parameter
 from dfslab.spec.units import parse
 
 PAGE_BYTES = 4096
-# A frame of Ethernet carries 1448 bytes of a TCP stream (1500 of IP, less 52 of headers with time
-# stamps). On a wire it takes 1538 bytes: 14 of header, 4 of check sum, 8 of preamble, 12 of gap
-# (IEEE 802.3). A shaper of an emulated network counts 1514: header and packet.
+# An Ethernet frame carries 1448 bytes of a TCP stream (1500 of IP, less 52 of headers with time
+# stamps). On a wire the frame takes 1538 bytes: 14 of header, 4 of check sum, 8 of preamble, 12 of
+# gap (IEEE 802.3). A shaper of an emulated network counts 1514 bytes: header and packet.
 PAYLOAD_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
-# Assumed share of a client's memory that is available to the page cache.
+# Share of a client's memory that is assumed to be available to its page cache.
 CACHE_SHARE = 0.5
 
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
-    """Returns the workload's own parameters, validated. InputError names the first wrong key."""
+    """Returns the parameters that belong to the workload, validated. InputError names the first
+    wrong key.
+    """
     return build(workload.parameters, scenario.workload.parameters, "workload")
 
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """Returns the file system's parameters in SI units: those of the scenario, else the
-    defaults."""
+    """Returns the file system's parameters in SI units: the scenario's values, or the defaults
+    where the scenario sets none.
+    """
     declared = system.parameters.of_origin("filesystem")
     for key in scenario.file_system.parameters:
         if key not in declared:
@@ -44,8 +48,9 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def number(parameter: Parameter, written: Any) -> float:
-    """Converts a parameter to SI units: `written`, else the default. InputError if it is
-    invalid."""
+    """Converts a parameter's value `written` in the scenario to SI units; None means the default.
+    InputError if the value is invalid.
+    """
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
@@ -69,7 +74,7 @@ def number(parameter: Parameter, written: Any) -> float:
 
 
 def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
-    """Returns symbol name -> value in SI units, for all symbols but calibrated ones."""
+    """Returns symbol name -> value in SI units, for all symbols that are not calibrated."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
@@ -114,8 +119,9 @@ def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 
 def of_group(key: str, group: str) -> str:
-    """Returns the name of a hardware symbol for one group of nodes, for deployments whose groups
-    differ."""
+    """Returns the name of a hardware symbol that is valid for one group of nodes only. Such symbols
+    exist where the groups of a deployment differ.
+    """
     return f"{group}/{key}"
 
 
@@ -140,8 +146,9 @@ def _is_forced(scenario: Scenario) -> bool:
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
-    """Returns the share of operations that are the first of their client; 0 where clients share a
-    mount."""
+    """Returns the share of operations that are the first of their client. Returns 0 where clients
+    share a mount or their number of operations is unknown.
+    """
     operations = own.operations()
     shared = scenario.file_system.access.shared_client
     return 1.0 / operations if operations and not shared else 0.0

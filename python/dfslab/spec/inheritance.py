@@ -1,8 +1,8 @@
-"""Scenarios that inherit from another file: `base = "FILE"`.
+"""Completes a scenario from the file that its key `base = "FILE"` names.
 
 Missing keys are taken from the base, recursively in nested tables. A list in the scenario (nodes,
-sweeps, methods) replaces the base's list. The path is relative to the scenario's folder. A base
-cannot have a base, so a scenario is spread over two files at most.
+sweeps, methods) replaces the base's list. The file name is relative to the scenario's folder. A
+base cannot have a base, so a scenario is spread over two files at most.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from dfslab.spec.model import InputError
 from dfslab.spec.toml import TomlTable, TomlValue
 
 KEY = "base"
-# Placeholder in the words of a command; it is replaced by the scenario's folder.
+# Placeholder for the scenario's folder in the words of a workload's command.
 HERE = "{here}"
 
 
 def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns the table with missing keys taken from its base. InputError names the key and the
-    file."""
+    """Returns a scenario's table, completed from the base that it names. InputError names the key
+    and the file.
+    """
     whole = dict(table)
     if KEY not in whole:
         return whole
@@ -35,8 +36,9 @@ def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
 
 
 def named(name: str, key: str, folder: Path) -> TomlTable:
-    """Reads the file `name`, relative to the scenario's folder. InputError for `key` if it cannot
-    be read."""
+    """Reads the TOML file `name`, relative to `folder`. InputError for `key` if the file cannot be
+    read.
+    """
     try:
         return tomllib.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -45,7 +47,7 @@ def named(name: str, key: str, folder: Path) -> TomlTable:
 
 
 def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> TomlTable:
-    """Returns `table` with missing keys from `more`, recursively in nested tables."""
+    """Returns `table` with its missing keys taken from `more`, recursively in nested tables."""
     found = dict(table)
     for key, value in more.items():
         known = found.get(key, {})
@@ -57,8 +59,9 @@ def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> Tom
 
 
 def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns the table with the file names of its workload (in a command, or of a trace) made
-    absolute."""
+    """Returns a scenario's table in which the file names of the workload (in a command, or of a
+    trace) are absolute. Relative names count from `folder`.
+    """
     workload = table.get("workload")
     if not isinstance(workload, dict):
         return dict(table)
@@ -75,5 +78,5 @@ def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
 
 
 def absolute_path(name: str, folder: Path) -> str:
-    """The absolute path of a file name that is relative to a folder."""
+    """Returns the absolute path of `name`, a file name relative to `folder`."""
     return str(folder.resolve() / name)

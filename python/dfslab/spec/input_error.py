@@ -1,4 +1,4 @@
-"""Errors of input, reported in one line: file, key, value and what is allowed."""
+"""Errors of input, reported in one line: file, key, value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """The input is wrong: one clear line, exit code 2."""
+    """The user's input is wrong. The command prints one line (file, key, value, what is allowed)
+    and exits with code 2.
+    """
 
     def __init__(self, key: str, value: Any, allowed: str, file: str = "") -> None:
         self.key, self.value, self.allowed, self.file = key, value, allowed, file
@@ -18,12 +20,14 @@ class InputError(ValueError):
         return f"{where}{self.key}{shown}: {self.allowed}".replace("\n", " ")
 
     def of(self, file: str) -> InputError:
-        """The same error, naming the file it came from."""
+        """Returns the same error with the name of the file that contains the wrong value."""
         return InputError(self.key, self.value, self.allowed, file)
 
 
 def unknown(name: str, allowed: list[str]) -> str:
-    """The error text for a name that is not among `allowed`."""
+    """Returns the error text for an unknown name: the names that are allowed, and a similar one as
+    a hint.
+    """
     import difflib  # imported here because only errors need it
 
     close = difflib.get_close_matches(name, allowed, n=1)
@@ -32,6 +36,8 @@ def unknown(name: str, allowed: list[str]) -> str:
 
 
 def _short(value: Any) -> str:
-    """The value as text, shortened in the middle, so that the end of a path stays visible."""
+    """Returns a value as text, shortened in the middle to 80 characters, so that the end of a path
+    stays visible.
+    """
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:24]} ... {text[-51:]}"

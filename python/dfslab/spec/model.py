@@ -1,4 +1,6 @@
-"""Base class of all scenario models; errors name file, key, value and what is allowed."""
+"""The base class of all parts of a scenario. Its validation errors name file, key, value and what
+is allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class CheckedModel(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-    # Earlier name -> present name.
+    # Keys that were renamed: earlier name -> present name. Files with earlier names are still read.
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {}
 
     @cached_property
@@ -31,13 +33,15 @@ class CheckedModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _current_keys(cls, table: Any) -> Any:
-        """Keys that earlier versions named differently, under their present names."""
+        """Replaces keys of earlier versions by their present names before validation."""
         if not isinstance(table, dict):
             return table
         return {cls.FORMER_KEYS.get(key, key): one for key, one in table.items()}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; with `update`, cached properties of the old content are dropped."""
+        """Returns a copy. With `update`, the copy does not keep cached properties, because they
+        belong to the old content.
+        """
         copy = super().model_copy(update=update, deep=deep)
         if update:
             for name in set(vars(copy)) - set(type(self).model_fields):
@@ -46,7 +50,9 @@ class CheckedModel(BaseModel):
 
 
 def build(model: type[Built], table: object, prefix: str = "") -> Built:
-    """Validate `table` as `model`. InputError names the first error, its key under `prefix`."""
+    """Validates `table` as an object of `model`. InputError names the first error; its key starts
+    with `prefix`.
+    """
     try:
         return model.model_validate(table)
     except ValidationError as error:
@@ -54,7 +60,9 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 
 
 def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
-    """The first of a model's validation errors, its key under `prefix`."""
+    """Converts the first of a model's validation errors to an InputError whose key starts with
+    `prefix`.
+    """
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
@@ -73,7 +81,9 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
 
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    """Field names of the model that `path` leads to (through lists and nested models)."""
+    """Returns the field names of the model that `path`, the location of an error, leads to through
+    lists and nested models.
+    """
     for part in path:
         if isinstance(part, int):
             continue

@@ -1,8 +1,9 @@
-"""Hardware profiles: measurements of `dfslab calibrate` that fill in a deployment's missing values.
+"""Fills in a deployment's missing values from hardware profiles, which `dfslab calibrate` measures
+and writes.
 
 A profile is a deployment in TOML. A scenario names it in `deployment.profile`, for all groups of
-nodes and the network, or in one group's `profile`. A group takes the profile's node with the same
-name, else the profile's only one. Values in the scenario take precedence.
+nodes and the network, or in one group's `profile`. A group takes the values of the profile's node
+with the same name, or of its only node. Values in the scenario take precedence.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ OWN = ("name", "count", "roles")
 
 
 def applied(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """A scenario's table with its profiles' values; their paths are from the scenario's `folder`.
+    """Returns a scenario's table, completed from the profiles that it names. File names of profiles
+    are relative to `folder`.
 
     InputError names the key, the file and what is wrong with it.
     """
@@ -40,7 +42,9 @@ def applied(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
 
 
 def _of_group(group: TomlValue, given: TomlTable, folder: Path) -> TomlValue:
-    """A group's table, completed from its own profile, then from the deployment's."""
+    """Returns a node group's table, completed from the group's own profile first and then from
+    `given`, the deployment's profile.
+    """
     if not isinstance(group, dict):
         return group
     whole, name = dict(group), group.get("name", "node")
@@ -64,7 +68,9 @@ def _node(given: TomlTable, name: TomlValue, key: str, value: TomlValue | None) 
 
 
 def _read(name: TomlValue, key: str, folder: Path) -> TomlTable:
-    """The deployment table of a profile; empty where no profile is named."""
+    """Reads the profile `name` and returns its deployment table. Returns an empty table where
+    `name` is empty.
+    """
     if name == "":
         return {}
     if not isinstance(name, str):

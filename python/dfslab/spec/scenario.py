@@ -1,4 +1,6 @@
-"""The scenario: deployment + file system + workload + how to run it. TOML in, TOML out."""
+"""The scenario, read from TOML and written as TOML: deployment, file system, workload, and how to
+run them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ from dfslab.spec.units import PerSecond, Seconds, quantity
 
 
 class ClientAccess(CheckedModel):
-    """How to access the file system; each file system declares which of these keys it supports."""
+    """How to access the file system. Each file system declares which of these keys it supports."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
     testbed: bool = Field(False, description="Start the file system's daemons on this machine")
@@ -60,7 +62,9 @@ class ClientAccess(CheckedModel):
 
 
 class FileSystemChoice(CheckedModel):
-    """Which file system, how to reach it; every other key is a parameter of that file system."""
+    """Which file system is run and how it is accessed. Every other key is a parameter of that file
+    system.
+    """
 
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
@@ -68,20 +72,23 @@ class FileSystemChoice(CheckedModel):
 
     @cached_property
     def canonical(self) -> str:
-        """Returns the content as JSON text. Run folders are identified by this text, so it has the
-        key's old name."""
+        """Returns the content as JSON text. Run folders are identified by this text, so it must
+        keep the earlier name `bed` of the key `testbed`.
+        """
         table = self.model_dump(mode="json")
         table["access"]["bed"] = table["access"].pop("testbed")
         return json.dumps(table, sort_keys=True)
 
     @property
     def parameters(self) -> dict[str, LevelValue]:
-        """Returns the file system's own keys as written."""
+        """Returns the keys that are parameters of the file system, with their values as written."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class WorkloadChoice(CheckedModel):
-    """Which workload, by how many clients; every other key is a parameter of that workload."""
+    """Which workload is run, and by how many clients. Every other key is a parameter of that
+    workload.
+    """
 
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
@@ -113,7 +120,7 @@ class WorkloadChoice(CheckedModel):
 
     @property
     def parameters(self) -> dict[str, LevelValue]:
-        """Returns the workload's own keys as written."""
+        """Returns the keys that are parameters of the workload, with their values as written."""
         return dict(self.__pydantic_extra__ or {})
 
 
@@ -173,7 +180,7 @@ class Run(CheckedModel):
 
 
 class Judge(CheckedModel):
-    """Which results are fitted and which are held out."""
+    """Which configurations are used to fit models and which are held out to judge them."""
 
     hold_out: list[dict[str, LevelValue | list[LevelValue]]] = Field(
         default_factory=list,
@@ -185,7 +192,9 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario: deployment, file system, workload, run, sweep and judgement."""
+    """One scenario: deployment, file system, workload, run settings, sweep, design and
+    judgement.
+    """
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -213,8 +222,8 @@ class Scenario(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _with_schema_key(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Data for TOML and JSON; typed loosely, because pydantic derives no schema from a recursive
-        # type.
+        # Typed loosely, because pydantic derives no schema from a recursive type such as the table
+        # of a TOML file.
         table: TomlTable = handler(self)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -224,14 +233,15 @@ class Scenario(CheckedModel):
 
     @property
     def emulation(self) -> Emulation | None:
-        """Returns the properties of the emulated network, declared or a testbed's; None if not
-        emulated."""
+        """Returns the properties of the emulated network: those of the deployment, or the defaults
+        on a testbed. Returns None if the network is not emulated.
+        """
         if self.deployment.emulated is None and self.file_system.access.testbed:
             return Emulation()
         return self.deployment.emulated
 
     def points(self) -> list[Point]:
-        """Returns every configuration of the grids, in order, without duplicates."""
+        """Returns every configuration of the sweep's grids, in order, without duplicates."""
         found: dict[str, Point] = {}
         for labels in self._labels():
             scenario = self.with_values(labels)
@@ -259,8 +269,9 @@ class Scenario(CheckedModel):
         )
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario with dotted keys set; only the changed tables are validated
-        again."""
+        """Returns a copy with the dotted keys of `values` set. Only the changed tables are
+        validated again.
+        """
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():
             part, _, rest = key.partition(".")
@@ -277,7 +288,7 @@ class Scenario(CheckedModel):
         return self.model_copy(update=changed)
 
     def _part(self, name: str) -> CheckedModel:
-        """The table of that name, one of PARTS."""
+        """Returns the table of the scenario that is called `name`, a key of PARTS."""
         parts: dict[str, CheckedModel] = {
             "deployment": self.deployment,
             "file_system": self.file_system,
@@ -295,7 +306,9 @@ class Scenario(CheckedModel):
         return build(Scenario, table)
 
     def with_overrides(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario with dotted keys set; these keys are removed from its sweeps."""
+        """Returns a copy with the dotted keys of `values` set and no longer varied: they are
+        removed from sweep, design and held-out configurations.
+        """
         swept = {key for grid in self.sweep for key in grid}
         found = self.replace({k: v for k, v in values.items() if k not in swept})
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
@@ -317,16 +330,20 @@ class Scenario(CheckedModel):
         )
 
     def with_methods(self, methods: list[str]) -> Scenario:
-        """Returns the scenario with these methods only."""
+        """Returns a copy that runs only these methods."""
         table = {**self.run.model_dump(mode="json"), "methods": methods}
         return self.model_copy(update={"run": build(Run, table, "run")})
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
-        """Returns the scenario of one configuration: dotted keys set, without sweeps."""
+        """Returns the scenario of one configuration: a copy with the dotted keys of `values` set
+        and without sweep.
+        """
         return self.model_copy(update={"sweep": []}).replace(values)
 
     def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
-        """Returns the scenario that runs exactly these configurations, in this order."""
+        """Returns a copy that runs exactly the configurations `rows` (varied key -> value), in this
+        order.
+        """
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
         return self.with_sweep(sweep)
 
@@ -335,12 +352,12 @@ class Scenario(CheckedModel):
         return self.model_copy(update={"sweep": checked})
 
     def with_budget(self, seconds: float) -> Scenario:
-        """Returns the scenario with a time budget for its design."""
+        """Returns a copy whose design has a time budget of `seconds`."""
         return self.replace({"design.budget": f"{seconds!r} s"})
 
 
 class _Sweep(CheckedModel):
-    """The sweep's grids alone, to validate them when all other tables are valid already."""
+    """The grids of a sweep alone, to validate them when all other tables are already valid."""
 
     sweep: list[dict[str, list[LevelValue]]]
 
@@ -373,7 +390,9 @@ PARTS: dict[str, type[CheckedModel]] = {
 
 
 class Point(CheckedModel):
-    """One configuration of a scenario; `labels` are the varied keys as written."""
+    """One configuration of a scenario. `labels` maps the varied keys to their values as written; a
+    configuration that is `held_out` is never fitted on.
+    """
 
     scenario: Scenario
     labels: dict[str, LevelValue]
@@ -381,9 +400,11 @@ class Point(CheckedModel):
 
     @cached_property
     def id(self) -> str:
-        """Returns a digest of everything that affects the outcome, except the seed and the
-        methods."""
-        # Run folders are resumed by this id, so its text format (sorted keys) must not change.
+        """Returns a digest of everything that affects the outcome except the seed and the
+        methods.
+        """
+        # Run folders are found again by this id when a run is resumed, so its text format (sorted
+        # keys) must not change.
         one = self.scenario
         text = (
             f'{{"deployment": {one.deployment.canonical}, '
@@ -394,8 +415,9 @@ class Point(CheckedModel):
 
     @cached_property
     def testbed(self) -> str:
-        """Returns the identity of the configuration's testbed: deployment and file system as
-        text."""
+        """Returns the identity of the testbed that this configuration needs: deployment and file
+        system as JSON text.
+        """
         return self.scenario.model_dump_json(include={"deployment", "file_system"})
 
 
@@ -412,7 +434,9 @@ def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
 
 
 def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
-    """Returns the member `part` of a table, or of a list of named tables (node groups, by name)."""
+    """Returns the member `part` of a table, or of a list of tables the one whose `name` is `part`
+    (node groups). `so_far` is the path for the error.
+    """
     if isinstance(place, list):
         groups = [item for item in place if isinstance(item, dict)]
         for item in groups:

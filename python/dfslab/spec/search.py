@@ -18,8 +18,9 @@ SHARES = {"mean": 0.5, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 @dataclass(frozen=True)
 class Objective:
-    """An upper limit of a latency statistic of one operation; of all operations if none is
-    named."""
+    """An upper limit in seconds of a latency statistic of one operation, or of all operations if
+    `operation` is empty.
+    """
 
     statistic: str
     operation: str
@@ -27,12 +28,14 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """The quantile of the statistic, as a share of operations."""
+        """The quantile that the statistic stands for, such as 0.99 for p99."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 
 def objective(text: str) -> Objective:
-    """Parses the text of an objective. ValueError if the text is no objective."""
+    """Parses the text of a latency objective, such as "response_s_p99 <= 20 ms". ValueError if the
+    text is malformed.
+    """
     found = _FORM.match(text.strip())
     if found is None:
         raise ValueError(f"must be like {_ALLOWED}")
@@ -44,7 +47,9 @@ def objective(text: str) -> Objective:
 
 
 class Search(CheckedModel):
-    """How `dfslab search` looks for the highest rate under an objective."""
+    """Settings of `dfslab search`, which looks for the highest rate that meets a latency
+    objective.
+    """
 
     objective: str = Field("response_s_p99 <= 20 ms", description="What a rate must keep to")
     lowest: Annotated[PerSecond, Field(gt=0)] = quantity("10 /s", description="Where it begins")

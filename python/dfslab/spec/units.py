@@ -1,4 +1,6 @@
-"""Quantities as people write them ("64 MiB", "1 Gbit/s", "0.5 ms"), SI inside."""
+"""Converts between quantities as people write them ("64 MiB", "1 Gbit/s", "0.5 ms") and numbers in
+SI units.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ _EXAMPLES = {
     "1/s": '"100 /s"',
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
-# The usual notation. Other texts are left to pint, which loads slowly.
+# The usual notation of a quantity: a number and a unit. Other texts are left to pint, which loads
+# slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -62,7 +65,8 @@ def parse(text: str, unit: str) -> float:
     if magnitude is None:
         try:
             magnitude = by_pint(text, unit)
-        except Exception as error:  # pint raises many kinds, tokenizer errors among them
+        # pint raises errors of many types, including those of its tokenizer
+        except Exception as error:
             raise ValueError(f"is not {allowed}") from error
     if not math.isfinite(magnitude) or magnitude < 0:
         raise ValueError(f"must be finite and not negative, {allowed}")
@@ -70,22 +74,26 @@ def parse(text: str, unit: str) -> float:
 
 
 def plainly(text: str, unit: str) -> float | None:
-    """The value of a text in the usual notation; None for other notations."""
+    """Converts `text` to a number in the SI `unit` if it is in the usual notation; returns None for
+    other notations.
+    """
     found = _PLAIN.match(text)
     factor = FACTORS[unit].get(found[2]) if found else None
     return float(found[1]) * factor if found and factor is not None else None
 
 
 def by_pint(text: str, unit: str) -> float:
-    """Returns the value of a text that pint can parse. Raises pint's errors, which have many
-    types."""
+    """Converts a text to a number in the SI `unit` by pint. Raises pint's errors, which have many
+    types.
+    """
     quantity = _registry().parse_expression(_KILO.sub(r"k\1", text.strip()))
     return _convert(quantity, unit)
 
 
 def _convert(quantity: object, unit: str) -> float:
-    """Converts to the base unit, which is checked by name because pint treats information as
-    dimensionless."""
+    """Converts a pint quantity to a number in the SI `unit`. The unit is checked by name, because
+    pint treats information as dimensionless.
+    """
     if not isinstance(quantity, pint.Quantity):
         raise ValueError("a number without a unit")
     text = str(quantity.units)
@@ -114,7 +122,7 @@ def text(value: float, unit: str, digits: int = 4) -> str:
     for name, size in _STEPS[unit]:
         if abs(value) >= size or size == _STEPS[unit][-1][1]:
             shown = f"{value / size:.{digits}g}"
-            # Avoid exponents such as 1.23e+03.
+            # Write large numbers with separators instead of exponents such as 1.23e+03.
             return f"{value / size:,.0f} {name}" if "e+" in shown else f"{shown} {name}"
     raise AssertionError("the last step always fits")
 
@@ -148,8 +156,8 @@ def _validator(unit: str) -> Callable[[object], float]:
 
 
 def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
-    # A plain float after validation; written with its unit, so that a scenario's TOML can be read
-    # back.
+    # The value is a plain float after validation. It is written with its unit, so that a scenario's
+    # TOML can be read back.
     return (
         BeforeValidator(_validator(unit)),
         PlainSerializer(lambda value: exact(value, unit), when_used="unless-none"),
@@ -158,8 +166,10 @@ def _quantity(unit: str) -> tuple[BeforeValidator, PlainSerializer, str]:
 
 
 def quantity(written: str, description: str) -> float:
-    """A field whose default is given as text with a unit, and parsed like input."""
-    # The validator of the field's type makes the text a number.
+    """Returns a model's field whose default is the text `written` with a unit, parsed like
+    input.
+    """
+    # The validator of the field's type converts the default text to a number.
     field: float = Field(written, description=description, validate_default=True)
     return field
 

@@ -1,1 +1,4 @@
-"""Studies over several results: sweeps, comparison, validation, advice."""
+"""Studies analyse the results of a whole run: comparison, validation, bottlenecks, advice.
+
+The subfolders hold designs of experiments, run folders and trace analyses.
+"""

@@ -1,4 +1,5 @@
-"""Advice as it is stored and printed: the most effective change for each configuration.
+"""The result types of the study `advice`: the most effective hardware change for each
+configuration, as it is stored and printed.
 
 This module imports no large library, so that stored advice is printed without delay.
 """
@@ -18,11 +19,11 @@ BASIS = (
 
 
 class Advice(BaseModel):
-    """A single change of the deployment; `gain`: predicted factor on the rate by the sequence
-    model.
+    """A single change of the deployment. `gain` is the factor on the rate that the sequence model
+    predicts for it.
 
-    `low` and `high`: 90 % interval due to the uncertainty of the model's constants. The model's
-    error of form is not included.
+    `low` and `high` bound the 90 % interval of the gain. The interval includes the uncertainty of
+    the model's constants, but not the error of the model itself.
     """
 
     point_id: str
@@ -35,7 +36,7 @@ class Advice(BaseModel):
 
 
 class Advised(StudyResult):
-    """The best change of every configuration for which a change is worthwhile."""
+    """The best change of every configuration for which some change raises the rate noticeably."""
 
     study = "advice"
     is_printed_by_run = False
@@ -66,10 +67,14 @@ class Advised(StudyResult):
         return [self.table()] if self.advice else []
 
     def section(self, run: FinishedRun) -> Section:
-        """The table as a section of the page; empty if the run had no models."""
+        """The table of advice as a section of the page.
+
+        The section is empty if the scenario names no models.
+        """
         blocks = self.tables(run) if run.methods else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """An empty document, because `dfslab advise` prints the advice."""
+        """Returns an empty document: the JSON of `dfslab run` leaves advice out, because `dfslab
+        advise` prints it."""
         return {}

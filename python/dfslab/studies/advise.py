@@ -19,7 +19,8 @@ from dfslab.studies.advice import Advice, Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, need_measured
 
 NAMES = ("advice",)
-# Largest number of configurations with advice: hundreds of rows of a design would be unreadable.
+# Largest number of configurations that receive advice. A design has hundreds of configurations, and
+# a table of that length would be unreadable.
 MOST_ADVISED = 60
 DRAWS = 60
 WORTH_SAYING = 1.02
@@ -38,7 +39,10 @@ class AdviceStudy(Study[Advised]):
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:
-        """The best change of each configuration. RunFailed if the run has no measurements."""
+        """Returns the best change of each configuration.
+
+        Raises RunFailed if the run has no measurements.
+        """
         need_measured(run)
         calibration = calibrate([r for r in run.of_method("measure") if not r.point.held_out])
         found = []
@@ -48,14 +52,16 @@ class AdviceStudy(Study[Advised]):
 
 
 def make(name: str) -> AdviceStudy:
-    """The study `advice`, for discovery."""
+    """Returns the study `advice`; study discovery calls this function with the study's name."""
     return AdviceStudy()
 
 
 def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice]:
-    """Worthwhile changes of the deployment, the one with the largest gain first; may be empty."""
+    """Returns the changes of a point's deployment that are worth reporting, the one with the
+    largest predicted gain first. The list may be empty. `seed`: for the draws of the model
+    constants."""
     situation = Situation(point.scenario)
-    # A constant that no measurement determines keeps its prior.
+    # A constant that no measurement determines keeps its default value.
     draws = [{**situation.constants, **drawn} for drawn in _draws(calibration, seed)]
     base = situation.predict_many(draws).rate_per_s
     limit = text_of(limits_of(situation, draws[0]))
@@ -81,7 +87,8 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
 
 
 def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
-    """Model constants by name: the estimates first, then draws from their joint distribution."""
+    """Sets of model constants by name: first the estimates, then random draws from their joint
+    distribution."""
     values = calibration.values
     if not values:
         return [{}]
@@ -92,8 +99,8 @@ def _draws(calibration: Calibration, seed: int) -> list[dict[str, float]]:
 
 
 def _changes(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """(description, scenario) of each single change, such as twice the hardware or half the
-    latency."""
+    """Yields (description, scenario) of each single hardware change, such as twice the cores or
+    half the latency."""
     for group in scenario.deployment.node:
         place = f"deployment.node.{group.name}"
         changes: dict[str, dict[str, LevelValue]] = {

@@ -1,8 +1,9 @@
-"""Where external programs spend their time in a file system, and which step to improve.
+"""Shows where traced external programs spend their time in a file system, and which step to
+improve.
 
-For every traced configuration: total seconds of the functions that the literature names, and steps
-ranked by the client call time that halving each would save, with intervals. The ranking by summed
-time of Liu 2018 is given for comparison.
+For every traced configuration, the study reports two things. First, the total seconds of the
+functions that the literature names. Second, the steps, ranked by the client call time that halving
+each would save, with intervals. The ranking by summed time of Liu 2018 is given for comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NAMES = ("bottlenecks",)
 MOST_STEPS = 5
 # Number of steps that are listed if a file system names no functions.
 MOST_FUNCTIONS = 8
-# Largest number of configurations in one printed table, and of steps for each configuration.
+# Limits of one printed table: the number of configurations, and the number of steps for each.
 ACROSS, MOST_GAINS = 7, 3
 
 
@@ -45,8 +46,8 @@ class FunctionCost(BaseModel):
 
 
 class Gain(BaseModel):
-    """Share of client call time saved by halving a step (in all calling contexts) or a deployment
-    part."""
+    """The share of the client call time that would be saved by halving the time of one step (in
+    all its calling contexts) or of one processor, disk or link."""
 
     name: str
     saving: float
@@ -110,7 +111,10 @@ class Programs(StudyResult):
         return Table("Time of the clients' calls saved if a step were twice as fast", columns, rows)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The result without the call trees, which only the page shows."""
+        """The JSON document of the result.
+
+        The call trees are left out, because only the page shows them.
+        """
         rows: list[JsonValue] = [
             one.model_dump(mode="json", exclude={"roots"}) for one in self.programs
         ]
@@ -152,12 +156,16 @@ class BottlenecksStudy(Study[Programs]):
 
 
 def make(name: str) -> BottlenecksStudy:
-    """The study `bottlenecks`, for discovery."""
+    """Returns the study `bottlenecks`; study discovery calls this function with the study's
+    name."""
     return BottlenecksStudy()
 
 
 def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
-    """One entry for each traced program, in the order of the results; `traces` is their folder."""
+    """One entry for each traced program, in the order of the results.
+
+    `traces`: the folder that holds their call profiles.
+    """
     found = []
     for result in results:
         program = result.program
@@ -225,7 +233,8 @@ def _by_name(steps: Iterable[Saving]) -> list[Gain]:
 
 
 def _by_sum(steps: Iterable[Saving]) -> str:
-    """The name of the step with the largest total self time."""
+    """The name of the step with the largest total self time, which is Liu 2018's choice of
+    bottleneck. Empty if there are no steps."""
     sums: dict[str, int] = {}
     for step in steps:
         name = _with_process(step.step)
@@ -234,11 +243,12 @@ def _by_sum(steps: Iterable[Saving]) -> str:
 
 
 def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
-    """Number of calls and total seconds of each function.
+    """Number of calls and total seconds of each function in a merged call tree `top`.
 
-    `named`: function -> suffixes of call paths; calls of the first suffix are counted. The time of
-    a nested call of the same function belongs to the outer call. If `named` is empty, the steps
-    with the largest total time are returned.
+    `named` maps each function to the endings of its call paths. The seconds are summed over all
+    endings, the number of calls is that of the first ending. The time of a nested call of the same
+    function belongs to the outer call. If `named` is empty, the steps with the largest total time
+    are returned.
     """
     if not named:
         steps = {

@@ -1,4 +1,5 @@
-"""Predictions compared with measurements: signed errors, held-out scores, coverage."""
+"""Compares the predictions of all methods with the measurements: signed errors, scores on
+held-out configurations, and coverage of the intervals."""
 
 from __future__ import annotations
 
@@ -48,9 +49,11 @@ class ErrorScore(BaseModel):
 
 
 class Comparison(StudyResult):
-    """All configurations, and every method's scores.
+    """The result of the study `comparison`: all compared configurations, and the scores of every
+    method.
 
-    `noise`: median relative standard deviation between repetitions of a configuration, a fraction.
+    `noise` is the median, over configurations, of the relative standard deviation between
+    repetitions (a fraction).
     """
 
     study = "comparison"
@@ -70,7 +73,10 @@ class Comparison(StudyResult):
         return found
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Metric, scores and noise; the rows are the points in the document of the run."""
+        """The JSON document: metric, scores and noise.
+
+        Its key `points` holds `rows`, the compared configurations.
+        """
         found = self.model_dump(mode="json")
         found["points"] = found.pop("rows")
         return found
@@ -105,7 +111,8 @@ def _predicted(row: ComparedPoint, method: str) -> TableCell:
 
 
 def score_table(title: str, scores: Mapping[str, ErrorScore]) -> Table:
-    """A table with the errors of every method."""
+    """A table with one row for each method: its error quantiles and the coverage of its 90 %
+    intervals."""
     columns = heads(
         "method", "points", "median |error|", "90 % |error|", "signed median", "90 % coverage"
     )
@@ -137,12 +144,15 @@ class ComparisonStudy(Study[Comparison]):
 
 
 def make(name: str) -> ComparisonStudy:
-    """The study `comparison`, for discovery."""
+    """Returns the study `comparison`; study discovery calls this function with the study's name."""
     return ComparisonStudy()
 
 
 def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
-    """Compare the predictions of all methods with the measurements of one metric."""
+    """Compare the predictions of all methods with the measurements.
+
+    `metric`: name of the compared metric.
+    """
     by_point: dict[str, list[Result]] = {}
     for result in results:
         by_point.setdefault(result.point_id, []).append(result)
@@ -232,7 +242,7 @@ def _log_sd(group: Sequence[Result], metric: str) -> float | None:
 
 
 def scores(rows: Sequence[ComparedPoint]) -> dict[str, ErrorScore]:
-    """Method -> score over the rows that the method predicted."""
+    """Method -> its score, computed over those rows for which the method has a prediction."""
     methods = dict.fromkeys(method for row in rows for method in row.errors)
     return {
         method: score(
@@ -251,8 +261,11 @@ def _covers(row: ComparedPoint, method: str) -> bool:
 
 
 def score(errors: Sequence[float], covered: Sequence[bool]) -> ErrorScore:
-    """Score of one method from its signed errors (fractions) and whether each interval
-    `covered`."""
+    """The score of one method.
+
+    `errors`: its signed errors (fractions); `covered`: for each error, whether the method's
+    interval contains the measured mean.
+    """
     signed = np.asarray(errors, dtype=float)
     return ErrorScore(
         n=len(signed),

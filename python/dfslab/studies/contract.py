@@ -1,4 +1,5 @@
-"""The interface of studies: analyses of a run's results that return a typed, storable result.
+"""The interface of studies: a study analyses the results of a run and returns a typed result that
+can be stored.
 
 A study is one module that declares `NAMES` and `make(name)`. It is found in this folder, in
 `studies/` of a folder of DFSLAB_PATH, or behind an entry point of the group `dfslab.studies`.
@@ -29,7 +30,11 @@ NOTHING_MEASURED = "holds no measured result to learn from"
 
 
 class Progress(Protocol):
-    """A callback for progress: amount done, total amount, current activity, seconds remaining."""
+    """A callback that reports progress.
+
+    It receives the amount done, the total amount, a text on the current activity, and optionally
+    the estimated seconds remaining.
+    """
 
     def __call__(self, done: float, total: float, text: str, /, *remaining_s: float) -> None: ...
 
@@ -37,15 +42,17 @@ class Progress(Protocol):
 class StudyResult(BaseModel):
     """The result of one study, stored in the run's folder and read back as the same class."""
 
-    # Name of the study in the run's folder, in JSON and in anchors of the page.
+    # Name of the study: its key in the stored findings and in JSON, and the anchor of its section
+    # of the page.
     study: ClassVar[str]
-    # Whether `dfslab run` also prints the tables; if false, only the study's own command does.
+    # Whether `dfslab run` also prints the tables. If false, only the study's own command prints
+    # them.
     is_printed_by_run: ClassVar[bool] = True
-    # Whether the tables replace the list of all results in the terminal.
+    # Whether, in the terminal, the study's tables are printed instead of the list of all results.
     stands_for_results: ClassVar[bool] = False
-    # Whether this result is a sufficient reason to write a page.
+    # Whether a run with this result, and no other reason, gets a page.
     is_worth_a_page: ClassVar[bool] = True
-    # Position on the page; None if a dedicated section with charts shows the result.
+    # Sort key of the section on the page. None: a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""
@@ -55,7 +62,8 @@ class StudyResult(BaseModel):
         return []
 
     def section(self, run: FinishedRun) -> Section:
-        """The section of the page that shows the result; by default the tables."""
+        """The section of the page that shows the result. By default it holds the result's
+        tables."""
         order = self.section_order or 0
         return Section(self.study, self.title, order, self.empty, self.tables(run))
 
@@ -70,11 +78,11 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """Preconditions of a study at the end of a run.
+    """What a run must contain so that a study is computed at the end of the run.
 
-    `measured`: the run has measurements. `models`: the scenario names models. `design`: the run has
-    (true) or lacks (false) a design; None: either. `studies`: results of other studies that the run
-    holds.
+    `measured`: the run has measurements. `models`: the scenario names models. `design`: the
+    scenario has a design (true) or none (false); None: either. `studies`: result types of other
+    studies that must have been found before.
     """
 
     measured: bool = False
@@ -93,11 +101,11 @@ class Needs:
 
 
 class Study(ABC, Generic[FoundOf]):
-    """One analysis of a run; it may use the findings of studies before it.
+    """One analysis of a run, which may use the findings of the studies before it.
 
-    `order`: position among the studies of a run. `needs`: preconditions at the end of a run; a
-    command that names the study ignores them. `refused`: start of the note that a run prints if the
-    study raises RunFailed; if empty, only the study's own command reports the failure.
+    `order`: sort key among the studies of a run. `needs`: preconditions at the end of a run; a
+    command that names the study ignores them. `refused`: beginning of the note that a run prints if
+    the study raises RunFailed; if empty, only the study's own command reports the failure.
     """
 
     name: str
@@ -109,16 +117,18 @@ class Study(ABC, Generic[FoundOf]):
 
     @abstractmethod
     def run(self, run: FinishedRun, progress: Progress) -> FoundOf | None:
-        """The study's result; None if there is nothing to report.
+        """Returns the study's result; None if there is nothing to report.
 
-        RunFailed if it cannot be computed.
+        Raises RunFailed if the result cannot be computed.
         """
 
 
 @dataclass
 class Findings:
-    """Results of all studies of a run by study name; `refused`: reasons of the studies that
-    failed."""
+    """The results of all studies of a run, by study name.
+
+    `refused`: study name -> why the study failed.
+    """
 
     found: dict[str, StudyResult] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -126,7 +136,7 @@ class Findings:
 
     @classmethod
     def of(cls, *results: StudyResult | None) -> Findings:
-        """Findings with these results; None is skipped."""
+        """Findings that hold these results. A result that is None is skipped."""
         return cls({one.study: one for one in results if one is not None})
 
     def get(self, kind: type[Found]) -> Found | None:
@@ -149,8 +159,10 @@ class FinishedRun:
         findings: Findings | None = None,
         folder: Path | None = None,
     ) -> None:
-        """`results`: all results of the run; if None, they are read from `folder` on first
-        access."""
+        """`results`: all results of the run; if None, they are read from `folder` on first access.
+
+        `findings`: results of studies that are already known.
+        """
         self.scenario, self.folder = scenario, folder or Path()
         self.findings = Findings() if findings is None else findings
         self.processor_time: ProcessorTime | None = None
@@ -164,8 +176,8 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results in a canonical order, since sums of floats and the order of rows depend on
-        it."""
+        """All results in an order that does not depend on the order of running, because sums of
+        floats and the order of table rows depend on it."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -181,7 +193,8 @@ class FinishedRun:
 
     @property
     def methods(self) -> list[str]:
-        """Names of the predicting methods, in the scenario's order."""
+        """Names of the methods of the scenario that predict rather than measure, in the
+        scenario's order."""
         return [
             method for method in self.scenario.run.methods if not discover.is_instrument(method)
         ]
@@ -192,7 +205,7 @@ class FinishedRun:
 
     @property
     def points(self) -> list[Point]:
-        """The configurations that have a result."""
+        """The configurations that have a result, each once."""
         return list({result.point_id: result.point for result in self.settled}.values())
 
     @property
@@ -215,16 +228,20 @@ class FinishedRun:
 
 
 def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
-    """Results in the scenario's order of configurations; measurements ran in a random order."""
+    """The results in the order in which the scenario lists its configurations.
+
+    The stored order differs, because measurements ran in a random order.
+    """
     # Match by labels, because earlier versions of dfslab computed other point ids.
     places = {str(point.labels): place for place, point in enumerate(scenario.points())}
     return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 
 
 def all_studies() -> list[Study[StudyResult]]:
-    """Every discovered study, ordered so that a study follows those whose findings it needs.
+    """Every discovered study, ordered so that each study follows the studies whose findings it
+    needs.
 
-    DiscoveryError names a module that violates the interface.
+    Raises DiscoveryError with the name of a module that violates the interface.
     """
     found = [study for name in discover.studies() for study in [find(name)]]
     found.sort(key=lambda one: (one.order, one.name))
@@ -238,7 +255,8 @@ def all_studies() -> list[Study[StudyResult]]:
 
 
 def find(name: str) -> Study[StudyResult]:
-    """The study `name`. InputError with the known names if none exists."""
+    """Returns the study `name`. Raises InputError with the known names if there is no such
+    study."""
     known = discover.studies()
     if name not in known:
         raise InputError("study", name, unknown(name, sorted(known)))
@@ -253,13 +271,16 @@ def find(name: str) -> Study[StudyResult]:
 
 
 def refusals(run: FinishedRun, kinds: Iterable[type[StudyResult]]) -> Iterator[str]:
-    """The reasons why these studies failed on a run; none for a study that succeeded."""
+    """The reasons why the studies with the result types `kinds` failed on a run.
+
+    A study that succeeded gives none.
+    """
     for kind in kinds:
         if kind.study in run.findings.refused:
             yield run.findings.refused[kind.study]
 
 
 def need_measured(run: FinishedRun) -> None:
-    """RunFailed if the run has no usable measurement."""
+    """Raises RunFailed unless the run has a measurement of a configuration that is not held out."""
     if not any(not result.point.held_out for result in run.of_method("measure")):
         raise RunFailed(NOTHING_MEASURED)

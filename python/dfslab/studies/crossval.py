@@ -1,4 +1,5 @@
-"""Cross-validation over whole configurations: replicates stay together, every model is refitted.
+"""Cross-validates models: each fold holds out whole configurations with all their repetitions, and
+every model is fitted again on the others.
 
 Rows of one testbed are correlated, so folds hold out whole testbeds, rates and scales. Random rows
 are scored, too, only to show how optimistic such scores are (the leakage gap).
@@ -31,12 +32,15 @@ Folds = list[set[int]]
 LEAVE_OUT = 4
 # One testbed in HELD_OUT is held out for the learning curve, which has CURVE_STEPS training sizes.
 HELD_OUT, CURVE_STEPS = 4, 4
-# The ways to choose held-out results, in the order of evaluation.
+# The criteria by which results are held out, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
 
 
 class CrossValidated(StudyResult):
-    """Scores of each method on held-out configurations; every configuration is held out once."""
+    """The score of each method on held-out configurations.
+
+    Every configuration is held out exactly once.
+    """
 
     study = "crossval"
 
@@ -56,7 +60,8 @@ class CrossValidated(StudyResult):
 
 
 class CrossValidationStudy(Study[CrossValidated]):
-    """Holds out parts of all configurations in turn and predicts them from the others."""
+    """Holds out each fold of configurations in turn, and predicts it by models fitted to the
+    other folds."""
 
     name = "crossval"
     result = CrossValidated
@@ -78,21 +83,23 @@ class CrossValidationStudy(Study[CrossValidated]):
 
 
 def make(name: str) -> CrossValidationStudy:
-    """The study `crossval`, for discovery."""
+    """Returns the study `crossval`; study discovery calls this function with the study's name."""
     return CrossValidationStudy()
 
 
 class Validation(BaseModel):
-    """Scores of each model for each way of holding out; `errors`: signed errors of the rows by
-    method."""
+    """The scores of each model for every split (way to choose the held-out results).
+
+    `scores`: split -> model -> score. `rows`: split -> compared configurations with signed errors.
+    """
 
     scores: dict[str, dict[str, ErrorScore]]
     rows: dict[str, list[ComparedPoint]]
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
-        """Method -> (median |error| on random rows, on held-out layouts), the two sides of the
-        leakage gap."""
+        """The two sides of the leakage gap of each method: (median |error| on random rows,
+        median |error| on held-out layouts), as fractions."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -102,9 +109,10 @@ class Validation(BaseModel):
 
 
 class LearningCurvePoint(BaseModel):
-    """One point of a learning curve: errors on held-out testbeds, and cost of the training data.
+    """One point of a learning curve: the errors on held-out testbeds, and the cost of the training
+    data.
 
-    `seconds`: time to measure the training data.
+    `seconds`: time that measuring the training data took.
     """
 
     seconds: float
@@ -114,7 +122,10 @@ class LearningCurvePoint(BaseModel):
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
-    """Point ids of each fold; every type of operation is spread over all folds."""
+    """The point ids of each of `count` folds.
+
+    The configurations of every type of operation are spread evenly over the folds.
+    """
     kinds: dict[str, list[str]] = {}
     for result in results:
         kind = ",".join(sorted(operations_with(result.metrics, LATENCY)))
@@ -134,7 +145,10 @@ def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]
 def crossval(
     results: Sequence[Result], models: Sequence[str], folds: int, seed: int, report: Progress
 ) -> dict[str, ErrorScore]:
-    """Score of each model on held-out configurations; models that cannot be fitted are omitted."""
+    """The score of each model on held-out configurations, with `folds` folds.
+
+    Models that cannot be fitted are omitted; the result is empty if there are fewer than two folds.
+    """
     measured = [result for result in results if result.method == "measure" and result.complete]
     parts = folds_of(measured, folds, seed)
     if len(parts) < 2:
@@ -146,7 +160,8 @@ def crossval(
 def scored(
     measured: Sequence[Result], models: Sequence[str], folds: Folds, what: str, report: Progress
 ) -> tuple[dict[str, ErrorScore], list[ComparedPoint]]:
-    """(scores of each model over the folds, rows with the predictions of all models)."""
+    """Returns (the score of each model over the folds, compared rows with the predictions of all
+    models). `what`: name of the split, for progress reports."""
     found: dict[str, ErrorScore] = {}
     rows: list[ComparedPoint] = []
     for place, name in enumerate(models):
@@ -185,7 +200,8 @@ def validate(
 ) -> Validation:
     """Scores of each model on random rows, then on held-out layouts, rates and scales.
 
-    `wanted` names the splits to evaluate; a split's scores do not depend on the other splits.
+    `wanted` names the splits to evaluate. The scores of a split do not depend on which other splits
+    are evaluated.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})
@@ -196,7 +212,10 @@ def validate(
 
 
 def splits(measured: Sequence[Result], seed: int) -> Iterator[tuple[str, Folds]]:
-    """(name of the split, folds) for every split that the data allow."""
+    """Yields (name of the split, folds) for every split.
+
+    The folds are empty if the data do not allow the split.
+    """
     order = list(range(len(measured)))
     random.Random(seed).shuffle(order)
     yield "random rows", [set(order[start::LEAVE_OUT]) for start in range(LEAVE_OUT)]
@@ -212,7 +231,10 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Folds of whole groups, at least two folds; an empty list if all results are in one group."""
+    """Folds that never divide results with the same key; `keys` holds one key for each result.
+
+    Returns an empty list if all results have the same key.
+    """
     groups = sorted(set(keys))
     random.Random(seed).shuffle(groups)
     count = min(LEAVE_OUT, len(groups))
@@ -223,7 +245,8 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """One fold that holds out all results above half of the largest value of the key `suffix`."""
+    """A single fold for extrapolation: it holds out all results whose scenario key ending in
+    `suffix` exceeds half of its largest value."""
     sizes = [
         max(
             (
@@ -248,9 +271,11 @@ def learning_curve(
     report: Progress,
     steps: int = CURVE_STEPS,
 ) -> list[LearningCurvePoint]:
-    """Errors on held-out testbeds for growing training sets of testbeds, in the order of running.
+    """Errors on held-out testbeds for growing training sets, which contain whole testbeds in the
+    order in which they ran.
 
-    `cost_s` returns the seconds it took to measure given results.
+    `cost_s` returns the seconds that measuring the given results took. `steps`: number of training
+    sizes.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     measured.sort(key=lambda result: result.provenance.started)

@@ -1,8 +1,10 @@
-"""Falsifiable expectations of a description, stated before any measurement.
+"""Derives falsifiable expectations from a file system's description before any measurement, and
+scores them.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
 constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
-independent of measurements. Measured steps score each as a hit, a miss, or within noise.
+independent of measurements. Measured step times score each expectation as a hit, a miss, or within
+noise.
 """
 
 from __future__ import annotations
@@ -31,17 +33,19 @@ from dfslab.spec.scenario import Point
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
-# An expected ratio below FLAT is called flat; a ratio between FLAT and MARKED gives no statement.
+# An expected ratio of times below FLAT is called flat. A ratio between FLAT and MARKED is too
+# uncertain, so no expectation is derived from it.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# Kind of statement -> whether a given key may differ between the two compared points.
+# Kind of expectation -> function that decides whether a scenario key may differ between the two
+# compared configurations.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
     "count": lambda key: key in ("workload.clients", "workload.operations_per_client"),
 }
-# Largest number of neighbours with which a point is compared, since the number of pairs grows
-# quadratically. No shipped scenario has more than eleven configurations in a row.
+# Each configuration is compared with at most this many others, because the number of pairs grows
+# quadratically. No shipped scenario varies one kind of key over more than eleven configurations.
 NEAREST = 12
 HIT, MISS, NOISE = "hit", "miss", "within noise"
 OUTCOMES = (HIT, MISS, NOISE)
@@ -64,8 +68,8 @@ KIND_WORDS = {
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement: `step` of `operation` at one point takes `expected` times the time of
-    `other_step` at the other point."""
+    """One expectation: `step` of `operation` at the configuration `point_id` takes `expected`
+    times as long as `other_step` at the other configuration."""
 
     kind: str
     operation: str
@@ -85,7 +89,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statement with the measured ratio of times; `noise`: largest ratio between repetitions."""
+    """An expectation with the measured ratio of times and the outcome.
+
+    `noise`: largest ratio between repetitions.
+    """
 
     statement: Statement
     measured: float
@@ -94,7 +101,7 @@ class Verdict:
 
 
 class Expected(StudyResult):
-    """Every statement that the run could have refuted, with its verdict."""
+    """Every expectation that the measurements could have refuted, with its verdict."""
 
     study = "expectations"
     is_printed_by_run = False
@@ -105,7 +112,7 @@ class Expected(StudyResult):
     verdicts: list[Verdict]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """A table with the numbers of hits and misses for each kind of statement."""
+        """A table with the numbers of hits and misses for each kind of expectation."""
         columns = heads("expectation", *OUTCOMES, "hits")
         rows = []
         for kind, counts in tally(self.verdicts).items():
@@ -117,7 +124,10 @@ class Expected(StudyResult):
         return [Table("What the description expected before the run", columns, rows)]
 
     def section(self, run: FinishedRun) -> Section:
-        """Tables of hits, of misses and of all statements; empty if no model was compared."""
+        """A section with tables of the hits, the misses and all expectations.
+
+        The section is empty unless a model was compared.
+        """
         blocks: list[Table | Paragraph] = []
         if self.verdicts and self._is_compared(run):
             blocks = [Paragraph(BASIS), *self.tables(run)]
@@ -127,7 +137,8 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Numbers of hits and misses by kind, if models are compared."""
+        """Numbers of hits and misses for each kind of expectation; an empty document unless a
+        model was compared."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -140,7 +151,7 @@ class Expected(StudyResult):
 
 
 def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
-    """A collapsible table of verdicts; its title states their number."""
+    """A collapsible table of verdicts. Its title consists of `what` and the number of verdicts."""
     labels = {point.id: point.labels for point in run.points}
     columns = [
         *(Column(name, "left") for name in ("operation", "step", "where", "other", "stated")),
@@ -166,7 +177,8 @@ def _listed(what: str, verdicts: Sequence[Verdict], run: FinishedRun) -> Table:
 
 
 class ExpectationsStudy(Study[Expected]):
-    """Compares the expectations that a description implies for a run with the measurements."""
+    """Compares the expectations that the file system's description implies with the measurements
+    of a run."""
 
     name = "expectations"
     result = Expected
@@ -174,18 +186,19 @@ class ExpectationsStudy(Study[Expected]):
     order = 30
 
     def run(self, run: FinishedRun, progress: Progress) -> Expected:
-        """The verdicts on all statements."""
+        """The verdicts on all expectations about the configurations of the run."""
         return Expected(verdicts=score(expectations(run.points), run.settled))
 
 
 def make(name: str) -> ExpectationsStudy:
-    """The study `expectations`, for discovery."""
+    """Returns the study `expectations`; study discovery calls this function with the study's
+    name."""
     return ExpectationsStudy()
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """Statements of the uncalibrated model, on neighbouring points and on the steps of one
-    operation."""
+    """The uncalibrated model's expectations on the steps of one operation and on pairs of
+    similar configurations."""
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
@@ -194,9 +207,10 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Statements that the longest step of an operation takes longer than the second longest."""
+    """Yields the expectations that the longest step of an operation takes longer than the second
+    longest."""
     for point, steps in predicted.items():
-        # Compare a step with its siblings, not with its inner steps.
+        # Compare a step only with the steps of the same outer step, not with its inner steps.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(
                 (
@@ -221,7 +235,8 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
 def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
-    """Statements on pairs of points that differ only in one kind of key: size, or deployment."""
+    """Yields the expectations on pairs of configurations that differ only in the file size or
+    only in the deployment."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -233,10 +248,11 @@ def _neighbours(
 
 
 def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
-    """(kind, point, later point) for points that differ in the keys of one kind only.
+    """Yields (kind, point, later point) for points that differ only in keys of one kind: file size,
+    or deployment.
 
-    Points that agree in all other keys form a row; only points of the same row are compared. In a
-    long row, each point is compared with the next `NEAREST` points.
+    Points that agree in all other keys form a series, and only points of the same series are
+    compared. In a long series, each point is compared with the next `NEAREST` points.
     """
     found = []
     for kind, varies in KINDS.items():
@@ -257,7 +273,7 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Verdicts on the statements whose points were measured, given the noise between
+    """Verdicts on the expectations whose configurations were measured, given the noise between
     repetitions."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
@@ -293,7 +309,7 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Kind of statement -> numbers of hits, misses, and statements within noise."""
+    """Kind of expectation -> outcome -> number of verdicts with this outcome."""
     found: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         counts = found.setdefault(verdict.statement.kind, dict.fromkeys(OUTCOMES, 0))

@@ -1,4 +1,4 @@
-"""Typed findings on disk: computed at the end of a run, stored in its folder, read back later."""
+"""Stores the typed findings of a run in its folder and reads them back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = TypeVar("Found", bound=StudyResult)
 
 
 class _OnDisk(BaseModel):
-    """The findings of a run: study name -> result."""
+    """The findings of a run as they are written to disk. `found`: study name -> result as JSON."""
 
     found: dict[str, dict[str, JsonValue]]
     notes: list[str]
@@ -24,9 +24,11 @@ class _OnDisk(BaseModel):
 
 
 def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
-    """(findings stored for inputs with this hash or None, reason why none can be used).
+    """Reads the findings of a run folder. Returns (findings or None, reason why they cannot be
+    used).
 
-    Results of studies that are not installed are skipped.
+    Findings are used only if they were computed from inputs with the hash `inputs`. Results of
+    studies that are not installed are skipped.
     """
     known = stored.read(folder, inputs)
     if known.findings is None:
@@ -45,7 +47,7 @@ def load(folder: Path, inputs: str) -> tuple[Findings | None, str]:
 
 
 def load_one(folder: Path, kind: type[Found]) -> Found | None:
-    """The stored result of one study; None if the study must run first.
+    """The stored result of one study, of the class `kind`; None if nothing usable is stored.
 
     No other study is imported, because its libraries would load slowly.
     """

@@ -1,4 +1,4 @@
-"""IO500's score: the geometric mean of a bandwidth score and a metadata score.
+"""Computes IO500's score: the geometric mean of a bandwidth score and a metadata score.
 
 The rules (io500.org, "Submission rules"): the bandwidth score is the geometric mean of four IOR
 phases in GiB/s; the metadata score is the geometric mean of seven mdtest phases and find in
@@ -20,7 +20,7 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# Part of the score -> (workload, phase).
+# Component of the score -> the workload and the phase that measure it.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -93,7 +93,8 @@ class Scores(StudyResult):
         return [Table("IO500's parts and score", heads("part", *names), rows, notes)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The scores without missing parts."""
+        """The JSON document with the complete scores. A score that lacks a component is left
+        out."""
         whole: list[JsonValue] = [
             one.model_dump(mode="json") for one in self.scores if one.score is not None
         ]
@@ -114,7 +115,7 @@ class Io500Study(Study[Scores]):
 
 
 def make(name: str) -> Io500Study:
-    """The study `io500`, for discovery."""
+    """Returns the study `io500`; study discovery calls this function with the study's name."""
     return Io500Study()
 
 
@@ -123,8 +124,10 @@ def _named(part: str) -> str:
 
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
-    """One score for each configuration, over all its IO500 workloads; repetitions enter as
-    geometric means."""
+    """One score for each configuration, over all its IO500 workloads.
+
+    Of several repetitions of a workload, the geometric mean is used.
+    """
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and _takes_part(result):
@@ -165,7 +168,10 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Io500Score:
 
 
 def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
-    """Part of the score -> rate in one run, timed from start to last completion as in IO500."""
+    """Component of the score -> rate of one run, in GiB/s or thousands of operations per second.
+
+    As in IO500, a phase lasts from its start to its last completion.
+    """
     if workload == FIND:
         took_s = sum(phase.window_s for phase in phases.values())
         return {FIND: phases["stat"].count / took_s / THOUSAND} if took_s else {}

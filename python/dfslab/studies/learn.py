@@ -1,4 +1,4 @@
-"""The study `learning`: effects of a designed sweep's factors, by `designs/learning.py`."""
+"""The study `learning`: analyses a designed sweep by the module `designs.learning`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ NAMES = ("learning",)
 
 
 class LearningStudy(Study[Learning]):
-    """Importance, slopes, validation and the next runs of a scenario with declared factors."""
+    """Analyses a sweep over declared factors: their importance and slopes, the validation of
+    models, and the next runs."""
 
     name = "learning"
     result = Learning
@@ -20,7 +21,7 @@ class LearningStudy(Study[Learning]):
     refused = "nothing was learnt from the factors"
 
     def run(self, run: FinishedRun, progress: Progress) -> Learning:
-        """The result of the analysis. RunFailed if there are too few measurements."""
+        """The result of the analysis. Raises RunFailed if there are too few measurements."""
         # Imported here, because statistics libraries take seconds to load.
         from dfslab.studies.designs.learning import learn
 
@@ -28,5 +29,5 @@ class LearningStudy(Study[Learning]):
 
 
 def make(name: str) -> LearningStudy:
-    """The study `learning`, for discovery."""
+    """Returns the study `learning`; study discovery calls this function with the study's name."""
     return LearningStudy()

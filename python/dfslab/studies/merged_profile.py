@@ -1,4 +1,4 @@
-"""The study `trace`: one profile of all traces of a run."""
+"""The study `trace`: merges all traces of a run into one profile."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class Traced(StudyResult):
     profile: TraceAnalysis
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """An empty document, because `dfslab trace report` prints the profile."""
+        """Returns an empty document: the JSON of `dfslab run` leaves the profile out, because
+        `dfslab trace report` prints it."""
         return {}
 
 
 class TraceStudy(Study[Traced]):
-    """Profiles the call profiles of traced programs, or, if there are none, the recorded spans."""
+    """Merges the call profiles of traced programs. If there are none, merges the recorded spans."""
 
     name = "trace"
     result = Traced
@@ -42,7 +43,7 @@ class TraceStudy(Study[Traced]):
     stage: Stage = "loading"
 
     def run(self, run: FinishedRun, progress: Progress) -> Traced | None:
-        """The profile; None if nothing was traced."""
+        """The merged profile; None if nothing was traced."""
         if files := bottlenecks.profiles(run.settled, run.traces):
             read = [(str(path), callprofile.read(path)) for path in files]
             return Traced(profile=of_programs(read, files))
@@ -52,12 +53,15 @@ class TraceStudy(Study[Traced]):
 
 
 def make(name: str) -> TraceStudy:
-    """The study `trace`, for discovery."""
+    """Returns the study `trace`; study discovery calls this function with the study's name."""
     return TraceStudy()
 
 
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
-    """One analysed profile of traced JVMs; `read` holds (file name, content) of the `files`."""
+    """The analysed profile of traced JVMs.
+
+    `read`: (file name, content) of each file; `files`: the paths of the same files.
+    """
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))
     if all(file.counted for _, file in read):

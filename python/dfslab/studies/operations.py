@@ -1,7 +1,8 @@
-"""Times of each operation's steps by size and count, and the errors of models.
+"""Compares the step times of each operation, by file size and number of operations, with the
+predictions of models.
 
-Figures 4 and 5 of Wu 2013, extended by intervals, predictions, and errors on held-out sizes and
-deployments, compared with two baselines: a serial fit and a mean.
+The study extends Figures 4 and 5 of Wu 2013 by intervals, predictions, and errors on held-out sizes
+and deployments. Two baselines are given for comparison: a serial fit and a mean.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
-# Noise floor: an error of 15 % cannot be judged by a mean with a larger 90 % half-width (fraction).
+# Largest relative 90 % half-width of a measured mean that can judge a prediction (a fraction). A
+# less precise mean cannot show an error of 15 %.
 NOISE_FLOOR = 0.15
-# Shorter times (seconds) are excluded, because wake-up latency on shared processors dominates them.
-# Example: the close of a read takes microseconds.
+# Times below this number of seconds are not scored, because wake-up latency on shared processors
+# dominates them. Example: the close of a read takes microseconds.
 LEAST_TIME_S = 1e-4
 # Repetitions that differ from their mean by more than this factor are inconsistent.
 INCONSISTENT = 2.0
-# Factor of an interval if fewer than two errors are known.
+# Factor between a prediction and each end of its interval if fewer than two errors are known.
 UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
@@ -43,7 +45,7 @@ FUNCTIONS: Mapping[str, Sequence[str]] = {
     "mean": ("1",),
 }
 Key = tuple[str, str]
-# Method -> point id -> (operation, step) -> seconds.
+# Method -> point id -> (operation, step) -> predicted seconds.
 Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
@@ -75,7 +77,8 @@ class StepAtPoint(BaseModel):
 
     @property
     def judged(self) -> bool:
-        """Whether the measured mean is precise enough and longer than LEAST_TIME_S."""
+        """Whether the measured mean can judge a prediction: it is precise enough and at least
+        LEAST_TIME_S long."""
         return self.reach <= NOISE_FLOOR and self.measured.value >= LEAST_TIME_S
 
 
@@ -90,10 +93,11 @@ class FunctionTerm(BaseModel):
 
 
 class StepTimeFunction(BaseModel):
-    """The fitted time of one step as a function of sizes and counts.
+    """The fitted time of one step as a function of the file size and the number of operations.
 
     `relative_sd`: relative standard deviation of the residuals. `points`: number of configurations
-    in the fit. A whole operation that is the sum of its `parts` has no coefficients.
+    in the fit. If the step is a whole operation, it is the sum of its `parts` and has no
+    coefficients.
     """
 
     operation: str
@@ -108,10 +112,11 @@ class StepTimeFunction(BaseModel):
 
 
 class Floor(BaseModel):
-    """Noise floor of a step's held-out times, from repetitions.
+    """Precision of the measured means of a step at held-out configurations (the noise floor).
 
-    `reach`: median half-width of a mean's 90 % interval, a fraction; no method's error can be
-    judged below it. `judged`: how many of the `points` times are precise enough to be scored.
+    `reach`: median half-width of a mean's 90 % interval, a fraction; smaller errors of a method
+    cannot be detected. `points`: number of measured means. `judged`: number of means that are
+    precise enough to be scored.
     """
 
     points: int
@@ -120,10 +125,11 @@ class Floor(BaseModel):
 
 
 class Operations(StudyResult):
-    """All steps, and each method's scores by step on held-out times above the noise floor.
+    """The result of the study `operations`: all steps, and the scores of each method by step.
 
-    `everywhere`: scores over all held-out times. `floors`: precision of these times. `functions`:
-    fitted times of the reported steps.
+    `held_out`: scores over the held-out times above the noise floor. `everywhere`: scores over all
+    held-out times. `floors`: precision of the held-out times. `functions`: fitted times of the
+    reported steps.
     """
 
     study = "operations"
@@ -137,7 +143,10 @@ class Operations(StudyResult):
     functions: list[StepTimeFunction] = []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Scores and noise by step; only the page shows the single steps."""
+        """The JSON document: scores and noise by step.
+
+        The steps of single configurations are left out, because only the page shows them.
+        """
         scores: dict[str, JsonValue] = {
             step: {method: one.model_dump(mode="json") for method, one in found.items()}
             for step, found in self.held_out.items()
@@ -149,7 +158,8 @@ class Operations(StudyResult):
 
 
 class StepFunctions(StudyResult):
-    """The time of every measured step as a function of sizes and counts."""
+    """The time of every measured step as a function of the file size and the number of
+    operations."""
 
     study = "functions"
     is_printed_by_run = False
@@ -157,7 +167,8 @@ class StepFunctions(StudyResult):
     functions: list[StepTimeFunction]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """A table with one row for each function, with the interval of every coefficient."""
+        """A table with one row for each function, which shows every coefficient with its
+        interval."""
         columns = heads(
             "operation",
             "step",
@@ -187,7 +198,8 @@ class StepFunctions(StudyResult):
         return [Table("Time of each step, fitted (90 % interval of every factor)", columns, rows)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """An empty document, because `dfslab fit` prints the functions."""
+        """Returns an empty document: the JSON of `dfslab run` leaves the functions out, because
+        `dfslab fit` prints them."""
         return {}
 
 
@@ -205,7 +217,7 @@ class OperationsStudy(Study[Operations]):
 
 
 class FunctionsStudy(Study[StepFunctions]):
-    """Fits the time of every step as a function of sizes and counts."""
+    """Fits the time of every step as a function of the file size and the number of operations."""
 
     name = "functions"
     result = StepFunctions
@@ -213,9 +225,10 @@ class FunctionsStudy(Study[StepFunctions]):
     order = 25
 
     def run(self, run: FinishedRun, progress: Progress) -> StepFunctions:
-        """The functions that the study `operations` fitted, else a new fit.
+        """Returns the functions that the study `operations` fitted. If it found none, they are
+        fitted here.
 
-        RunFailed if no fit is possible.
+        Raises RunFailed if no fit is possible.
         """
         known = run.find(Operations)
         if known is not None and known.functions:
@@ -224,12 +237,16 @@ class FunctionsStudy(Study[StepFunctions]):
 
 
 def make(name: str) -> OperationsStudy | FunctionsStudy:
-    """The study `name`: `operations` or `functions`."""
+    """Returns the study `operations` or `functions`; study discovery calls this function with
+    the study's name."""
     return OperationsStudy() if name == OperationsStudy.name else FunctionsStudy()
 
 
 def operations(results: Sequence[Result]) -> Operations | None:
-    """The steps of the measured results; None if no step was measured."""
+    """Compares the steps of the measured results with the predictions in `results`.
+
+    Returns None if no step was measured.
+    """
     measured = [whole(r) for r in results if r.method == "measure" and r.complete and r.steps]
     if not measured:
         return None
@@ -257,9 +274,10 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """The functions f1 to f7 of Wu 2013 for every measured step.
+    """The functions f1 to f7 of Wu 2013, which give the time of a step, fitted to every measured
+    step.
 
-    RunFailed if none can be fitted.
+    Raises RunFailed if none can be fitted.
     """
     return [_function(f) for f in step_functions.fit([r for r in results if not r.point.held_out])]
 
@@ -269,10 +287,11 @@ def _function(fitted: StepFunction) -> StepTimeFunction:
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
-    """The result with two kinds of added steps: "whole" for the operation, and "outer/rest".
+    """The result with two kinds of added steps. The step "whole" is the whole operation. The step
+    "OUTER/rest" is the self time of the outer step OUTER, without its inner calls.
 
-    "outer/rest" is the self time of an outer step, without its inner calls. `requested` names the
-    inner calls; if empty, all inner calls of the result are used.
+    `requested` names the inner calls to subtract; if empty, all inner calls of the result are
+    subtracted.
     """
     times = {(s.operation, s.step): s for s in result.steps}
     inside: dict[Key, float] = {}
@@ -350,8 +369,10 @@ def _count(result: Result, operation: str) -> int:
 
 
 def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
-    """Add each method's predicted steps; intervals come from the method's errors on fitted
-    points."""
+    """Adds each method's predicted step times to `found`.
+
+    The intervals come from the method's errors at the configurations on which it was fitted.
+    """
     for method, points in modelled.items():
         errors: dict[Key, list[float]] = {}
         predicted = []
@@ -368,8 +389,10 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
 
 
 def _reach(errors: Sequence[float]) -> float:
-    """Factor between a prediction and the end of its 90 % interval, from spread and bias of log
-    errors."""
+    """Factor between a prediction and each end of its 90 % interval.
+
+    `errors`: log errors of the method; the interval includes their spread and their bias.
+    """
     if len(errors) < 2:
         return UNKNOWN_FACTOR
     quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors) - 1)
@@ -383,7 +406,11 @@ def _add_functions(
     name: str,
     terms: Sequence[str],
 ) -> list[StepFunction]:
-    """Add predictions by fitted functions: f1 to f7, or a baseline, which has fewer `terms`."""
+    """Adds the predictions of fitted step functions to `found`, as the method `name`, and returns
+    the functions.
+
+    `terms`: the terms of the fitted function. A baseline has fewer terms than f1 to f7 of Wu 2013.
+    """
     try:
         fitted = step_functions.fit(fitted_on, only=terms)
     except RunFailed:
@@ -419,7 +446,7 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
 
 
 def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
-    """Step -> method -> score; the step "all" pools all steps."""
+    """Step -> method -> score. The additional step "all" has the scores over all steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):

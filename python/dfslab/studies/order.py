@@ -1,4 +1,5 @@
-"""Ranking of configurations under one workload, predicted compared with measured."""
+"""Ranks configurations under the same workload by rate, and compares the predicted ranking with
+the measured one."""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ FEWEST, MOST = 2, 24
 
 
 class RankedPoint(BaseModel):
-    """One configuration: rates by method, as multiples of the slowest measured rate of the
-    workload."""
+    """One configuration of a ranking.
+
+    The rates are multiples of the slowest rate measured for the workload.
+    """
 
     labels: dict[str, str]
     measured: float
@@ -22,10 +25,10 @@ class RankedPoint(BaseModel):
 
 
 class WorkloadOrder(BaseModel):
-    """The configurations of one workload, the slowest first.
+    """The configurations that ran one workload, the slowest first.
 
     `pairs`: method -> share of the pairs of configurations whose order the method predicts as
-    measured.
+    measured. `load`: the workload as text.
     """
 
     load: str
@@ -34,7 +37,8 @@ class WorkloadOrder(BaseModel):
 
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
-    """Rankings of held-out workloads that ran on several deployments or file systems.
+    """Rankings of the configurations for held-out workloads that ran on several deployments or file
+    systems.
 
     A method that lacks a prediction for a configuration is omitted from the ranking.
     """
@@ -72,8 +76,10 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Share of pairs ranked as measured; a predicted tie counts only if the measured rates are
-    tied."""
+    """Share of the pairs of configurations that the method ranks as measured.
+
+    A predicted tie is correct only if the measured rates are tied, too.
+    """
     pairs = list(itertools.combinations(places, 2))
     right = [
         (b.measured - a.measured) * (b.predicted[method] - a.predicted[method]) > 0

@@ -1,9 +1,10 @@
-"""The law of a metadata server from its clients and its processor: Wu 2013, section 4.2.
+"""Fits how the response time of a metadata server grows with the number of clients and shrinks with
+its processor share (Wu 2013, section 4.2).
 
-Response time against clients for every share of a processor: candidate laws with their evidence,
-and coefficients compared with processor scores. The law at one processor share and the score of
-another predict the capacity and largest burst at the other, which are compared with measured
-bursts.
+For every processor share, candidate laws are fitted to response time against clients and compared
+by their evidence. Their coefficients are compared with processor scores. The law at one processor
+share and the score of another share predict the capacity and the largest burst at the other share,
+which are compared with measured bursts.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
 LAWS = tuple(laws.LAWS)
-# Bound on the mean response time for p_max, and length of the peak, both in seconds.
+# Bound on the mean response time during a peak (p_max is the largest peak that meets it), and
+# length of the peak, both in seconds.
 BOUND_S, PEAK_S = 1.0, 1.0
-# The quantile of a burst's response times that is reported in addition to the mean.
+# Quantile of the response times in a burst that is reported in addition to the mean.
 AT = 0.9
 
 
 class LawFit(BaseModel):
-    """One law fitted to one curve; `residuals`: predicted / measured - 1 at the curve's client
-    counts.
+    """One law fitted to one response curve. `residuals`: predicted / measured - 1 at the client
+    counts of the curve.
 
     `line`: points (clients, seconds) for the chart.
     """
@@ -51,10 +53,12 @@ class LawFit(BaseModel):
 
 
 class ResponseCurve(BaseModel):
-    """Mean response time of one operation by clients, at one processor share and one file rule.
+    """Mean response time of one operation against the number of clients, at one processor share and
+    one rule for the number of files.
 
-    `share`: cores of the server. `files`: "each" (constant for each client) or "in all" (constant
-    in total). `held_out`: client counts excluded from fits. `rates`: operations per second.
+    `share`: processor cores of the server. `files`: "each" (the same number of files for each
+    client) or "in all" (the same total). `held_out`: whether a client count is excluded from fits.
+    `rates`: operations per second.
     """
 
     operation: str
@@ -70,9 +74,11 @@ class ResponseCurve(BaseModel):
 
 
 class Ratio(BaseModel):
-    """A curve compared with the reference curve: ratio of capacities by the law's k, and of scores.
+    """A response curve compared with the curve of the reference processor share: the ratios of
+    capacities and of processor scores.
 
-    `q_best_per_s`: capacity by the score and the reference's most likely law instead of x ln x.
+    `k_ratio` uses the factor k of the law k x ln x (x: clients). `q_best_per_s`: capacity by the
+    score and the reference's most likely law instead of k x ln x.
     """
 
     share: float
@@ -89,10 +95,11 @@ class Ratio(BaseModel):
 
 
 class Burst(BaseModel):
-    """A measured peak of `rate_per_s` for `length_s`, compared with the prediction by score.
+    """A measured peak of `rate_per_s` for `length_s` seconds, compared with the predicted capacity.
 
     The predicted capacity is that of the reference's most likely law at the same number of clients,
-    times the ratio of scores. `drain`: seconds from the end of the peak to its last response.
+    times the ratio of processor scores. The drain time is the seconds from the end of the peak to
+    its last response.
     """
 
     share: float
@@ -127,17 +134,17 @@ class ServerLawStudy(Study[ServerLaw]):
     order = 5
 
     def run(self, run: FinishedRun, progress: Progress) -> ServerLaw | None:
-        """The law; None unless a server was measured with several numbers of clients."""
+        """The fitted laws; None unless a server was measured with several numbers of clients."""
         return server_law(run.settled)
 
 
 def make(name: str) -> ServerLawStudy:
-    """The study `server-law`, for discovery."""
+    """Returns the study `server_law`; study discovery calls this function with the study's name."""
     return ServerLawStudy()
 
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:
-    """The law of the measured metadata server; None if no curve has four points."""
+    """Fits the measured metadata server. Returns None if no response curve has four points."""
     measured = [
         r
         for r in results
@@ -155,7 +162,8 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _only_metadata(result: Result) -> bool:
-    """Whether a result is of one operation on empty files, with a dedicated metadata server."""
+    """Whether a result measures one operation on empty files, on a file system with a dedicated
+    metadata server."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
@@ -165,7 +173,8 @@ def _only_metadata(result: Result) -> bool:
 
 
 def _share(result: Result) -> float:
-    """Number of processor cores of the metadata server; a fraction if limited."""
+    """Number of processor cores of the metadata server; a fraction if its processor time is
+    limited."""
     deployment, system = (
         result.point.scenario.deployment,
         situation_of(result.point.scenario).system,
@@ -189,13 +198,16 @@ def _score(result: Result) -> float | None:
 
 
 def _files(result: Result) -> int:
-    """Number of files of each client."""
+    """Number of files of each client in the result's workload."""
     return stream_spec(result.point.scenario, 0).files_per_client
 
 
 def _curves(closed: Sequence[Result]) -> list[ResponseCurve]:
-    """Curves for each processor share; files are proportional to clients ("each") or constant in
-    total."""
+    """The response curves of every processor share.
+
+    Along a curve, the number of files is either constant for each client ("each") or constant in
+    total.
+    """
     groups: dict[tuple[str, float, str, int], list[Result]] = {}
     for result in closed:
         operation = next(iter(situation_of(result.point.scenario).mix))
@@ -263,7 +275,10 @@ def _fitted(curve: ResponseCurve) -> ResponseCurve:
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
-    """Each processor share compared with the smallest, whose law and score predict the others."""
+    """Compares each processor share with the smallest one.
+
+    The law and the score of the smallest share predict the others.
+    """
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
     curves = sorted(curves, key=lambda one: one.share)
@@ -294,7 +309,8 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> float:
-    """Capacity in operations per second by a server's score and the reference's most likely law."""
+    """Capacity in operations per second at `clients` clients, predicted for a server with a
+    processor score by the most likely law of the `reference`."""
     assert reference.score is not None
     best = reference.fits[0]
     response_s = laws.response_s(best.law, best.parameters, [clients])[0]
@@ -302,7 +318,8 @@ def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> flo
 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
-    """Measured peaks at a declared rate, with predictions from the capacity by score."""
+    """Measured peaks at a declared rate, each with the capacity that is predicted from the
+    processor score."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
@@ -316,7 +333,9 @@ def _burst(group: Sequence[Result], reference: ResponseCurve) -> Burst:
     scores = [one_score for result in group if (one_score := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, clients, float(np.median(scores)))
-    assert group[0].load is not None  # only results with the field `load` have processor scores
+    # only results with the field `load` have processor scores, and the caller selects results with
+    # scores
+    assert group[0].load is not None
     count = group[0].load.operations[operation].count
     length_s = count / rate
     waiting = burst.waits(rate, q, length_s, AT)

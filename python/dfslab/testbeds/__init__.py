@@ -1,1 +1,4 @@
-"""Real file systems on this machine: daemons, their state on disk, their programs, their ports."""
+"""Testbeds are real file systems that dfslab starts on this machine.
+
+This package manages their daemons, state on disk, programs and ports.
+"""

@@ -1,4 +1,7 @@
-"""The base class of all testbeds: record on disk, start of daemons in stages, take-down."""
+"""The base class of all testbeds.
+
+It keeps their record on disk, starts daemons in stages, and takes testbeds down.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ WHOLE_LIMIT_S = 180.0
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A context that defers Ctrl-C to its end, so that a clean-up is never interrupted."""
+    """A context that defers Ctrl-C until its end, so that a clean-up is never interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -65,7 +68,8 @@ def uninterrupted() -> Iterator[None]:
 
 
 class BaseTestbed(Generic[CheckedParameters]):
-    """A file system that dfslab started; a file system's `testbed.py` derives `Testbed` from it.
+    """A file system that dfslab started. The `testbed.py` of a file system derives its class
+    `Testbed` from this class.
 
     The derived class defines SYSTEM, `parse` (validates parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
@@ -95,17 +99,17 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
-        """The validated parameters. InputError if one of them is wrong."""
+        """Validates the parameters. Raises InputError if one of them is wrong."""
         raise NotImplementedError
 
     @classmethod
     def typed(cls, values: Mapping[str, Setting]) -> Mapping[str, Setting]:
-        """Parameters for `parse`, converted from text given on a command line."""
+        """Converts parameters that are given as text on a command line to values for `parse`."""
         return values
 
     @classmethod
     def prepare(cls, parameters: CheckedParameters, notify: Notify) -> None:
-        """Install or download the programs that the testbed needs, if they are missing."""
+        """Installs or downloads the programs that the testbed needs, if they are missing."""
         raise NotImplementedError
 
     @classmethod
@@ -128,13 +132,13 @@ class BaseTestbed(Generic[CheckedParameters]):
         known_hardware: set[str] | None = None,
         clock: Clock = REAL,
     ) -> Self:
-        """Start a testbed and wait until it serves clients. After any failure everything is
-        removed.
+        """Starts a testbed and waits until it serves clients. After any failure, everything that
+        was created is removed.
 
         The testbed ends with this process unless `outlive` is set. Links and disks of a kind in
-        `known_hardware` are not measured again; newly measured kinds are added to it. InputError
-        for wrong parameters; TestbedError if the testbed cannot be started or its hardware is not
-        as declared.
+        `known_hardware` are not measured again; newly measured kinds are added to it. Raises
+        InputError for wrong parameters, and TestbedError if the testbed cannot be started or its
+        hardware is not as declared.
         """
         checked = cls.parse(parameters or {})
         hosted = cls._hosted(deployment)
@@ -170,11 +174,15 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def check(cls, parameters: CheckedParameters, deployment: Deployment) -> None:
-        """InputError if the hosts of the deployment cannot run this file system."""
+        """Raises InputError if the hosts of the deployment cannot run this file system.
+
+        By default, every deployment is accepted.
+        """
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to emulate by hosts; None if the daemons run directly on this machine."""
+        """The deployment to emulate with hosts; None if the daemons run directly on this
+        machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -182,7 +190,10 @@ class BaseTestbed(Generic[CheckedParameters]):
         return deployment
 
     def _raise_hosts(self, deployment: Deployment, known: set[str] | None, clock: Clock) -> None:
-        """Create hosts, links and disks, and measure them."""
+        """Creates the emulated hosts with their links and disks, and measures them.
+
+        Hardware of a kind in `known` is not measured again.
+        """
 
         def note(made: Made) -> None:
             hosts = [HostRecord(name=name, process=process) for name, process in made.processes]
@@ -211,8 +222,10 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Metadata role -> mean processor score of its hosts, measured at the first call and then
-        cached."""
+        """Metadata role -> mean processor score of the role's hosts.
+
+        The scores are measured when the property is first used.
+        """
         found: dict[str, float] = {}
         for role in discover.file_system(self.SYSTEM).roles:
             hosts = self.hosts.of(role.name) if self.cluster is not None else []
@@ -222,7 +235,10 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """A context in which the processor limits of all hosts are lifted; see `Cluster`."""
+        """A context in which the processor limits of all hosts are lifted.
+
+        `Cluster.whole_processors` explains why.
+        """
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
@@ -259,7 +275,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def ports(self) -> list[int]:
-        """The `port_count` ports on which the testbed's daemons listen."""
+        """The ports on which the testbed's daemons listen; there are `port_count` of them."""
         return self._record.ports
 
     @property
@@ -276,12 +292,15 @@ class BaseTestbed(Generic[CheckedParameters]):
     def endpoint(self) -> Endpoint:
         """The endpoint by which client hosts reach the file system.
 
-        TestbedError if nothing serves there.
+        Raises TestbedError if nothing serves there.
         """
         raise NotImplementedError
 
     def down(self) -> None:
-        """Stop all daemons and remove everything that the testbed created; harmless if repeated."""
+        """Stops all daemons and removes everything that the testbed created.
+
+        A second call does nothing.
+        """
         with uninterrupted():
             registry.dismantle(self._folder)
             for daemon in self.daemons.values():
@@ -302,7 +321,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         self.daemon(daemon).resume()
 
     def restart(self, daemon: str) -> None:
-        """Stop one daemon if it runs, start it again, and wait until it serves."""
+        """Stops one daemon if it runs, starts it again, and waits until it serves."""
         one = self.daemon(daemon)
         one.stop()
         one.launch()
@@ -310,9 +329,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The names of the daemon `target`, or of all daemons of the host `target`.
+        """The daemon named `target`, or the names of all daemons on the host named `target`.
 
-        TestbedError if no daemon or host has this name.
+        Raises TestbedError if no daemon or host has this name.
         """
         if target in self.daemons:
             return [target]
@@ -328,7 +347,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def daemon(self, name: str) -> Daemon:
-        """The daemon `name`. TestbedError with the known names if there is none."""
+        """Returns the daemon `name`. Raises TestbedError with the known names if there is none."""
         if name not in self.daemons:
             known = ", ".join(self.daemons)
             raise TestbedError(
@@ -337,7 +356,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return self.daemons[name]
 
     def daemon_states(self) -> list[DaemonState]:
-        """Current name, process, state and memory of every daemon."""
+        """The name, process, current state and memory of every daemon."""
         return [
             DaemonState(name, daemon.process.pid, daemon.state(), daemon.process.resident_bytes())
             for name, daemon in self.daemons.items()
@@ -345,20 +364,23 @@ class BaseTestbed(Generic[CheckedParameters]):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment of the testbed's processes, with a mark by which they are found again."""
+        """The environment for the testbed's processes.
+
+        It contains a mark by which the processes are found again.
+        """
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launch a daemon and record it; daemons of a higher stage are stopped earlier."""
+        """Launches a daemon and records it. Daemons of a higher stage are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
         self._record_daemons()
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder outside the testbed's own folder, to be removed with the testbed.
+        """Creates a folder outside the testbed's own folder. It is removed with the testbed.
 
-        TestbedError if the folder cannot be created.
+        Raises TestbedError if the folder cannot be created.
         """
         self._now(folders=[*self._record.folders, str(path)])
         try:
@@ -375,13 +397,19 @@ class BaseTestbed(Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launch a daemon on a host without waiting until it is ready."""
+        """Launches a daemon on a host, without waiting until it is ready.
+
+        `deadline_s`: seconds that it has to become ready.
+        """
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manage a daemon that another daemon started. TestbedError if it does not run."""
+        """Manages a daemon that another daemon started.
+
+        Raises TestbedError if the daemon does not run.
+        """
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon
@@ -389,31 +417,37 @@ class BaseTestbed(Generic[CheckedParameters]):
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Server -> calls that it counted since the last call of `observe`; empty without
-        counters."""
+        """Server -> the calls that it counted since `observe` was last called.
+
+        Empty if the servers do not count.
+        """
         return {}
 
     def empty_caches(self) -> None:
-        """Drop the servers' own caches of file content and metadata, but not the kernel's page
-        cache.
+        """Makes the servers drop their own caches of file content and metadata, but not the
+        kernel's page cache.
 
         Does nothing by default, since most servers have no such cache.
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Bytes read from the disks of all hosts since the hosts were created; None without
-        emulated disks."""
+        """Bytes read from the disks of all hosts since the hosts were created.
+
+        None if there are no emulated disks.
+        """
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """The missing servers or replicas, as the file system reports them; empty if nothing is
+        """The missing servers or replicas, as text from the file system; empty if nothing is
         missing."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S, clock: Clock = REAL) -> float:
-        """Wait until nothing is missing; the seconds it took. TestbedError names what is still
-        missing at the limit."""
+        """Waits until no server and no replica is missing.
+
+        Returns the seconds it took. Raises TestbedError with what is still missing after `limit_s`.
+        """
         began = clock.monotonic_s()
         while output := self.lacking():
             if clock.monotonic_s() > began + limit_s:
@@ -438,7 +472,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         )
 
     def _now(self, **changes: Any) -> None:
-        """Update fields of the testbed's record, in memory and on disk."""
+        """Changes fields of the testbed's record, in memory and on disk."""
         self._record = self._record.model_copy(update=changes)
         self._folder.write(self._record)
 
@@ -455,7 +489,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
 
 def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
-    """Parameters as plain data, the form in which the record stores them."""
+    """The parameters as plain data, which the record can store."""
     if isinstance(parameters, CheckedModel):
         return parameters.model_dump(mode="json")
     return dict(parameters)

@@ -1,4 +1,5 @@
-"""Downloads programs that testbeds need, once: a folder of jars for each Maven pom and version.
+"""Downloads the programs that testbeds need once, into one folder of jars for each Maven pom and
+version.
 
 The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
 """
@@ -21,8 +22,10 @@ DOWNLOAD_LIMIT_S = 1200.0
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """The folder that the environment variable `variable` names, else `dfslab` in the user's base
-    folder."""
+    """The folder that the environment variable `variable` names.
+
+    If it is not set, the result is `dfslab` in the user's base folder, which `base_variable` names.
+    """
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()
     base = os.environ.get(base_variable)
@@ -37,7 +40,7 @@ def cache_folder() -> Path:
 def program(command: str, package: str) -> str:
     """The path of an executable.
 
-    TestbedError names the Debian package to install if it is missing.
+    Raises TestbedError with the Debian package to install if the executable is missing.
     """
     found = shutil.which(command)
     if found is None:
@@ -48,7 +51,8 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """The folder with all jars of a pom's dependencies, which are downloaded if they are missing.
+    """The folder with all jars of a pom's dependencies. The jars are downloaded if they are
+    missing.
 
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
     change of either gives another folder. The folder appears complete or not at all, even if
@@ -74,15 +78,16 @@ def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Noti
 def _download(
     maven: str, name: str, pom: Path, properties: Mapping[str, str], folder: Path
 ) -> None:
-    """Copy the jars to a temporary folder in the same directory, then rename this folder.
+    """Downloads jars to a temporary folder next to `folder`, then renames the temporary folder to
+    `folder`.
 
-    An interrupted download is repeated.
+    A download that was interrupted is repeated from the start.
     """
     partial = folder.with_name(folder.name + ".partial")
     log_path = folder.with_name(folder.name + ".log")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    # Maven writes into the folder of its pom, so build with a copy of the pom.
+    # Maven writes into the folder of its pom, so use a copy of the pom.
     shutil.copy(pom, partial / "pom.xml")
     command = [
         maven,

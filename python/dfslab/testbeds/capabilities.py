@@ -1,4 +1,4 @@
-"""Optional capabilities of a testbed, beyond starting a file system: one base class for each."""
+"""Optional capabilities of testbeds beyond starting a file system, with one base class for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.spec.systems.endpoint import JavaConfiguration
 class WarmUp:
     """The workload that warms up fresh daemons (JIT compilation, connections).
 
-    `file_bytes`: size of its files. `limit_s`: its longest duration.
+    `file_bytes`: size of its files. `limit_s`: its longest duration in seconds.
     """
 
     file_bytes: int = 4 << 20
@@ -44,7 +44,8 @@ class Traceable(ABC):
         """The environment of a client command that is to be traced."""
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """The full command line that runs a client command where it can reach the file system."""
+        """The full command line for a client command, which runs it where it can reach the file
+        system."""
         return list(words)
 
 
@@ -56,5 +57,5 @@ class JavaReachable(ABC):
     def java_configuration(self) -> JavaConfiguration:
         """The settings that Hadoop's client needs in addition to the endpoint.
 
-        TestbedError if nothing serves there.
+        Raises TestbedError if nothing serves there.
         """

@@ -1,4 +1,4 @@
-"""One daemon: start, wait until ready, stop, kill, pause, restart."""
+"""Manages one daemon: starts it, waits until it is ready, stops, kills, pauses and restarts it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
     """The command, wrapped so that the kernel kills its process when the starting thread ends.
 
     Only the main thread lasts as long as its process. So from other threads, and without the
-    program `setpriv`, the command is unchanged, and an abandoned testbed is found by its record.
+    program `setpriv`, the command is returned unchanged. An abandoned testbed is then found by its
+    record.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
@@ -33,9 +34,9 @@ def tied_to_owner(command: Sequence[str]) -> list[str]:
 def spawn(
     command: Sequence[str], log_path: Path, env: Mapping[str, str], cwd: Path
 ) -> subprocess.Popen:
-    """Start a command in a new session, with its output in a log file; returns its process.
+    """Starts a command in a new session, with its output in a log file. Returns the process.
 
-    TestbedError if it cannot be started.
+    Raises TestbedError if the command cannot be started.
     """
     try:
         with log_path.open("ab") as log:
@@ -56,7 +57,7 @@ class Daemon:
     """A long-running child process with a log file and a readiness test.
 
     `ready` returns whether the daemon serves; it must not raise while the daemon does not answer
-    yet. Daemons with `owned` set die with this process. All times are seconds.
+    yet. If `owned` is true, the daemon dies with this process. All times are seconds.
     """
 
     def __init__(
@@ -79,9 +80,9 @@ class Daemon:
         self._child: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Launch and wait until ready.
+        """Launches the daemon and waits until it is ready.
 
-        If it does not become ready: TestbedError, and no process remains.
+        If it does not become ready, TestbedError is raised and no process remains.
         """
         self.launch()
         try:
@@ -98,9 +99,10 @@ class Daemon:
         self.process = LiveProcess.of(self._child.pid)
 
     def wait_ready(self) -> None:
-        """Wait until `ready` returns true.
+        """Waits until `ready` returns true.
 
-        TestbedError with the last lines of the log after the time limit.
+        Raises TestbedError with the last lines of the log after the time limit, or if the daemon
+        has ended.
         """
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while not self.ready():
@@ -113,8 +115,10 @@ class Daemon:
             self._clock.sleep(POLL_S)
 
     def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """Send SIGTERM, wait up to `grace_s`, then send SIGKILL; do nothing if the daemon does not
-        run."""
+        """Sends SIGTERM, waits up to `grace_s` seconds, then sends SIGKILL.
+
+        Does nothing if the daemon does not run.
+        """
         if self.process is not None:
             end([self.process], grace_s)
         self.reap()
@@ -125,10 +129,12 @@ class Daemon:
         self.reap()
 
     def pause(self) -> None:
-        """Suspend the daemon (SIGSTOP), as a hung machine would; returns when all its threads are
-        stopped."""
+        """Suspends the daemon (SIGSTOP), as a hung machine would.
+
+        Returns when all its threads are stopped.
+        """
         self.signal(signal.SIGSTOP)
-        # The signal is queued only; each thread of the daemon stops when it leaves the kernel.
+        # The signal is only queued: each thread of the daemon stops when it leaves the kernel.
         deadline = self._clock.monotonic_s() + STOP_GRACE_S
         while self.state() == "running":
             if self._clock.monotonic_s() > deadline:
@@ -140,22 +146,25 @@ class Daemon:
         self.signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """Stop the daemon if it runs, start it again and wait until it is ready; the log is
-        continued."""
+        """Stops the daemon if it runs, starts it again and waits until it is ready.
+
+        The log file is continued.
+        """
         self.stop()
         self.start()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send one signal; do nothing if the daemon does not run."""
+        """Sends one signal to the daemon. Does nothing if the daemon does not run."""
         if self.process is not None:
             self.process.signal(number)
 
     def state(self) -> str:
-        """ "stopped" (never started), "running", "paused" or "dead"."""
+        """The state of the daemon: "stopped" (never started), "running", "paused" or "dead"."""
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:
-        """Reap the child process if it has ended for any reason."""
+        """Collects the exit status of the child process if it has ended for any reason, so that
+        no zombie remains."""
         ended = self.process is not None and self.process.wait_end(STOP_GRACE_S)
         if ended and self._child is not None:
             self._child.poll()
@@ -172,10 +181,10 @@ def run_to_end(
     cwd: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a command that ends by itself.
+    """Runs a command that ends by itself.
 
-    TestbedError with its last lines if it fails or exceeds the time limit. An interruption also
-    ends the command.
+    Raises TestbedError with the last lines of its log if the command fails or exceeds the time
+    limit. An interruption also ends the command.
     """
     child = spawn(tied_to_owner(command), log_path, env, cwd)
     process = LiveProcess.of(child.pid)

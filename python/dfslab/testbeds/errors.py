@@ -1,4 +1,4 @@
-"""The typed error of testbeds: kind, operation, context, and the last lines of a log."""
+"""The error of testbeds, with kind, operation, context, and the last lines of a log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ LOG_BYTES_READ = 16384
 
 
 class TestbedError(Exception):
-    """A testbed could not be started, used or taken down: one line, then the log's last lines.
+    """A testbed could not be started, used or taken down. The text is one line, followed by the
+    last lines of a log.
 
     `kind` is the type of failure, `operation` the action that failed, `context` the reason, and
-    `log_lines` the last output of the daemon (empty when it has no log).
+    `log_lines` the last output of the daemon (empty if it has no log).
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class TestbedError(Exception):
 
 
 def last_lines(log_path: Path, count: int = LOG_LINES_SHOWN) -> tuple[str, ...]:
-    """The last non-empty lines of a log; empty when there is none."""
+    """The last `count` non-empty lines of a log; empty if there is no log."""
     try:
         with log_path.open("rb") as log:
             log.seek(0, 2)

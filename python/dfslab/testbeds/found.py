@@ -1,4 +1,4 @@
-"""Finds the testbed class of a file system by the file system's name."""
+"""Finds the testbed class of a file system by its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dfslab.testbeds.base import BaseTestbed
 
 
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
-    """The testbed class of the file system `name`. InputError for `key` if it has none."""
+    """The testbed class of the file system `name`.
+
+    Raises InputError for the setting `key` if the file system has no testbed.
+    """
     system = discover.file_system(name)
     if not system.has_testbed:
         others = [

@@ -19,10 +19,10 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Time limit in seconds. It is reached only if something stays: a busy machine takes seconds to
-# remove a testbed.
+# Time limit in seconds to wait for removal. The limit is reached only if a resource stays; on a
+# busy machine, removing a testbed takes seconds.
 SETTLE_S = 60.0
-# Default data paths of daemons, with patterns of the file names there.
+# Default folders in which daemons keep data, and the name patterns of their files there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
 _SYSTEMS = (
     "gluster",
@@ -38,14 +38,14 @@ _SYSTEMS = (
     "hsperfdata",
 )
 _SHARED_PLACES = ("/tmp/fuse_fd_comm*", "/tmp/hsperfdata*/*", "/dev/shm/dfslab*")
-# Prefixes of the names of in-memory folders and control groups; the testbed's id follows.
+# Prefix of the names of in-memory folders and control groups. The testbed's id follows the prefix.
 _NAMED = "dfslab-"
 Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """Current namespaces, mounts, loop devices, processes, control groups, folders and daemon
-    files."""
+    """The current resources of testbeds by kind: namespaces, mounts, loop devices, processes,
+    control groups, folders and daemon files."""
     marks = _marks()
     return {
         "namespaces": _namespaces(marks),
@@ -76,13 +76,15 @@ def holdings() -> Holdings:
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
-    """One line for every resource that is in `after` and was not in `before`."""
+    """One line of text for every resource that is in `after` but not in `before`."""
     return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) -> list[str]:
-    """Resources that are left over after the kernel has cleaned up the processes that just
-    ended."""
+    """The resources that are left over compared with `before`.
+
+    Waits up to `limit_s` seconds until the kernel has cleaned up ended processes.
+    """
     deadline = clock.monotonic_s() + limit_s
     while (left := left_over(before, holdings())) and clock.monotonic_s() < deadline:
         clock.sleep(0.1)
@@ -90,18 +92,18 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """PID -> id of the process's testbed; "" if the process belongs to no testbed.
+    """PID -> id of the testbed to which the process belongs; "" if it belongs to none.
 
-    Some daemons overwrite the environment that they were started with; these get the id of their
-    parent process.
+    Some daemons overwrite the environment that they were started with. Such a daemon gets the id of
+    its parent process.
     """
     parents: dict[int, int] = {}
     marks: dict[int, str] = {}
     for entry in _PROC.glob("[0-9]*"):
-        # A process may end while it is inspected.
+        # A process may end while it is inspected, so errors are ignored.
         with suppress(OSError, IndexError, ValueError):
             pid = int(entry.name)
-            # The command name before this field may contain blanks and parentheses.
+            # The command name precedes this field and may contain blanks and parentheses.
             parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             marks[pid] = _mark((entry / "environ").read_bytes())
     return {pid: _inherited(pid, marks, parents) for pid in parents}
@@ -124,7 +126,8 @@ def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -
 
 
 def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every network, mount and process namespace with at least one process in it."""
+    """Every network, mount and process namespace on this machine, except those of testbeds of
+    another state folder."""
     everybodys, anothers = set(), set()
     for pid, mark in marks.items():
         for kind in ("net", "mnt", "pid"):
@@ -133,13 +136,17 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
                 everybodys.add(name)
                 if _anothers(mark):
                     anothers.add(name)
-    # Daemons without emulated hosts share the namespaces of this process, which are not counted.
+    # Daemons without emulated hosts share the namespaces of this process. Those must not be
+    # excluded as namespaces of another state folder.
     shared = {os.readlink(path) for path in (_PROC / "self/ns").iterdir()}
     return frozenset(everybodys - (anothers - shared))
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every file in the default data paths of daemons on this machine."""
+    """Every file in the default data folders of daemons.
+
+    Files of testbeds of another state folder are excluded.
+    """
     found = {
         str(path)
         for pattern in _SHARED_PLACES
@@ -165,37 +172,42 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Whether the id is of a testbed of another state folder."""
+    """Whether the id belongs to a testbed of another state folder than this process uses."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
 def _anothers_name(name: str) -> bool:
-    """Whether a control group or in-memory folder is named after a testbed of another state
-    folder."""
+    """Whether the name of a control group or in-memory folder has the id of a testbed of another
+    state folder."""
     return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Whether a file is named after the PID of a process of no testbed, or of another state
-    folder's."""
+    """Whether a file name ends with the PID of a process that belongs to no testbed, or to a
+    testbed of another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
 
 
 def _in_anothers_folder(path: Path) -> bool:
-    """Whether a path is in a folder marked by a testbed of another state folder."""
+    """Whether a path is in a folder whose marker has the id of a testbed of another state
+    folder."""
     return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
 
 
 def _anothers_device(device: str) -> bool:
-    """Whether the loop device "major:minor" holds a disk of a testbed of another state folder."""
+    """Whether the loop device "major:minor" holds a disk of a testbed of another state folder
+    than this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 
 
 def _image(device: Path) -> str:
-    """The backing file of a loop device, given its sysfs folder; empty if the device has none."""
+    """The backing file of a loop device; empty if the device has none.
+
+    `device`: its folder in sysfs.
+    """
     return _text(device / "loop/backing_file")
 
 

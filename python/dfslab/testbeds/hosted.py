@@ -14,7 +14,8 @@ from dfslab.testbeds.settings import Default, Setting, check_layout, parsed
 
 
 class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
-    """Validates parameters by the description, and finds programs of Debian packages.
+    """A testbed on emulated hosts. It validates parameters by the file system's description, and
+    checks that programs of Debian packages are installed.
 
     The derived class implements `start`. PROGRAMS maps required commands to their Debian packages.
     OPTIONS maps options of the testbed that are not parameters of the description to their defaults
@@ -26,24 +27,24 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     OPTIONS: ClassVar[Mapping[str, Default]] = {}
 
     def number(self, key: str) -> float:
-        """The value in SI units of a numeric parameter."""
+        """The value of the numeric parameter `key`, in SI units."""
         return float(self.parameters[key])
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """The parameters in SI units. InputError if one of them is wrong."""
+        """The parameters in SI units. Raises InputError if one of them is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
-        """InputError if the description forbids these parameters on the deployment."""
+        """Raises InputError if the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Check that all programs are installed.
+        """Checks that all programs are installed.
 
-        TestbedError names the package of a missing program.
+        Raises TestbedError with the package of a missing program.
         """
         for command, package in cls.PROGRAMS.items():
             program(command, package)

@@ -1,4 +1,5 @@
-"""The tracing agent's jar, built once from agent/, and the Java option that starts the agent."""
+"""Builds the jar of the tracing agent once from agent/, and composes the Java option that starts
+the agent."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """The path of the jar, which is built first if it is missing or its sources changed.
+    """The path of the agent's jar. It is built first if it is missing or its sources have changed.
 
-    TestbedError if the build fails.
+    Raises TestbedError if the build fails.
     """
     sources = sorted(
         path
@@ -49,7 +50,8 @@ def agent_jar(notify: Notify = silent) -> Path:
 
 
 def _build(maven: str, sources: list[Path], jar: Path) -> None:
-    """Build in a copy of the sources, next to the jar's final path, then rename the new jar."""
+    """Builds the agent in a copy of its sources next to the jar's final path, then moves the new
+    jar to that path."""
     partial = jar.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for source in sources:
@@ -83,7 +85,12 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """The Java option that traces a JVM, which writes its profile to `folder` at every interval."""
+    """The Java option that traces a JVM. The JVM then writes its profile to `folder` every
+    `interval_s` seconds.
+
+    `points`: file of instrumentation points. `service` and `instance`: names of the process in
+    profiles.
+    """
     options = {
         "points": points,
         "out": folder,

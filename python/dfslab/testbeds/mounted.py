@@ -1,4 +1,7 @@
-"""Testbeds of file systems that clients mount: first servers start, then client hosts mount."""
+"""The base class of testbeds whose file system is mounted by clients.
+
+The servers start first, then the client hosts mount.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,20 @@ POLL_S = 0.05
 
 
 class MountedTestbed(HostedTestbed):
-    """A testbed whose derived class implements `start_servers` and `mount`."""
+    """A testbed whose clients mount the file system.
+
+    The derived class implements `start_servers` and `mount`.
+    """
 
     def start_servers(self) -> None:
         """Start all server daemons and wait until they serve."""
         raise NotImplementedError
 
     def mount(self, host: Host, point: Path) -> None:
-        """Start to mount the file system on a client host, at the empty directory `point`."""
+        """Starts to mount the file system on a client host, at the empty directory `point`.
+
+        It need not wait for the mount.
+        """
         raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
@@ -35,22 +44,27 @@ class MountedTestbed(HostedTestbed):
         return host.mounted(self.mount_point)
 
     def settle(self) -> None:
-        """Apply settings that need a mounted file system; called after the first write."""
+        """Applies settings that need a mounted file system.
+
+        It is called after the first write; by default it does nothing.
+        """
 
     def counters(self) -> dict[str, str]:
-        """Name of a client or server process -> text with its counters, which `counters.py`
-        parses."""
+        """Name of a client or server process -> text with its counters, which the file system's
+        `counters.py` parses. Empty without counters."""
         return {}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """A context in which single calls are recorded to `folder`, if the file system can record
-        them."""
+        """A context in which single calls are recorded to `folder`.
+
+        By default, nothing is recorded.
+        """
         yield
 
     def start(self) -> None:
-        """Start servers, mount on all clients, and wait for a first write that every client can
-        read."""
+        """Starts the servers, mounts on all clients, and waits for a first write that every
+        client can read."""
         self.start_servers()
         self.mount_point.mkdir()
         for host in self.clients:
@@ -63,17 +77,17 @@ class MountedTestbed(HostedTestbed):
 
     @property
     def mount_point(self) -> Path:
-        """The mount point on every client host; on other hosts, an empty folder."""
+        """The mount point on every client host. On other hosts, this path is an empty folder."""
         return self.folder / "mnt"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The mount point inside the client hosts. TestbedError if a mount is lost."""
+        """The mount point inside the client hosts. Raises TestbedError if a mount is lost."""
         self.check_mounts()
         return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
-        """TestbedError if a client has lost its mount or its client process is dead.
+        """Raises TestbedError if a client has lost its mount or its client process is dead.
 
         Without a mount, a plain directory would be measured. A client process dies, for example, if
         it exceeds the memory limit of its host.
@@ -91,7 +105,7 @@ class MountedTestbed(HostedTestbed):
                     "its client has ended",
                     last_lines(host.log(client.name)),
                 )
-            # A client process that is being killed still exists, but does not answer.
+            # A client process that is being killed still exists, but its mount does not answer.
             if not host.tries("stat", str(self.mount_point)):
                 raise TestbedError(
                     "state", f"{self.name} on {host.name}", "its mount does not answer"
@@ -99,7 +113,7 @@ class MountedTestbed(HostedTestbed):
 
     def _await_mount(self, host: Host, clock: Clock = REAL) -> None:
         daemon = self.daemons.get(f"mount-{host.name}")
-        # A client with its own time limit needs more time, for example to start a JVM.
+        # A client daemon with a longer time limit gets that limit, for example to start a JVM.
         limit_s = max(FIRST_WRITE_LIMIT_S, daemon.ready_deadline_s if daemon else 0.0)
         deadline = clock.monotonic_s() + limit_s
         while not self.attached(host):
@@ -115,9 +129,9 @@ class MountedTestbed(HostedTestbed):
             clock.sleep(POLL_S)
 
     def _await_first_write(self) -> None:
-        """Wait until all clients can read a file that one client wrote.
+        """Waits until all clients can read a file that one client wrote.
 
-        Only this shows that the file system serves clients.
+        Only such a write shows that the file system serves clients.
         """
         name, text = f".dfslab-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
         first = self.clients[0]
@@ -134,9 +148,9 @@ def _reads(host: Host, path: str, text: str) -> bool:
 
 
 def _until(what: str, work: Callable[[], bool], clock: Clock = REAL) -> None:
-    """Repeat `work` until it returns true.
+    """Repeats `work` until it returns true.
 
-    TestbedError with its last error after the time limit.
+    Raises TestbedError with the last error of `work` after the time limit.
     """
     deadline = clock.monotonic_s() + FIRST_WRITE_LIMIT_S
     output = "it gave another answer"

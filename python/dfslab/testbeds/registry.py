@@ -1,4 +1,5 @@
-"""Lists the testbeds of this machine from all processes, judges their state, takes them down."""
+"""Lists the testbeds that any process started on this machine, determines their state, and takes
+them down."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ SWEEP_GRACE_S = 0.5
 
 @dataclass(frozen=True)
 class LoggedDaemon(DaemonState):
-    """The current state of a daemon, and the path of its log."""
+    """The current state of a daemon. `log`: path of its log."""
 
     log: str
 
@@ -54,10 +55,11 @@ def list_testbeds() -> list[TestbedStatus]:
 
 
 def take_down(name: str) -> list[str]:
-    """Take down the testbed `name`, all testbeds for "--all", or the abandoned ones for "--stale".
+    """Takes down the testbed `name`. "--all" stands for all testbeds, "--stale" for the abandoned
+    ones.
 
-    Returns the names of those taken down. All are attempted. TestbedError afterwards if one could
-    not be taken down or if no testbed has this name.
+    Returns the names of the testbeds that were taken down. If one fails, the others are still taken
+    down. Raises TestbedError afterwards, or if no testbed has this name.
     """
     chosen = [
         (testbed.name, folder)
@@ -79,25 +81,27 @@ def take_down(name: str) -> list[str]:
 
 
 def dismantle(folder: TestbedFolder) -> None:
-    """End a testbed's processes in reverse order of their start, then remove its folders.
+    """Ends a testbed's processes in reverse order of their start, then removes its folders.
 
-    Safe to repeat, for several processes at once, and for a partly started testbed.
+    It is safe to repeat the call, to make it from several processes at once, and to make it for a
+    partly started testbed.
     """
     with folder.locked() as present:
         record = folder.read() if present else None
         places = [folder.path, folder.in_memory, *map(Path, record.folders if record else [])]
         limits = ControlGroups(folder.id)
         if record and record.devices:
-            # Lift the limits first, so that pending writes run at full speed.
+            # Lift the disk limits first, so that pending writes run at full speed.
             disk.lift_limits(limits, record.devices, places)
         if record and record.hosts:
-            # A host consists of its processes only, so its daemons need no orderly shutdown.
+            # The state of an emulated host is removed with the testbed, so its daemons need no
+            # orderly shutdown.
             _end_hosts([host.process for host in record.hosts])
             kill(marked(folder.id))
         daemons = record.daemons if record else []
         for stage in sorted({daemon.stage for daemon in daemons}, reverse=True):
             end([d.process for d in daemons if d.stage == stage], STAGE_GRACE_S)
-        # This also ends helper processes of daemons, and daemons whose start was not yet recorded.
+        # Also end helper processes of daemons, and daemons whose start was not yet recorded.
         while left := marked(folder.id):
             end(left, SWEEP_GRACE_S)
         disk.release(places)
@@ -107,7 +111,10 @@ def dismantle(folder: TestbedFolder) -> None:
 
 
 def _end_hosts(parents: Sequence[LiveProcess]) -> None:
-    """Kill every host's first process; its parent process then ends by itself."""
+    """Kills every host's first process.
+
+    Its parent process, which `parents` has, then ends by itself.
+    """
     kill([child for parent in parents for child in parent.children()])
     for parent in parents:
         parent.wait_end(SWEEP_GRACE_S if parent.children() else 0.05)
@@ -115,9 +122,9 @@ def _end_hosts(parents: Sequence[LiveProcess]) -> None:
 
 
 def _remove(folder: TestbedFolder, clock: Clock = REAL) -> None:
-    """Remove the testbed's folders.
+    """Removes the testbed's folders.
 
-    A second attempt covers a file that a process created just before it ended.
+    A second attempt is made, because a process may have created a file just before it ended.
     """
     with suppress(OSError):
         folder.remove()
@@ -152,7 +159,7 @@ def _described(folder: TestbedFolder) -> TestbedStatus:
 
 
 def _judged(record: TestbedRecord) -> tuple[str, str]:
-    """(state of a testbed, reason for the state)."""
+    """Returns (state of a testbed, reason for the state)."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"
     if record.phase == "starting":

@@ -1,4 +1,5 @@
-"""Validates a testbed's parameters: those of the file system's description, and testbed options."""
+"""Validates the parameters of a testbed, which are parameters of the file system's description
+or options of the testbed."""
 
 from __future__ import annotations
 
@@ -10,19 +11,20 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import number
 from dfslab.spec.model import InputError, unknown
 
-# A given parameter: a value, or a program's properties by name.
+# The value of a parameter, or the properties of a program by name.
 Setting = LevelValue | dict[str, str]
-# The default of an option; if a tuple of allowed texts is given, its first text.
+# The default of an option. A tuple holds the allowed texts, the first of which is the default.
 Default = LevelValue | tuple[str, ...]
 
 
 def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
 ) -> dict[str, LevelValue]:
-    """Key -> value of all parameters in SI units, and of the testbed's `options` (name -> default).
+    """Key -> value of all parameters, in SI units. `options`: name -> default of the testbed's
+    options, which are included.
 
     Numbers of instances of roles are accepted and ignored, because the deployment defines them.
-    InputError for an unknown key or a wrong value.
+    Raises InputError for an unknown key or a wrong value.
     """
     described = discover.file_system(system)
     declared = described.parameters.of_origin("filesystem")
@@ -40,7 +42,10 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """An option's value, converted to the type of its default. InputError if it is wrong."""
+    """The value of the option `key`, converted to the type of its default.
+
+    Raises InputError if it is wrong.
+    """
     if isinstance(default, tuple):
         if value is default:
             return default[0]
@@ -60,7 +65,7 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
     """The value, converted to the type of the default.
 
-    TypeError or ValueError if this is impossible.
+    Raises TypeError or ValueError if this is impossible.
     """
     if isinstance(default, str):
         return str(value)
@@ -72,7 +77,8 @@ def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
 
 
 def check_layout(system: str, parameters: Mapping[str, LevelValue], deployment: Deployment) -> None:
-    """InputError if the description forbids these parameters on this deployment."""
+    """Raises InputError if the description of the file system forbids these parameters on this
+    deployment."""
     described = discover.file_system(system)
     instances = {role.name: deployment.instances(role.name) for role in described.roles}
     for role, count in instances.items():

@@ -1,4 +1,5 @@
-"""Records of all testbeds of this machine: one folder each, created and removed by dfslab only.
+"""Keeps the records of all testbeds of this machine. Each testbed has a folder, which only dfslab
+creates and removes.
 
 A testbed's folder is `<state>/beds/<name>-<id>/`. It contains a marker with the id, a record
 `bed.json`, and the files that the daemons write. <state> is DFSLAB_STATE, else
@@ -30,13 +31,17 @@ from dfslab.testbeds.settings import Setting
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# The prefix of a testbed's id, and the full length of the id.
+# Numbers of hexadecimal digits: of the prefix of a testbed's id, which identifies the state folder,
+# and of the whole id.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
 @dataclass(frozen=True)
 class DaemonState:
-    """The current state of a daemon: "running", "paused" or "dead", and its memory in bytes."""
+    """The current state of a daemon.
+
+    `state`: "running", "paused" or "dead". `resident_bytes`: its memory.
+    """
 
     name: str
     pid: int
@@ -45,8 +50,10 @@ class DaemonState:
 
 
 class DaemonRecord(BaseModel):
-    """The record of one daemon; daemons of a higher `stage` are started later and stopped
-    earlier."""
+    """The record of one daemon.
+
+    Daemons with a higher `stage` are started later and stopped earlier.
+    """
 
     name: str
     stage: int
@@ -55,9 +62,9 @@ class DaemonRecord(BaseModel):
 
 
 class HostRecord(BaseModel):
-    """A process that holds a host or the switch, or delays packets.
+    """The record of a process that keeps a host or the switch alive, or that delays packets.
 
-    A host ends with its process.
+    A host ends with this process.
     """
 
     name: str
@@ -65,7 +72,8 @@ class HostRecord(BaseModel):
 
 
 class TestbedRecord(BaseModel):
-    """The data by which another process shows a testbed or takes it down.
+    """The record of a testbed on disk, by which another process can show the testbed or take it
+    down.
 
     `owner`: process with which the testbed ends (None: it outlives the process that started it).
     `folders`: folders outside the testbed's own, each with the testbed's marker. `devices`: block
@@ -91,14 +99,17 @@ class TestbedRecord(BaseModel):
 
 @dataclass(frozen=True)
 class TestbedFolder:
-    """A testbed's folder and the id in its marker; the folder may have been removed."""
+    """A testbed's folder.
+
+    `id` is the id in the folder's marker. The folder may have been removed since.
+    """
 
     path: Path
     id: str
 
     @property
     def in_memory(self) -> Path:
-        """The testbed's in-memory folder, which may not exist; its path follows from the id."""
+        """The folder in memory of the testbed; it may not exist. Its path follows from the id."""
         return MEMORY / f"dfslab-{self.id}"
 
     def read(self) -> TestbedRecord | None:
@@ -109,7 +120,10 @@ class TestbedFolder:
             return None
 
     def write(self, record: TestbedRecord) -> None:
-        """Replace the record atomically. TestbedError if a take-down has removed the folder."""
+        """Replaces the record atomically.
+
+        Raises TestbedError if a take-down has removed the folder.
+        """
         whole = self.path / RECORD
         partial = whole.with_suffix(".partial")
         try:
@@ -120,7 +134,10 @@ class TestbedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """A context with an exclusive lock on the folder; yields False if the folder is gone."""
+        """A context with an exclusive lock on the folder.
+
+        It yields whether the folder still exists.
+        """
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -128,13 +145,16 @@ class TestbedFolder:
             return
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # The previous holder of the lock may have removed the folder.
+            # A process that held the lock before may have removed the folder.
             yield self.path.is_dir()
         finally:
             os.close(handle)
 
     def remove(self) -> None:
-        """Remove the testbed's folders that carry its marker, the main folder last."""
+        """Removes those folders of the testbed that carry its marker.
+
+        The main folder is removed last.
+        """
         record = self.read()
         recorded = map(Path, record.folders if record else [])
         for path in dict.fromkeys([*recorded, self.in_memory, self.path]):
@@ -148,7 +168,7 @@ def state_folder() -> Path:
 
 
 def own_prefix() -> str:
-    """The prefix of the ids of this state folder's testbeds.
+    """The prefix of the ids of all testbeds in this state folder.
 
     Control groups, in-memory folders and processes carry a testbed's id. The prefix distinguishes
     those of one state folder from those of another.
@@ -173,10 +193,10 @@ def create(
     port_count: int,
     reservations: Reservations,
 ) -> tuple[TestbedFolder, TestbedRecord]:
-    """Create a testbed's folder and record, with ports that no other testbed has.
+    """Creates a testbed's folder and record, with ports that no other testbed has.
 
     `reservations` keeps the ports until the testbed's daemons listen on them. A number is appended
-    to the name when another testbed has it. TestbedError when the state folder is not writable.
+    to the name if another testbed has it. Raises TestbedError if the state folder is not writable.
     """
     state = state_folder()
     try:
@@ -202,7 +222,10 @@ def create(
 
 
 def make_marked(path: Path, testbed_id: str) -> None:
-    """Create a folder that the testbed's take-down will remove. FileExistsError if it exists."""
+    """Creates a folder that the testbed's take-down will remove.
+
+    Raises FileExistsError if it exists.
+    """
     path.mkdir()
     (path / MARKER).write_text(testbed_id, "utf-8")
 
@@ -213,7 +236,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _remove_marked(path: Path, testbed_id: str) -> None:
-    """Remove a folder that carries the testbed's marker.
+    """Removes a folder that carries the testbed's marker. Another folder is left unchanged.
 
     The marker is removed last, so that an interrupted removal can be repeated.
     """

@@ -1,1 +1,3 @@
-"""Workloads, one file each: parameters in, a stream specification out."""
+"""The workloads that dfslab knows, one file each. A workload converts its parameters to a stream
+specification or a command line.
+"""

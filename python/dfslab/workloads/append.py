@@ -1,4 +1,4 @@
-"""Appends to existing files."""
+"""A workload that appends to existing files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An external program as the workload: a Spark job, a Hadoop benchmark, any script.
+"""Runs an external program as the workload: a Spark job, a Hadoop benchmark, any script.
 
 Words of the command contain placeholders in braces: `{here}` (the scenario file's folder), `{uri}`,
 `{directory}` (the file system's path on clients), `{folder}` (a name that is new in every run),
@@ -21,12 +21,14 @@ from dfslab.spec.streams.workload import FileParameters, Program
 
 TITLE = "A program of its own: any command that works on the file system"
 PLACE = re.compile(r"\{([a-z_]+)\}")
-# Keys of the workload that are not placeholders of the command.
+# Keys of the workload that cannot be used as placeholders in the command.
 OWN = {"command", "install", "says_ready"}
 
 
 class Parameters(FileParameters):
-    """Every key that is not declared here is a placeholder of the command."""
+    """Parameters of the workload `command`. Every key that is not declared here is a placeholder of
+    the command.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True, validate_default=True)
 

@@ -1,7 +1,8 @@
-"""DFS-Perf's Iterate: write, barrier, read the written files, repeated.
+"""DFS-Perf's Iterate: clients write, wait at a barrier, and read the written files, repeatedly.
 
-In shuffle mode clients read files drawn from those of all clients, else their own. DFS-Perf keeps
-the files of old iterations; here they are removed before the next iteration, in a separate phase.
+In shuffle mode clients read files that are chosen from those of all clients, else their own.
+DFS-Perf keeps the files of old iterations. Here they are removed before the next iteration, in a
+separate phase.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ TITLE = "DFS-Perf Iterate: write, wait for all, read; shuffled or not"
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's Iterate; descriptions give its own names in brackets."""
+    """Parameters of DFS-Perf's Iterate. The field descriptions give DFS-Perf's names in
+    brackets.
+    """
 
     iterations: Annotated[int, Field(ge=1, le=1000)] = Field(
         4, description="Writes and reads in turn (iterations)"
@@ -45,7 +48,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of three phases per iteration, two in the last one."""
+    """Returns a stream of three phases for each iteration and two for the last one."""
     how: PhaseSettings = {
         "files": "shared" if parameters.shuffle else "own",
         "file_choice": "uniform" if parameters.shuffle else "sequential",

@@ -1,7 +1,7 @@
-"""DFS-Perf's Massive: a long random mix of equally many reads and writes of whole files.
+"""DFS-Perf's Massive: a long random mix of whole-file reads and writes in equal numbers.
 
-DFS-Perf ends after a time; here the workload ends after a number of operations or at
-`run.time_limit`. DFS-Perf writes to a temporary name and renames; here files keep their name.
+DFS-Perf ends after a time. This workload ends after a number of operations or at `run.time_limit`.
+DFS-Perf writes to a temporary name and renames the file. Here files keep their name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ TITLE = "DFS-Perf Massive: reads and writes in equal parts; shuffled or not"
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's Massive; descriptions give its own names in brackets."""
+    """Parameters of DFS-Perf's Massive. The field descriptions give DFS-Perf's names in
+    brackets.
+    """
 
     basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client starts with (basic.files.per.thread)"
@@ -30,8 +32,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of one mix; when clients read others' files, writes and reads alternate in
-    short phases."""
+    """Returns a stream with one mix of reads and writes. When clients read others' files, writes
+    and reads alternate in short phases instead.
+    """
     count = parameters.operations()
     if not parameters.shuffle:
         return Stream(
@@ -42,7 +45,7 @@ def stream(parameters: Parameters) -> Stream:
             transfer_size_bytes=int(parameters.transfer_size),
             files_per_client=parameters.basic_files,
         )
-    # Only operations that change no names are allowed on other clients' files.
+    # On other clients' files, only operations are allowed that change no names.
     phases = []
     for number in range(1, max(1, count // 10) + 1):
         phases.append(phase(f"write {number}", 5, "write"))

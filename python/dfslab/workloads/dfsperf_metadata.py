@@ -1,4 +1,5 @@
-"""DFS-Perf's Metadata: create a directory and a file, stat, rename, remove, repeated.
+"""DFS-Perf's Metadata: clients create a directory and a file, stat, rename and remove them,
+repeatedly.
 
 DFS-Perf renames and removes the directory with the file in it. Here the file is renamed and both
 are removed one by one, so a loop counts six operations where DFS-Perf counts five.
@@ -19,8 +20,9 @@ LOOP: tuple[OperationName, ...] = ("mkdir", "create", "exists", "rename", "delet
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's Metadata: files are empty, and only the number of operations
-    matters."""
+    """Parameters of DFS-Perf's Metadata. Files are empty by default, because only the number of
+    operations matters.
+    """
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file")
     loops: Annotated[int, Field(ge=1, le=1_000_000)] = Field(

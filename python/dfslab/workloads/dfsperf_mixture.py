@@ -1,7 +1,8 @@
-"""DFS-Perf's Mixture: reads and writes of whole files, drawn at random.
+"""DFS-Perf's Mixture: whole-file reads and writes in random order.
 
-DFS-Perf draws until both counts are used up; here each operation is drawn with the counts as
-weights, so that the counts are met in the mean and every client ends with the same number.
+DFS-Perf chooses at random until both counts are used up. Here each operation is chosen with the
+counts as weights, so that the counts are met in the mean and every client ends with the same
+number.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ FileCount = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's Mixture; descriptions give its own names in brackets. Read/write
-    shares of 80/20, 50/50 and 20/80 are those of its report."""
+    """Parameters of DFS-Perf's Mixture. The field descriptions give DFS-Perf's names in brackets.
+    DFS-Perf's report uses read/write shares of 80/20, 50/50 and 20/80.
+    """
 
     basic_files: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client starts with (basic.files.per.thread)"
@@ -28,7 +30,7 @@ class Parameters(FileParameters):
     write_files: FileCount = Field(4, description="Writes of each client (write.files.per.thread)")
 
     def operations(self) -> int:
-        """Number of operations of each client, reads and writes; at least one."""
+        """Number of operations of each client, reads and writes. It is at least one."""
         return max(1, self.read_files + self.write_files)
 
 

@@ -13,7 +13,9 @@ TITLE = "DFS-Perf SimpleRead: whole files read in turn or at random"
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's SimpleRead; descriptions give its own names in brackets."""
+    """Parameters of DFS-Perf's SimpleRead. The field descriptions give DFS-Perf's names in
+    brackets.
+    """
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client has and reads (files.per.thread)"
@@ -28,7 +30,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with as many reads as files."""
+    """Returns a stream in which each client reads as many times as it has files, in sequential or
+    random order.
+    """
     return Stream(
         mix=[Share(operation="read")],
         file_choice="sequential" if parameters.read_mode == "sequence" else "uniform",

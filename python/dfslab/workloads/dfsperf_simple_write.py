@@ -13,15 +13,16 @@ TITLE = "DFS-Perf SimpleWrite: new files written whole"
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's SimpleWrite; descriptions give its own names in brackets. Block size
-    and write type are the file system's."""
+    """Parameters of DFS-Perf's SimpleWrite. The field descriptions give DFS-Perf's names in
+    brackets. Its parameters for block size and write type belong to the file system here.
+    """
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files of each client (files.per.thread)"
     )
 
     def operations(self) -> int:
-        """Number of operations of each client: one for each file."""
+        """Number of operations of each client: one write for each file."""
         return self.files_per_client
 
 

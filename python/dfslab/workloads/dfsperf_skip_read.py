@@ -1,7 +1,7 @@
 """DFS-Perf's SkipRead: reads parts of files and skips others, in sequential or random order.
 
-DFS-Perf skips before it reads; here the first part of a file is read first. In random mode DFS-Perf
-opens the file again for every part, and opening and closing are timed, as here.
+DFS-Perf skips before it reads; here the first part of a file is read first. In random mode, the
+file is opened again for every part, and opening and closing are timed, as in DFS-Perf.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ TITLE = "DFS-Perf SkipRead: parts of files, forwards or at random"
 
 
 class Parameters(FileParameters):
-    """Parameters of DFS-Perf's SkipRead; descriptions give its own names in brackets.
-    `transfer_size` is not used: a part is one transfer."""
+    """Parameters of DFS-Perf's SkipRead. The field descriptions give DFS-Perf's names in brackets.
+    `transfer_size` is not used, because a part is one transfer.
+    """
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10, description="Files that each client has and reads (files.per.thread)"

@@ -1,8 +1,9 @@
-"""DLIO's training workload: samples read in batches between compute steps, and checkpoints.
+"""DLIO's training workload: clients read samples in batches between compute steps, and write
+checkpoints.
 
-The sizes are unet3d's (one sample a file, normal with mean 146,600,628 and deviation 68,341,808
-bytes, batches of 4, 1.3604 s a step, 5 epochs), scaled by `scale`. Each reader reads its own files,
-each once per epoch, in their stored order.
+The sizes are those of unet3d, multiplied by `scale`: one sample per file, normally distributed with
+mean 146,600,628 and standard deviation 68,341,808 bytes, batches of 4, 1.3604 s per step, 5 epochs.
+Each reader reads its own files, each once per epoch, in their stored order.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ LARGEST_DEVIATIONS = 4
 
 
 class Parameters(FileParameters):
-    """Parameters of DLIO's training. `file_size` is not used: sizes of samples follow their
-    distribution."""
+    """Parameters of DLIO's training. `file_size` is not used, because sizes of samples follow a
+    distribution.
+    """
 
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         12, description="Samples of each reader"
@@ -41,8 +43,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream; the compute time of a step is a think time before the step's first
-    sample."""
+    """Returns the stream. The compute time of a step is a think time before the step's first
+    sample.
+    """
     samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
     samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []

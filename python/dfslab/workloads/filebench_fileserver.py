@@ -1,7 +1,8 @@
-"""Filebench's fileserver: a flow of write, append, read, delete and stat on whole files.
+"""Filebench's fileserver: a repeated sequence of write, append, read, delete and stat on whole
+files.
 
-10,000 files of 128 KiB in the mean, 50 threads. Filebench appends 16 KiB in the mean; here an
-append adds a size drawn from the distribution of file sizes.
+Filebench uses 10,000 files with a mean size of 128 KiB and 50 threads. Filebench appends 16 KiB in
+the mean. Here an append adds a size from the distribution of file sizes.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ TITLE = "filebench fileserver: write, append, read, delete, stat"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's fileserver: 10,000 files over 50 threads, so 200 for each
-    client."""
+    """Parameters of filebench's fileserver, whose 10,000 files over 50 threads are 200 for each
+    client.
+    """
 
     FLOW = (
         Share(operation="write"),
@@ -36,7 +38,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the flow of operations."""
+    """Returns the stream that repeats fileserver's sequence of operations."""
     return cycle(parameters)
 
 

@@ -1,6 +1,7 @@
-"""Filebench's varmail: mail is removed, delivered and synced, read, appended to and synced, read.
+"""Filebench's varmail: mail is deleted, delivered and synced, read, appended to and synced, and
+read.
 
-1,000 files of 16 KiB in the mean, 16 threads.
+Filebench uses 1,000 files with a mean size of 16 KiB and 16 threads.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ TITLE = "filebench varmail: delete, write and sync, read, append and sync, read"
 
 
 class Parameters(FlowParameters):
-    """Filebench's varmail: 1,000 files over 16 threads, so about 60 for each client."""
+    """Parameters of filebench's varmail, whose 1,000 files over 16 threads are about 60 for each
+    client.
+    """
 
     FLOW = (
         Share(operation="delete"),
@@ -32,7 +35,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the flow of operations."""
+    """Returns the stream that repeats varmail's sequence of operations."""
     return cycle(parameters)
 
 

@@ -1,6 +1,6 @@
-"""Filebench's webproxy: a file is replaced and read five times, then a line appended to a log.
+"""Filebench's webproxy: a file is replaced and read five times, then a line is appended to a log.
 
-10,000 files of 16 KiB, 100 threads. The log is each client's newest file.
+Filebench uses 10,000 files of 16 KiB and 100 threads. The log is each client's newest file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's webproxy: 10,000 files over 100 threads, so 100 for each client."""
+    """Parameters of filebench's webproxy, whose 10,000 files over 100 threads are 100 for each
+    client.
+    """
 
     FLOW = (
         Share(operation="delete"),
@@ -24,7 +26,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the flow of operations."""
+    """Returns the stream that repeats webproxy's sequence of operations."""
     return cycle(parameters)
 
 

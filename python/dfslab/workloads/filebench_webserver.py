@@ -1,6 +1,7 @@
-"""Filebench's webserver: ten files read, then a line appended to a log.
+"""Filebench's webserver: ten files are read, then a line is appended to a log.
 
-1,000 files of 16 KiB, 100 threads. The log is each client's last file, not one of all threads.
+Filebench uses 1,000 files of 16 KiB and 100 threads. The log is each client's last file, whereas
+filebench has one log for all threads.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ TITLE = "filebench webserver: ten reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's webserver: 1,000 files over 100 threads, so 10 for each client."""
+    """Parameters of filebench's webserver, whose 1,000 files over 100 threads are 10 for each
+    client.
+    """
 
     FLOW = (
         *(Share(operation="read") for _ in range(10)),
@@ -29,7 +32,7 @@ class Parameters(FlowParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the flow of operations."""
+    """Returns the stream that repeats webserver's sequence of operations."""
     return cycle(parameters)
 
 

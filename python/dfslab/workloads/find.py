@@ -1,7 +1,7 @@
 """IO500's find: lists every directory of a tree and reads the attributes of every file.
 
-`find -newer STAMP -size 3901c -name *01*` reads each directory and each file's attributes; its rate
-is the number of files over the time of both phases.
+`find -newer STAMP -size 3901c -name *01*` reads each directory and each file's attributes. Its rate
+is the number of files divided by the time of both phases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ TITLE = "find: directories listed, files looked at"
 
 
 class Parameters(FileParameters):
-    """Parameters of the tree that is searched; each client searches its own part concurrently."""
+    """Parameters of IO500's find. Each client has its own part of the tree, and all clients search
+    concurrently.
+    """
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("3901 B", description="Bytes of a file")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -40,8 +42,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of two phases: lists, then attributes. The tree is created before the timed
-    part."""
+    """Returns a stream of two phases: directories are listed, then attributes are read. The tree is
+    created before the timed part.
+    """
     return Stream(
         phases=[
             phase("list", parameters.directories, "list"),

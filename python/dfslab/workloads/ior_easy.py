@@ -1,6 +1,6 @@
-"""IOR as IO500's "easy": one file per client, written and read in large transfers.
+"""IOR as IO500's "easy": each client writes and reads one file in large transfers.
 
-`ior -t 2m -F -C -e`: each client reads what the next one wrote (-C), to avoid cache hits.
+`ior -t 2m -F -C -e`: each client reads what the next client wrote (-C), to avoid cache hits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TITLE = "IOR easy: a file for each client, large transfers"
 
 
 class Parameters(FileParameters):
-    """Parameters of IOR "easy"; descriptions give IOR's options in brackets."""
+    """Parameters of IOR "easy". The field descriptions give IOR's options in brackets."""
 
     file_size: Size = quantity("64 MiB", description="Bytes of each client's file (-b)")
     transfer_size: Size = quantity("2 MiB", description="Bytes of one transfer (-t)")
@@ -38,7 +38,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of two phases, writes and reads; written data is forced to disk (-e)."""
+    """Returns a stream of two phases, writes and reads. Written data is forced to disk (IOR's
+    -e).
+    """
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[

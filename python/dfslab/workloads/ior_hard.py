@@ -1,6 +1,7 @@
-"""IOR as IO500's "hard": one shared file, written and read in small unaligned interleaved pieces.
+"""IOR as IO500's "hard": all clients write and read one shared file in small, unaligned,
+interleaved parts.
 
-`ior -t 47008 -b 47008 -s N`: client c of n takes pieces c, c + n, c + 2 n, and so on.
+`ior -t 47008 -b 47008 -s N`: client c of n clients accesses parts c, c + n, c + 2 n, and so on.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ TITLE = "IOR hard: one shared file in interleaved pieces of 47008 bytes"
 
 
 class Parameters(FileParameters):
-    """`file_size` is the size of the shared file: pieces times clients times `transfer_size`."""
+    """Parameters of IOR "hard". `file_size` is the size in bytes of the shared file: parts per
+    client times clients times `transfer_size`.
+    """
 
     file_size: Size = quantity("47008 kB", description="Bytes of the one file")
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
@@ -32,8 +35,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. The shared file exists and is empty at the start; an operation is a
-    client's whole pass through it."""
+    """Returns the stream. The shared file is empty at the start. One operation is a client's whole
+    pass through the file.
+    """
     shared: PhaseSettings = {"files": "shared", "access": Access(order="interleaved")}
     return Stream(
         phases=[

@@ -1,10 +1,11 @@
 """Iozone's tests, one phase each, on one file of each client.
 
-Order and meaning as in its automatic mode: -i 0 write and rewrite, 1 read and reread, 2 random read
-and write, 3 backward read, 4 record rewrite, 5 strided read. A phase is one operation, whose
-transfers are the records. On request 8, reads and writes mixed at random, 9 pwrite and 10 pread:
-there an operation is one record of a file that is kept open. Its -I, -o, -e and -B are
-`workload.cache = "direct"`, `sync_io`, `fsync` and `mmap`; its tests 6 and 7 are of stdio.
+The tests and their order are those of iozone's automatic mode: -i 0 write and rewrite, 1 read and
+reread, 2 random read and write, 3 backward read, 4 record rewrite, 5 strided read. A phase is one
+operation, whose transfers are iozone's records. Three further tests run on request: 8, reads and
+writes mixed at random, 9 pwrite and 10 pread. In them an operation is one record of a file that
+stays open. Iozone's options -I, -o, -e and -B are `workload.cache = "direct"`, `sync_io`, `fsync`
+and `mmap`. Its tests 6 and 7 are missing, because they use stdio.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ ALL: list[IozoneTest] = [
 
 
 class Parameters(FileParameters):
-    """`file_size` is iozone's -s, `transfer_size` its record, -r."""
+    """Parameters of iozone. `file_size` is its option -s, `transfer_size` its record size -r; both
+    are in bytes.
+    """
 
     transfer_size: Size = quantity("64 KiB", description="Bytes of one record (-r)")
     tests: list[IozoneTest] = Field(
@@ -63,19 +66,21 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations: one for each test, or one for each record in tests whose operations
-        are records."""
+        """Number of operations of each client: one for each test, or one for each record in tests
+        8, 9 and 10.
+        """
         return sum(self.records if test in SINGLE else 1 for test in self.tests)
 
     @property
     def records(self) -> int:
-        """The number of records of the file."""
+        """The number of records in the file."""
         return math.ceil(self.file_size / self.transfer_size)
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream with one phase per test, which accesses the whole file in the test's
-    order."""
+    """Returns a stream with one phase per test. Each phase accesses the whole file in the test's
+    order.
+    """
     orders: dict[IozoneTest, tuple[OperationName, Order]] = {
         "write": ("write", "sequential"),
         "rewrite": ("overwrite", "sequential"),
@@ -102,7 +107,7 @@ def stream(parameters: Parameters) -> Stream:
             )
             continue
         operation, way = orders[test]
-        # The file is the one written last; a first test that reads uses an existing file.
+        # The file is the one written last. If the first test reads, it uses an existing file.
         how: PhaseSettings = {"file_choice": "newest"}
         if operation != "write":
             how["access"] = Access(order=way)

@@ -1,4 +1,4 @@
-"""Mdtest as IO500's "easy": empty files in one directory per client, phase by phase.
+"""Mdtest as IO500's "easy": operations on empty files in one directory per client, phase by phase.
 
 `mdtest -n N -u -L -F -P -N 1`: create, stat (of the next client's files, to avoid cache hits),
 remove.
@@ -18,7 +18,7 @@ TITLE = "mdtest easy: empty files in directories of their own"
 
 
 class Parameters(FileParameters):
-    """Parameters of mdtest "easy"; descriptions give mdtest's option in brackets."""
+    """Parameters of mdtest "easy". The field descriptions give mdtest's options in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
@@ -36,8 +36,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of the phases create, stat, read (if chosen) and remove; files with content
-    are written."""
+    """Returns a stream of the phases create, stat, read (if `read` is set) and remove. Files with
+    content are written instead of created.
+    """
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

@@ -1,6 +1,7 @@
-"""Mdtest as IO500's "hard": files of 3901 bytes, all in one directory, phase by phase.
+"""Mdtest as IO500's "hard": operations on files of 3901 bytes, all in one directory, phase by
+phase.
 
-`mdtest -n N -t -w 3901 -e 3901 -P -N 1 -F`: create and write, stat, read (the next client's),
+`mdtest -n N -t -w 3901 -e 3901 -P -N 1 -F`: create and write, stat, read (the next client's files),
 remove.
 """
 
@@ -18,7 +19,7 @@ TITLE = "mdtest hard: small files in one directory shared by all"
 
 
 class Parameters(FileParameters):
-    """Parameters of mdtest "hard"; descriptions give mdtest's option in brackets."""
+    """Parameters of mdtest "hard". The field descriptions give mdtest's options in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity(
         "3901 B", description="Bytes of a file (-w, -e)"
@@ -38,8 +39,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of four phases in one directory, or three; files with content are written
-    instead of created."""
+    """Returns a stream of the phases create, stat, read (if `read` is set) and remove, in one
+    directory. Files with content are written instead of created.
+    """
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

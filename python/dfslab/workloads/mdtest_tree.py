@@ -1,4 +1,5 @@
-"""Mdtest on a directory tree: files spread over its levels, and directories created and removed.
+"""Mdtest on a directory tree: clients create and remove directories, and files that are spread over
+all levels.
 
 `mdtest -z DEPTH -b BRANCHES -n N`: each client creates and removes directories in its own part;
 files are distributed over all directories of the tree.
@@ -18,7 +19,7 @@ TITLE = "mdtest tree: files over a tree of directories"
 
 
 class Parameters(FileParameters):
-    """Parameters of mdtest on a tree; descriptions give mdtest's option in brackets."""
+    """Parameters of mdtest on a tree. The field descriptions give mdtest's options in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file (-w)")
     items: Annotated[int, Field(ge=1, le=10_000_000)] = Field(

@@ -1,4 +1,4 @@
-"""One metadata operation, repeated, on empty files."""
+"""A workload that repeats one metadata operation on empty files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ TITLE = "Metadata operations on empty files"
 
 
 class Parameters(FileParameters):
-    """Parameters: files are empty by default, since only the number of operations matters."""
+    """Parameters of the workload `metadata`. Files are empty by default, since only the number of
+    operations matters.
+    """
 
     operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
         "create", description="The operation"
@@ -29,8 +31,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. Delete and rename need one file for each operation; read-only operations
-    may use a file several times."""
+    """Returns the stream. Delete and rename need one file for each operation. Stat and list may use
+    a file several times.
+    """
     files = parameters.operations_per_client
     if parameters.operation in ("stat", "list") and parameters.files_per_client:
         files = parameters.files_per_client

@@ -1,4 +1,6 @@
-"""Reads and writes of whole files at random, in a given share (DFS-Perf's Mixture)."""
+"""Whole-file reads and writes in random order, with a given share of reads (as DFS-Perf's
+Mixture).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ TITLE = "Random mixture of whole-file reads and writes"
 
 
 class Parameters(FileParameters):
-    """The fraction `read_share` of the operations are reads; the others write new files."""
+    """Parameters of the workload `mixture`. The fraction `read_share` of the operations are reads;
+    the others write new files.
+    """
 
     read_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, description="Share of operations that read"
@@ -21,8 +25,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream whose reads choose uniformly among the initial files and those written
-    since."""
+    """Returns a stream whose reads choose uniformly among the initial files and the files written
+    since.
+    """
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),
         ("write", 1 - parameters.read_share),

@@ -1,4 +1,4 @@
-"""Hadoop's NNBench: the name server's operations in turn, on files of one byte or none.
+"""Hadoop's NNBench: the NameNode's operations, one phase each, on files of one byte or none.
 
 The order is that of NNBench: create_write, open_read, rename, delete.
 """
@@ -17,7 +17,7 @@ TITLE = "NNBench: create, read, rename, delete on tiny files, phase by phase"
 
 
 class Parameters(FileParameters):
-    """Parameters of NNBench; descriptions give NNBench's options in brackets."""
+    """Parameters of NNBench. The field descriptions give NNBench's options in brackets."""
 
     file_size: Annotated[Bytes, Field(ge=0)] = quantity(
         "0 B", description="Bytes of a file (-bytesToWrite)"

@@ -1,4 +1,6 @@
-"""Any access pattern in the vocabulary of the stream specification: operations, files, offsets."""
+"""A workload with any access pattern that the stream specification can express: operations, files,
+offsets.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ UNCHANGED = {"mix_order", "access", "file_choice", "files", "layout", "prepare",
 
 
 class Parameters(FileParameters):
-    """Keys as in `spec/streams/vocabulary.py`; byte counts in tables are plain numbers."""
+    """Parameters of the workload `pattern`, named as in `spec/streams/vocabulary.py`. Byte counts
+    in tables are plain numbers.
+    """
 
     mix: list[Share] = Field(
         [Share(operation="read")],
@@ -66,7 +70,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the keys, unchanged, as a stream specification."""
+    """Returns a stream specification with the parameters as they are."""
     same = UNCHANGED & parameters.model_fields_set
     given = {key: value for key, value in parameters if key in same}
     if parameters.files_together:

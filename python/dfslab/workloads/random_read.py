@@ -1,4 +1,6 @@
-"""Random read inside files: blocks in a random order, one file after the other."""
+"""A workload of random reads: blocks in a random order inside each file, one file after the
+other.
+"""
 
 from __future__ import annotations
 

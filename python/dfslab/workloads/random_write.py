@@ -1,4 +1,6 @@
-"""Random write inside files: blocks in a random order, one file after the other."""
+"""A workload of random writes: blocks in a random order inside each file, one file after the
+other.
+"""
 
 from __future__ import annotations
 

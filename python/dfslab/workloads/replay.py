@@ -1,4 +1,4 @@
-"""Replays a trace: of strace, Darshan's DXT module, blktrace, or an earlier load.
+"""Replays a trace of strace, Darshan's DXT module, blktrace, or an earlier workload run.
 
 Without a rate factor the workload is closed: every client executes its operations one after the
 other. With a rate factor, an operation is scheduled at its start time in the trace divided by the
@@ -20,18 +20,22 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# The operations that are shown when a replay is displayed without a trace.
+# The operation that is shown when a replay is displayed without a trace.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
 def _known(form: str) -> str:
-    """Returns the name of an importer. InputError with the known names for any other."""
+    """Checks the name of a trace's format and returns it. InputError with the known names for an
+    unknown one.
+    """
     discover.named(discover.IMPORTERS, form, FORM)
     return form
 
 
 class Parameters(FileParameters):
-    """`trace` determines the operations and their sizes."""
+    """Parameters of the workload `replay`. The file `trace` determines the operations and their
+    sizes.
+    """
 
     trace: str = Field("", description="The file that holds the trace, seen from the scenario's")
     form: Annotated[str, AfterValidator(_known)] = Field(
@@ -49,12 +53,12 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of all clients."""
+        """Number of operations of all clients together."""
         return len(_trace(self).given)
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of exactly the trace's operations."""
+    """Returns a stream that consists exactly of the trace's operations."""
     found = _trace(parameters)
     own = Stream(
         given=found.given,

@@ -1,4 +1,4 @@
-"""Files read front to back, one after the other."""
+"""A workload that reads files from beginning to end, one after the other."""
 
 from __future__ import annotations
 

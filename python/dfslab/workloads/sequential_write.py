@@ -1,4 +1,4 @@
-"""New files written front to back, one after the other."""
+"""A workload that writes new files from beginning to end, one after the other."""
 
 from __future__ import annotations
 

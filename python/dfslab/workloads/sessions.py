@@ -1,9 +1,10 @@
-"""Sessions that arrive in an open workload with closed requests inside: a partly open workload.
+"""A partly open workload: sessions arrive in an open workload, and each consists of sequential
+requests.
 
 The shape is that of production traces (Ren and others 2017: lognormal arrivals, several periods;
 Schroeder and others 2006: partly open). Their numbers are not published, so the numbers here are
-examples. `rate_factor` makes the same load denser or sparser. `workload.arrival` and `rate` replace
-the arrival process and the number of requests per second.
+examples. `rate_factor` multiplies the rate of arrivals. `workload.arrival` and `rate` replace the
+arrival process and the number of requests per second.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ POINTS_PER_PERIOD = 12
 
 
 class Parameters(FileParameters):
-    """Parameters of the sessions; rates are per second over all clients."""
+    """Parameters of the workload `sessions`. Rates are per second over all clients."""
 
     sessions_per_s: Annotated[float, Field(gt=0, le=1e6)] = Field(
         20.0, description="Sessions a second, in the mean"
@@ -57,8 +58,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of reads and writes of whole files at random, with files chosen by Zipf's
-    law."""
+    """Returns a stream of whole-file reads and writes in random order. Files are chosen by Zipf's
+    law.
+    """
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),
         ("write", 1 - parameters.read_share),

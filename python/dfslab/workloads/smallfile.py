@@ -1,7 +1,8 @@
-"""The smallfile benchmark's operations, phase by phase, on files of exponential size.
+"""The smallfile benchmark's operations, phase by phase, on files with exponentially distributed
+sizes.
 
-Its order of a full test: create, append, overwrite, read, stat, chmod, set and get an attribute,
-list, rename, delete.
+The order is that of smallfile's full test: create, append, overwrite, read, stat, chmod, set and
+get an attribute, list, rename, delete.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ OPERATIONS: dict[SmallfileOperation, OperationName] = {
 
 
 class Parameters(FileParameters):
-    """Parameters of smallfile; descriptions give smallfile's options in brackets."""
+    """Parameters of smallfile. The field descriptions give smallfile's options in brackets."""
 
     file_size: Size = quantity("64 KiB", description="Bytes of a file, in the mean (file-size)")
     files_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = Field(

@@ -1,4 +1,4 @@
-"""Hadoop's TestDFSIO: one large file per client, one kind of access.
+"""Hadoop's TestDFSIO: each client writes, appends to or reads one large file.
 
 The tests are TestDFSIO's: -write, -append, -read, and -read with -random, -backward or -skip.
 """
@@ -17,7 +17,7 @@ TITLE = "TestDFSIO: large files written, appended to or read"
 
 
 class Parameters(FileParameters):
-    """Parameters of TestDFSIO; descriptions give TestDFSIO's options in brackets."""
+    """Parameters of TestDFSIO. The field descriptions give TestDFSIO's options in brackets."""
 
     file_size: Size = quantity("128 MiB", description="Bytes of each client's file (-size)")
     transfer_size: Size = quantity("1 MB", description="Bytes of one call (-bufferSize)")
@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     skip_bytes: Size = quantity("1 MB", description="Bytes left out (-skipSize)")
 
     def operations(self) -> int:
-        """Number of operations of each client: one, on one file."""
+        """Number of operations of each client: one operation on one file."""
         return 1
 
 

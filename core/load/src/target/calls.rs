@@ -1,8 +1,8 @@
-//! The NameNode calls within one HDFS client call, taken from the client's log.
+//! Records the NameNode calls within a call of the HDFS client, taken from the client's log.
 //!
 //! The client has no hook for its own calls. It logs "NAME request …" before and "NAME response …"
-//! after each of them, both on the waiting thread. Only the first words are formatted, and nothing
-//! is printed.
+//! after each of them, both on the waiting thread. Only the first words of a log line are
+//! formatted, and nothing is printed.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};
@@ -12,12 +12,13 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::monotonic_ns;
 
 const PROTOCOL: &str = "hdfs_native::hdfs::protocol";
-/// Bytes of a log line that are formatted: more than any name of a call and the next word need.
+/// Number of bytes of a log line that are formatted. It exceeds the length of any call's name and
+/// the next word.
 const HEAD: usize = 64;
-/// Maximum number of calls buffered between two drains.
+/// Maximum number of calls that are buffered between two calls of `drain`.
 const MOST: usize = 4096;
 
-/// A call that was answered.
+/// A NameNode call that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The name of the call in the protocol.
@@ -38,14 +39,15 @@ thread_local! {
     static SEEN: RefCell<Seen> = RefCell::default();
 }
 
-/// Starts observing calls, in all threads. Repeated calls have no effect; an existing logger stays.
+/// Starts observing the NameNode calls of all threads. Repeated calls have no effect, and an
+/// existing logger stays in place.
 pub fn watch() {
     if log::set_logger(&Watcher).is_ok() {
         log::set_max_level(LevelFilter::Debug);
     }
 }
 
-/// Moves the calls of this thread since the last drain to the end of `found`.
+/// Moves the NameNode calls that this thread made since the last drain to the end of `found`.
 pub fn drain(found: &mut Vec<Call>) {
     SEEN.with_borrow_mut(|seen| {
         seen.begun = None;
@@ -64,7 +66,7 @@ impl Log for Watcher {
         if self.enabled(record.metadata()) {
             let now = monotonic_ns();
             let mut head = Head::default();
-            // Formatting is aborted by an error as soon as the buffer is full.
+            // Formatting is aborted with an error as soon as the buffer is full.
             let _ = head.write_fmt(*record.args());
             SEEN.with_borrow_mut(|seen| seen.note(head.text(), now));
         }
@@ -90,7 +92,7 @@ impl Seen {
     }
 }
 
-/// The first bytes of a text; the rest is never formatted.
+/// Receives the first bytes of a formatted text; formatting is aborted after them.
 struct Head {
     bytes: [u8; HEAD],
     length: usize,

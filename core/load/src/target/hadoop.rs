@@ -1,4 +1,5 @@
-//! Any Hadoop file system through the Java client that applications use, in this process.
+//! The target for any Hadoop file system, through the Java client that applications use, in this
+//! process.
 //!
 //! The time of a step is that of the Java call over JNI. This time includes one copy between this
 //! process's buffer and the Java array, which an application does not make.
@@ -22,10 +23,10 @@ pub use self::spec::{Spec, CAPABILITIES};
 use super::{Factory, File, Target};
 use crate::{Error, ErrorKind, Result};
 
-/// Hadoop's default for io.file.buffer.size.
+/// Buffer size in bytes, which is Hadoop's default for io.file.buffer.size.
 const BUFFER_BYTES: i32 = 4096;
 const ATTRIBUTE: &str = "user.dfslab";
-/// Parameters of new files.
+/// The parameters with which files are created.
 struct Making {
     permission: GlobalRef,
     flags: GlobalRef,
@@ -33,7 +34,7 @@ struct Making {
     block_size_bytes: i64,
 }
 
-/// Connections to one file system.
+/// Creates the clients of one Hadoop file system for a run.
 pub struct HadoopFactory {
     spec: Spec,
     hadoop: Arc<Hadoop>,
@@ -44,7 +45,7 @@ pub struct HadoopFactory {
 }
 
 impl HadoopFactory {
-    /// Connects and checks the root; creates nothing yet.
+    /// Connects to the file system and checks that its root is a directory. Creates nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let root = &spec.root;
         let wrong = |reason: String| Err(Error::input("target.root", reason));
@@ -87,7 +88,7 @@ impl HadoopFactory {
         }
     }
 
-    /// The first client, with the run's directory.
+    /// The first client, which creates and removes the run's directory.
     fn own(&self) -> HadoopClient {
         self.connection(self.first.clone(), false)
     }
@@ -113,8 +114,8 @@ fn configured(env: &mut JNIEnv, calls: &Calls, spec: &Spec) -> jni::errors::Resu
     env.new_global_ref(made)
 }
 
-/// Opens a separate client. Hadoop's clients share connections if they have the same user, and each
-/// login is another user; with Kerberos, no such login is possible.
+/// Opens a client with separate connections. Hadoop's clients share connections if they have the
+/// same user, so each client logs in as another user. Kerberos allows no such login.
 fn client(hadoop: &Hadoop, spec: &Spec, configuration: &GlobalRef) -> Result<GlobalRef> {
     let made = hadoop.work("connect", &spec.uri, |env, calls| {
         let nothing = JObject::null();
@@ -199,7 +200,8 @@ fn is_directory(hadoop: &Hadoop, client: &GlobalRef, path: &str) -> Result<bool>
 
 impl Factory for HadoopFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so its existence is checked first.
+        // Hadoop's mkdirs succeeds on an existing directory, so it is checked first that the
+        // directory does not exist.
         let directory = &self.directory;
         match is_directory(&self.hadoop, &self.first, directory) {
             Err(error) if error.kind == ErrorKind::NotFound => {}
@@ -243,13 +245,13 @@ impl Drop for HadoopFactory {
     }
 }
 
-/// Whether the error means that other shards still use the directory, or have removed it already.
+/// Whether the error of removing the run's directory means that other shards still use it or have
+/// already removed it.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("is not empty")
 }
 
-/// Closes a client. The result is ignored: errors of files still being written were reported
-/// before.
+/// Closes a client. Errors are ignored: those of files still being written were reported earlier.
 fn end(hadoop: &Hadoop, client: &GlobalRef) {
     let _ = hadoop.work("disconnect", "", |env, calls| {
         calls.end_client.number(env, client, &[])
@@ -274,7 +276,8 @@ impl Drop for HadoopClient {
 }
 
 impl HadoopClient {
-    /// Calls Java with a path below the run's directory.
+    /// Makes the Java calls of `work` with a path below the run's directory. Errors name
+    /// `operation` and `path`.
     fn at<T>(
         &self,
         operation: &'static str,
@@ -291,7 +294,8 @@ impl HadoopClient {
         })
     }
 
-    /// Like `at`, for a call that returns a boolean: Hadoop returns false for missing files.
+    /// Makes a Java call like `at` that returns a boolean. False, which Hadoop returns for a
+    /// missing file, becomes an error.
     fn done(
         &self,
         operation: &'static str,

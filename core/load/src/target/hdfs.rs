@@ -1,4 +1,4 @@
-//! HDFS through the hdfs-native client: no JVM, no libhdfs.
+//! The target for HDFS, through the Rust client hdfs-native: it needs no JVM and no libhdfs.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// The crate's default of 15 attempts at a single NameNode would turn an outage into minutes of
-/// latency.
+/// Number of attempts at a single NameNode. The default of the crate hdfs-native is 15, which would
+/// turn an outage into minutes of latency.
 const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
 
@@ -49,7 +49,7 @@ pub struct HdfsFactory {
 }
 
 impl HdfsFactory {
-    /// Connects and checks the root; creates nothing yet.
+    /// Connects to the NameNode and checks that the root is a directory. Creates nothing yet.
     pub fn new(uri: &str, root: &str, run_directory: &str, options: Options) -> Result<Self> {
         calls::watch();
         let runtime = runtime(uri)?;
@@ -80,7 +80,8 @@ impl HdfsFactory {
 }
 
 fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
-    // A name service has no port; its configured failover retries stay.
+    // A URI with a port names one NameNode. A URI without a port names a name service, whose
+    // configured retries for failover stay.
     let is_one_namenode = uri.split('/').nth(2).is_some_and(|host| host.contains(':'));
     let attempts = is_one_namenode.then_some(("dfs.client.failover.max.attempts", ATTEMPTS));
     ClientBuilder::new()
@@ -93,7 +94,8 @@ fn client(uri: &str, runtime: &Runtime) -> Result<Client> {
 
 impl Factory for HdfsFactory {
     fn begin(&self, shared: bool) -> Result<()> {
-        // mkdirs succeeds on an existing directory, so its existence is checked first.
+        // The client's mkdirs succeeds on an existing directory, so it is checked first that the
+        // directory does not exist.
         let directory = &self.directory;
         match wait(
             &self.runtime,
@@ -145,7 +147,8 @@ impl Factory for HdfsFactory {
     }
 }
 
-/// Whether the error means that other shards still use the directory, or have removed it already.
+/// Whether the error of removing the run's directory means that other shards still use it or have
+/// already removed it.
 fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context.contains("PathIsNotEmptyDirectoryException")
 }
@@ -312,7 +315,7 @@ impl File for HdfsWriter {
     }
 }
 
-/// Waits for one asynchronous call of the crate.
+/// Waits for one asynchronous call of the crate hdfs-native, and converts its error.
 fn wait<T>(
     runtime: &Runtime,
     operation: &'static str,

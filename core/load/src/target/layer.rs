@@ -1,5 +1,5 @@
-//! Layers around any target that throttle, stall, fail or time out calls, to test measurement
-//! methods.
+//! Layers around any target, which throttle, stall, delay, fail or time out its calls. They serve
+//! to test methods of measurement.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,45 +15,47 @@ use super::{Call, File, Target};
 use crate::clock::monotonic_ns;
 use crate::{Error, ErrorKind, Result};
 
-/// One layer, as data. Layers act on timed operations only, not on preparation, checks and removal.
+/// One layer around the target. A layer acts on timed operations only, not on preparation, checks
+/// and removal.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layer {
-    /// Limits the calls and bytes per second of all clients of this process together.
+    /// Limits the rates of calls and of bytes, summed over all clients of this process.
     Throttle {
-        /// Calls per second; None: no limit.
+        /// Largest number of calls per second; none: no limit.
         #[serde(default)]
         calls_per_s: Option<f64>,
-        /// Bytes per second; None: no limit.
+        /// Largest number of bytes per second; none: no limit.
         #[serde(default)]
         bytes_per_s: Option<f64>,
     },
-    /// A call that takes longer counts as failed; it is not aborted.
+    /// A call that takes longer than `after_s` counts as failed. It is not aborted.
     Timeout {
-        /// The time limit of a call, s.
+        /// The time that a call may take, s.
         after_s: f64,
     },
-    /// Calls fail with this probability before they reach the target.
+    /// Calls fail with a given probability before they reach the target.
     Fault {
         /// The probability of a failure, from 0 to 1.
         probability: f64,
     },
-    /// Calls that arrive in the last `length_s` of every `period_s` wait until it ends.
+    /// Calls that arrive in the last `length_s` seconds of a period of `period_s` seconds wait
+    /// until the period ends.
     Stall {
-        /// Period in seconds, counted from the common start.
+        /// Length of a period in seconds. Periods count from the common start.
         period_s: f64,
         /// Length of the stall at the end of each period, s.
         length_s: f64,
     },
-    /// Every call takes `by_s` longer.
+    /// Every call takes `by_s` seconds longer.
     Delay {
-        /// The added delay, s.
+        /// The time by which every call is delayed, s.
         by_s: f64,
     },
 }
 
 impl Layer {
-    /// Checks the values of the layer. Errors name the key and what is allowed.
+    /// Checks the values of the layer. An error names the key and the allowed values.
     pub fn check(&self) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let right = match *self {
@@ -79,20 +81,22 @@ impl Layer {
     }
 }
 
-/// The layers of one run, shared by its clients.
+/// The layers around the target of one run, with state that all clients share.
 pub struct Layers(Arc<Shared>);
 
 struct Shared {
     layers: Vec<Layer>,
     seed: u64,
-    /// Start of the timed part, ns; 0 outside it.
+    /// Start of the timed part, ns of the monotonic clock. Outside the timed part it is 0, and no
+    /// layer acts.
     zero: AtomicU64,
     /// Time at which the throttled channel is free again, ns of the monotonic clock.
     free_at: AtomicU64,
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// The token bucket's depth: unused capacity is credited for at most this time.
+/// Depth of the token bucket as a time: a throttled target lets calls catch up for at most this
+/// much idle time, ns.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -111,7 +115,8 @@ impl Layers {
         }))
     }
 
-    /// Wraps a client's target in these layers; returns it unchanged if there are none.
+    /// Wraps the target of the client with this number in the layers. Returns the target unchanged
+    /// if there are no layers.
     pub fn around(&self, target: Box<dyn Target>, client: u32) -> Box<dyn Target> {
         if self.0.layers.is_empty() {
             return target;
@@ -124,18 +129,19 @@ impl Layers {
         Box::new(Layered { target, gate })
     }
 
-    /// Starts the timed part of a phase at `zero`; stall periods count from the first start of a
-    /// run.
+    /// Starts the timed part of a phase at `zero`, ns of the monotonic clock. From now on the
+    /// layers act; the periods of stalls count from `zero`.
     pub fn begin(&self, zero: u64) {
         self.0.zero.store(zero, Ordering::Release);
     }
 
-    /// Ends the timed part.
+    /// Ends the timed part of a phase, after which no layer acts.
     pub fn end(&self) {
         self.0.zero.store(0, Ordering::Release);
     }
 
-    /// Returns the number of calls affected, by effect.
+    /// Returns the number of calls that layers affected, by effect: "stalled", "failed",
+    /// "timed_out" and "throttled".
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let counts = COUNTED.iter().zip(&self.0.counts);
         counts
@@ -145,7 +151,7 @@ impl Layers {
     }
 }
 
-/// The layers as applied to every call of one client.
+/// Applies the layers to every call of one client.
 #[derive(Clone)]
 struct Gate {
     shared: Arc<Shared>,
@@ -224,8 +230,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Rate-limits calls as a serial channel that each call occupies for its share of the rate.
-    /// Time by which a thread woke up late is credited to the next calls.
+    /// Delays a call so that all calls together keep the rate limit: they pass a serial channel,
+    /// which this call occupies for `takes_ns`. If a thread wakes up late, later calls may catch up
+    /// by that time.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);
@@ -240,8 +247,8 @@ impl Gate {
     }
 }
 
-/// Returns the time at which a call that arrives at `now` leaves a channel that becomes free at
-/// `free_at`, ns.
+/// Returns the time in ns at which a call leaves a serial channel that it occupies for `takes_ns`.
+/// The call arrives at `now`, and the channel becomes free at `free_at`, which is updated.
 fn passed(free_at: &AtomicU64, now: u64, takes_ns: u64) -> u64 {
     let earliest = now.saturating_sub(BURST_NS);
     let after = |free: u64| free.max(earliest) + takes_ns;
@@ -414,8 +421,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns the time at which the last of `calls` calls of 1 ms leaves the channel, ns. Each
-    /// call arrives when the previous call has left and has woken up `late_ns` late.
+    /// Returns the time in ns at which the last of `calls` calls leaves a channel that each
+    /// occupies for 1 ms. Each caller makes its call when the previous call has left, and wakes up
+    /// `late_ns` late.
     fn last_of(calls: u64, late_ns: u64) -> u64 {
         let (free_at, begin) = (AtomicU64::new(0), 1000 * MS);
         let mut now = begin;
@@ -427,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_throttled_channel_keeps_its_rate_whoever_is_late() {
-        // Idle time is credited: 20 calls pass at once.
+        // Idle time before the first call is credited, so 20 calls of 1 ms pass at once.
         assert_eq!(last_of(300, 0), 280 * MS);
         // A late wake-up is credited as well.
         assert_eq!(last_of(300, MS / 2), 280 * MS + MS / 2);

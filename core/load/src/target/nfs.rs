@@ -1,4 +1,5 @@
-//! An NFS version 3 client in this process: no kernel client, no cache, no mount.
+//! The target for NFS version 3. The client is in this process: there is no kernel client, no cache
+//! and no mount.
 
 mod file;
 mod spec;
@@ -36,7 +37,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Transfer sizes in bytes: those requested, limited by the server's offer.
+/// Transfer sizes in bytes and the durability of writes. A size is the requested one, unless the
+/// server offers less.
 #[derive(Clone, Copy)]
 struct Settings {
     read_bytes: u32,
@@ -52,12 +54,13 @@ pub struct NfsFactory {
     root: nfs_fh3,
     root_shown: String,
     run_directory: String,
-    /// Handle of the run's directory, once created.
+    /// Handle of the run's directory; None until it is created.
     directory: Mutex<Option<nfs_fh3>>,
 }
 
 impl NfsFactory {
-    /// Connects and checks the root; creates nothing yet.
+    /// Connects to the server and checks that the root is a directory of the export. Creates
+    /// nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let root = spec.root.as_str();
         let wrong = |reason: String| Error::input("target.root", reason);
@@ -102,7 +105,7 @@ fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
         fsroot: connection.root.clone(),
     };
     let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&asked).await)?;
-    // A server that offers 0 bytes would make every transfer loop endless.
+    // If a server offered 0 bytes as its transfer size, every transfer would loop endlessly.
     let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
     Ok(Settings {
         read_bytes: within(spec.read_size_bytes, offered.rtmax),
@@ -121,7 +124,8 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let (root, name) = (&self.root_shown, &self.run_directory);
         let wrong = |reason: String| Error::input("target.root", reason);
-        // MKDIR fails if the name exists in any form, including a symbolic link.
+        // MKDIR fails if anything has the name, even a symbolic link, so an existing directory is
+        // never taken over.
         let made = match mkdir(&mut connection, &self.root, name) {
             Err(error) if error.kind == ErrorKind::Exists => {
                 let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
@@ -153,7 +157,8 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
         let removed = match remove() {
-            // Another shard removed the directory meanwhile; if not, the retry is stale as well.
+            // After a stale handle, the removal is tried again: another shard has removed the
+            // directory meanwhile, and if not, the second attempt fails as well.
             Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
         };
@@ -164,8 +169,8 @@ impl Factory for NfsFactory {
     }
 }
 
-/// A connection that a target and its open files share. Files never outlive their target, but the
-/// compiler cannot derive that.
+/// The connection of one client, shared by its target and its open files. Files never outlive their
+/// target, but the compiler cannot derive that.
 type Shared = Arc<Mutex<Connection>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -190,8 +195,8 @@ fn mode(bits: u32) -> sattr3 {
     }
 }
 
-/// Returns the handle and attributes of a name; attributes that the server omits are requested
-/// separately.
+/// Returns the handle and the attributes of the entry `name` of a directory. If the server omits
+/// the attributes, they are requested by another call.
 fn lookup(
     connection: &mut Connection,
     operation: &'static str,
@@ -243,12 +248,14 @@ fn last(path: &str) -> &str {
 struct Nfs {
     connection: Shared,
     settings: Settings,
-    /// Directory handles by path below the run's directory; every NFS client caches these.
+    /// Handles of directories by their path below the run's directory. Every NFS client caches such
+    /// handles.
     directories: HashMap<String, nfs_fh3>,
 }
 
 impl Nfs {
-    /// The handle of a directory of the run.
+    /// Returns the handle of the directory `path` below the run's directory, from the cache or from
+    /// the server.
     fn directory(&mut self, operation: &'static str, path: &str) -> Result<nfs_fh3> {
         if let Some(known) = self.directories.get(path) {
             return Ok(known.clone());
@@ -260,7 +267,7 @@ impl Nfs {
         Ok(handle)
     }
 
-    /// The handle of a path's parent directory.
+    /// Returns the handle of the directory that contains `path`.
     fn above(&mut self, operation: &'static str, path: &str) -> Result<nfs_fh3> {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.directory(operation, parent)
@@ -389,7 +396,7 @@ impl Target for Nfs {
     }
 
     fn open_write(&mut self, path: &str) -> Result<Box<dyn File>> {
-        // The protocol has no open: a handle serves reads and writes.
+        // NFSv3 has no open call: the handle of a file serves reads and writes.
         self.open(path)
     }
 

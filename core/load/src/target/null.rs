@@ -1,4 +1,4 @@
-//! A target that does nothing: it measures the generator itself.
+//! A target that does nothing, which serves to measure the generator itself.
 
 use bytes::Bytes;
 

@@ -1,6 +1,7 @@
-//! Object stores and other services of OpenDAL: here S3, a directory, and memory.
+//! The target for object stores and other services of the library OpenDAL: S3, a directory, or
+//! memory.
 //!
-//! The time of a step is that of the crate's call and its requests. Nothing is retried, so an
+//! The time of a step is that of the library's call and its requests. Nothing is retried, so an
 //! outage is visible. Opening an object for reading sends no request. Written data is sent when a
 //! part of the object is full or when the object is closed.
 
@@ -32,12 +33,13 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// The posix target creates and removes the directory, since it handles symbolic links.
+    /// For the service of a directory: the POSIX target, which creates and removes the run's
+    /// directory, since it handles symbolic links.
     directory: Option<PosixFactory>,
 }
 
 impl OpendalFactory {
-    /// Checks that the service answers; creates nothing yet.
+    /// Checks that the service answers, where the service is remote. Creates nothing yet.
     pub fn new(spec: &Spec, run_directory: &str) -> Result<Self> {
         let (service, uri) = spec.address()?;
         let directory = match service {
@@ -60,7 +62,7 @@ impl OpendalFactory {
             directory,
         };
         if service == Service::S3 {
-            // Missing permissions or a missing bucket are reported before anything is created.
+            // One listing shows missing permissions or a missing bucket before anything is created.
             factory.objects(&factory.first).is_empty("list", "")?;
         }
         Ok(factory)
@@ -97,7 +99,7 @@ impl Factory for OpendalFactory {
 
     fn connect(&self) -> Result<Box<dyn Target>> {
         let operator = match self.service {
-            // The memory service keeps its data in one client.
+            // The memory service keeps its data in one client, so all threads share it.
             Service::Memory => self.first.clone(),
             _ if self.spec.shared_client => self.first.clone(),
             _ => with_own_connections(self.spec.operator()?),
@@ -111,26 +113,27 @@ impl Factory for OpendalFactory {
         }
         let mut own = self.objects(&self.first);
         match shared && !own.is_empty("rmdir", "")? {
-            // Other shards still run; the last shard removes the directory.
+            // Other shards still use the directory; the last shard removes it.
             true => Ok(()),
             false => own.rmdir(""),
         }
     }
 }
 
-/// A client that shares no connections with others.
+/// Returns the client with a separate HTTP client, so that it shares no connections with other
+/// clients.
 fn with_own_connections(operator: Operator) -> Operator {
     let client = HttpClient::with(reqwest::Client::new());
     operator.layer(HttpClientLayer::new(client))
 }
 
-/// One client's objects below the run's directory.
+/// One client's connection to the service, for objects below the run's directory.
 struct Objects {
     runtime: Arc<Runtime>,
     operator: Operator,
     directory: String,
     part_bytes: usize,
-    /// Whether the service can rename; otherwise a rename is a copy and a removal.
+    /// Whether the service can rename objects; otherwise a rename is a copy and a removal.
     renames: bool,
 }
 
@@ -142,7 +145,8 @@ impl Objects {
         }
     }
 
-    /// A directory's name in OpenDAL's notation, which distinguishes it from an object.
+    /// The name of a directory as OpenDAL writes it: the slash at its end distinguishes it from an
+    /// object.
     fn directory_at(&self, path: &str) -> String {
         format!("{}/", self.at(path))
     }
@@ -156,13 +160,14 @@ impl Objects {
         wait(&self.runtime, (operation, path), call)
     }
 
-    /// Whether an object has exactly the path of `ending` below the run's directory.
+    /// Whether an object exists whose path is the run's directory followed by `ending`.
     fn is_there(&self, ending: &str) -> Result<bool> {
         let name = format!("{}{ending}", self.directory);
         self.wait("exists", &name, self.operator.exists(&name))
     }
 
-    /// Whether a directory has no entries; its own marker object does not count.
+    /// Whether a directory has no entries. The object that marks the directory itself does not
+    /// count.
     fn is_empty(&self, operation: &'static str, path: &str) -> Result<bool> {
         let own = self.directory_at(path);
         let found = async {
@@ -186,7 +191,8 @@ impl Target for Objects {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let at = self.at(path);
         let writer = self.operator.writer_with(&at);
-        // An existing object is an error where the service can detect it: on S3, at the close.
+        // Creating an object that exists is an error if the service can detect it. S3 detects it at
+        // the close.
         let writer = writer.if_not_exists(true).chunk(self.part_bytes);
         let writer = self.wait("create", path, writer.into_future())?;
         Ok(self.writer(path, writer))
@@ -230,8 +236,9 @@ impl Target for Objects {
         self.wait("rename", from, copied)?;
         let removed = self.wait("rename", from, self.operator.delete(&old));
         if removed.is_err() {
-            // Both objects exist now, so the new object is removed. If that fails, the error
-            // appears at the end: the run's directory is not empty.
+            // After a rename whose removal failed, both objects exist, so the new object is
+            // removed. If that fails, too, the error appears at the end of the run: the run's
+            // directory is not empty.
             let undone = self.operator.delete(&new);
             self.wait("rename", to, undone)?;
         }
@@ -248,7 +255,8 @@ impl Target for Objects {
     }
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
-        // Object stores remove a directory's marker even if there are objects below it.
+        // A check is needed: object stores remove a directory's marker even if there are objects
+        // below the directory.
         if !self.is_empty("rmdir", path)? {
             let reason = "the directory is not empty";
             return Err(Error::new(ErrorKind::Other, "rmdir", path, reason));
@@ -271,7 +279,7 @@ impl Target for Objects {
     }
 }
 
-/// Waits for one asynchronous call of the crate.
+/// Waits for one asynchronous call of OpenDAL, and converts its error.
 fn wait<T>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),
@@ -281,7 +289,7 @@ fn wait<T>(
     waiting::wait(runtime, (operation, path), call, told)
 }
 
-/// Converts a service's error.
+/// Converts an error of OpenDAL to an error with this operation and path.
 fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
     let kind = match error.kind() {
         Said::NotFound => ErrorKind::NotFound,
@@ -300,7 +308,7 @@ fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
     Error::new(kind, operation, path, cause(error))
 }
 
-/// The operating system's error at the root of another, if there is one.
+/// Finds the operating system's error among the causes of an error of OpenDAL, if there is one.
 fn system_error(error: &opendal::Error) -> Option<&std::io::Error> {
     let mut next = std::error::Error::source(error);
     while let Some(inner) = next {
@@ -312,7 +320,7 @@ fn system_error(error: &opendal::Error) -> Option<&std::io::Error> {
     None
 }
 
-/// An error's message and its root cause, in one line.
+/// The message of an error of OpenDAL and of its deepest cause, in one line.
 fn cause(error: &opendal::Error) -> String {
     let mut deepest = std::error::Error::source(error);
     while let Some(inner) = deepest.and_then(|inner| inner.source()) {

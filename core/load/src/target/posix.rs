@@ -1,4 +1,5 @@
-//! POSIX calls under an existing directory: local disks and every mounted file system.
+//! The target for POSIX calls under an existing directory, on a local disk or any mounted file
+//! system.
 
 mod calls;
 mod file;
@@ -23,10 +24,10 @@ const ATTRIBUTE: &std::ffi::CStr = c"user.dfslab";
 const NEW: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
 const FILE_MODE: libc::mode_t = 0o666;
 const DIRECTORY_MODE: libc::mode_t = 0o777;
-/// Time limit for a new run directory to become visible on all servers.
+/// Time limit for a new run directory to become visible on all servers of the file system.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// How files are opened.
+/// The modes and flags with which files are opened.
 #[derive(Clone, Copy)]
 pub struct Options {
     direct: bool,
@@ -35,8 +36,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options for these modes. Symbolic links are not followed, since a run writes only to files
-    /// that it created.
+    /// Derives the flags with which files are opened from three modes. Symbolic links are not
+    /// followed, since a run writes only to files that it created.
     pub fn new(direct: bool, sync_io: SyncIo, mmap: bool) -> Self {
         let synced = match sync_io {
             SyncIo::None => 0,
@@ -58,7 +59,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks the root; creates nothing yet.
+    /// Checks that the root is an existing directory and that the options are possible. Creates
+    /// nothing that stays.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let seen = fs::metadata(path).map_err(|error| {
@@ -79,10 +81,11 @@ impl PosixFactory {
         })
     }
 
-    /// Opens one file with direct I/O as a test: some file systems refuse direct I/O only when a
-    /// file is opened.
+    /// Opens one file with direct I/O as a test, and removes it. Some file systems refuse direct
+    /// I/O only when a file is opened.
     fn probe_direct(&self, shared: bool) -> Result<()> {
-        // Other shards of the run may probe the same directory at the same time.
+        // The name of the test file is unique, since other shards of the run may test the same
+        // directory at the same time.
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let unique = now.map_or(0, |since| since.as_nanos());
         let path = self
@@ -93,7 +96,8 @@ impl PosixFactory {
             .create_new(true)
             .custom_flags(libc::O_DIRECT)
             .open(&path);
-        // Linux keeps the new file even if the open with O_DIRECT fails.
+        // The new file is removed even if the open with O_DIRECT fails, because Linux has created
+        // it by then.
         let removed = match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -110,7 +114,8 @@ impl PosixFactory {
 impl Factory for PosixFactory {
     fn begin(&self, shared: bool) -> Result<()> {
         let shown = self.directory.display().to_string();
-        // mkdir fails if the name exists in any form, including a symbolic link.
+        // The system call mkdir fails if anything has the name, even a symbolic link, so an
+        // existing directory is never taken over.
         let made = match shared {
             true => patiently(|| made_or_found(&self.directory)),
             false => fs::create_dir(&self.directory),
@@ -141,7 +146,7 @@ impl Factory for PosixFactory {
     }
 
     fn finish(&self, shared: bool) -> Result<()> {
-        // POSIX allows either error for a directory that is not empty.
+        // For a directory that is not empty, POSIX allows two errors.
         use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotFound};
         let shown = self.directory.display().to_string();
         match fs::remove_dir(&self.directory) {
@@ -156,8 +161,8 @@ impl Factory for PosixFactory {
     }
 }
 
-/// One client. Its calls are relative to the open run directory, so the kernel resolves only names
-/// below that directory; paths are built in place.
+/// One client of the target. Its calls are relative to the open run directory, so that the kernel
+/// resolves only the names below that directory. Paths are built in a reused buffer.
 struct Posix {
     place: PathBuf,
     directory: Option<OwnedFd>,
@@ -182,7 +187,7 @@ impl Posix {
 
     fn plain(&mut self, operation: &'static str, path: &str, flags: i32) -> Result<PosixFile> {
         let flags = flags | self.options.flags;
-        // New files and files opened for appending are not mapped.
+        // Only existing files are mapped: not new files, and not files opened for appending.
         let mapped = self.options.mmap && flags & (libc::O_CREAT | libc::O_APPEND) == 0;
         let (at, name) = (self.at(), self.path.set(path));
         // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
@@ -192,9 +197,10 @@ impl Posix {
         Ok(PosixFile::new(descriptor, mapped, writable))
     }
 
-    /// An absolute path for calls that take no directory descriptor.
+    /// Writes into a buffer the path of a file for calls that take no directory descriptor: it
+    /// leads through /proc to the open run directory.
     fn through_descriptor(&mut self, path: &str) -> *const libc::c_char {
-        // This thread has a separate descriptor table.
+        // The descriptor is looked up by thread, since this thread has a separate descriptor table.
         match self.at() {
             libc::AT_FDCWD => self.path.set(path),
             at => self.path.set(&format!("/proc/thread-self/fd/{at}/{path}")),
@@ -202,8 +208,8 @@ impl Posix {
     }
 }
 
-/// Creates a shared run directory; a directory created by another shard is accepted. Alluxio
-/// reports an existing directory as an input error.
+/// Creates the run directory that shards share. If another shard has already created it, that is no
+/// error. Alluxio reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(seen) if seen.is_dir() => Ok(()),
@@ -219,14 +225,16 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Retries work on the run directory for a while. A directory just created by another client is not
-/// yet visible on all servers, and a dispersed volume reports differing answers as an I/O error.
+/// Retries `work` on the run directory for up to SETTLING, as long as its error may pass. A
+/// directory that another client has just created is not yet visible on all servers, and a
+/// dispersed volume reports differing answers as an I/O error.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)
 }
 
-/// Like `patiently`, with an injected clock: `elapsed` returns the time so far, `sleep` waits.
+/// Retries `work` like `patiently`, with an injected clock: `elapsed` returns the time since the
+/// first attempt, `sleep` waits.
 fn patiently_by<T>(
     elapsed: &dyn Fn() -> Duration,
     sleep: &dyn Fn(Duration),
@@ -265,7 +273,8 @@ impl Target for Posix {
         self.opened("create", path, NEW)
     }
 
-    // Nothing is allocated for a file that is closed at once.
+    // An implementation without a file object, so that nothing is allocated for a file that is
+    // closed at once.
     fn make_empty(&mut self, path: &str, made: &mut dyn FnMut()) -> Result<()> {
         let open = self.plain("create", path, NEW)?;
         made();
@@ -286,7 +295,8 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`; a structure of zeroes is valid, and the call fills it.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open. A
+        // structure of zeroes is valid, and the call fills it.
         let (code, seen) = unsafe {
             let mut seen: libc::stat = std::mem::zeroed();
             let code = libc::fstatat(at, name, &mut seen, libc::AT_SYMLINK_NOFOLLOW);
@@ -297,7 +307,7 @@ impl Target for Posix {
 
     fn exists(&mut self, path: &str) -> Result<bool> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::faccessat(at, name, libc::F_OK, libc::AT_SYMLINK_NOFOLLOW) };
         match checked("exists", path, code) {
             Ok(_) => Ok(true),
@@ -310,7 +320,7 @@ impl Target for Posix {
         let path = if path.is_empty() { "." } else { path };
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::openat(at, name, flags) };
         calls::count_entries(checked("list", path, code)?, path)
     }
@@ -318,19 +328,19 @@ impl Target for Posix {
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let at = self.at();
         let (name, new) = (self.path.set(from), self.other.set(to));
-        // SAFETY: as in `opened`, for both paths.
+        // SAFETY: both paths end with a zero and outlive the call; the descriptor is open.
         checked("rename", from, unsafe { libc::renameat(at, name, at, new) }).map(drop)
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("delete", path, unsafe { libc::unlinkat(at, name, 0) }).map(drop)
     }
 
     fn mkdir(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("mkdir", path, unsafe {
             libc::mkdirat(at, name, DIRECTORY_MODE)
         })
@@ -339,7 +349,7 @@ impl Target for Posix {
 
     fn rmdir(&mut self, path: &str) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         let code = unsafe { libc::unlinkat(at, name, libc::AT_REMOVEDIR) };
         checked("rmdir", path, code).map(drop)
     }
@@ -352,7 +362,7 @@ impl Target for Posix {
 
     fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
         let (at, name) = (self.at(), self.path.set(path));
-        // SAFETY: as in `opened`.
+        // SAFETY: the path ends with a zero and outlives the call; the descriptor is open.
         checked("chmod", path, unsafe { libc::fchmodat(at, name, mode, 0) }).map(drop)
     }
 
@@ -367,14 +377,14 @@ impl Target for Posix {
         let mut value = [0u8; 256];
         let name = self.through_descriptor(path);
         let (data, size) = (value.as_mut_ptr(), value.len());
-        // SAFETY: as in `set_xattr`; the kernel writes no more than the array's length.
+        // SAFETY: both names end with a zero; the kernel writes no more than the array's length.
         let code = unsafe { libc::lgetxattr(name, ATTRIBUTE.as_ptr(), data.cast(), size) };
         checked("get_xattr", path, code as i32).map(|length| length as usize)
     }
 
     fn drop_cache(&mut self, path: &str) -> Result<()> {
         let mut open = self.plain("drop_cache", path, libc::O_RDONLY)?;
-        // Dirty pages stay in the cache, so they are written first.
+        // Dirty pages cannot be dropped from the cache, so they are written to disk first.
         open.fsync()?;
         open.forget()?;
         open.end()
@@ -393,8 +403,9 @@ mod tests {
 
     use super::*;
 
-    /// Retries work with a clock that only sleeping advances. Returns the result, the number of
-    /// attempts, and the elapsed time.
+    /// Retries `work` (called with the number of the attempt, from 1) with a clock that only
+    /// sleeping advances. Returns the last result, the number of attempts, and the time on that
+    /// clock.
     fn tried<T>(work: impl Fn(u32) -> std::io::Result<T>) -> (std::io::Result<T>, u32, Duration) {
         let (time, tries) = (Cell::new(Duration::ZERO), Cell::new(0));
         let sleep = |pause| time.set(time.get() + pause);

@@ -1,4 +1,4 @@
-//! Target specifications: the types of targets, their options, and what the options imply.
+//! The types of targets that a plan can name, their options, and what the options imply.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub enum Fsync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncIo {
-    /// A write may return earlier.
+    /// A write may return before its data is on disk.
     #[default]
     None,
     /// A write returns after its data is on disk (O_DSYNC).
@@ -45,19 +45,19 @@ pub enum DropCaches {
     System,
 }
 
-/// A target, as data.
+/// A target of a run: its type and options.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TargetSpec {
-    /// Does nothing: measures the generator itself.
+    /// A target that does nothing and so measures the generator itself.
     Null {
         /// When data is forced to disk; accepted without effect.
         #[serde(default)]
         fsync: Fsync,
     },
-    /// POSIX calls under a directory.
+    /// POSIX calls on files under a directory.
     Posix {
-        /// An existing directory.
+        /// An existing directory, in which the run's directory is created.
         root: String,
         /// Whether to bypass the page cache (O_DIRECT).
         #[serde(default)]
@@ -75,21 +75,21 @@ pub enum TargetSpec {
         #[serde(default)]
         drop_caches: DropCaches,
     },
-    /// HDFS through its native protocol.
+    /// HDFS, through a client that speaks its protocol in this process.
     Hdfs {
         /// The address of the NameNode, such as hdfs://host:8020.
         uri: String,
-        /// An existing directory.
+        /// An existing directory, in which the run's directory is created.
         #[serde(default = "root_directory")]
         root: String,
-        /// Replicas of each block.
+        /// Number of replicas of each block.
         replication: u32,
         /// Size of a block in bytes.
         block_size_bytes: u64,
         /// Whether all threads share one client instead of one client each.
         #[serde(default)]
         shared_client: bool,
-        /// Not supported; it exists so that requesting it is a clear error.
+        /// Whether to bypass the page cache. Only false is supported; true is a clear error.
         #[serde(default)]
         direct: bool,
         /// When data is forced to disk.
@@ -99,11 +99,11 @@ pub enum TargetSpec {
         #[serde(default)]
         drop_caches: DropCaches,
     },
-    /// NFS version 3, spoken by this process.
+    /// NFS version 3, with a client in this process.
     Nfs(nfs::Spec),
-    /// Any Hadoop file system through its Java client.
+    /// Any Hadoop file system, through the Java client that applications use.
     Hadoop(hadoop::Spec),
-    /// An object store, or another service of OpenDAL.
+    /// An object store, or another service of the library OpenDAL.
     Opendal(opendal::Spec),
 }
 
@@ -112,7 +112,7 @@ pub fn root_directory() -> String {
 }
 
 impl TargetSpec {
-    /// The target's name.
+    /// The name of the target's type, as in plans.
     pub fn name(&self) -> &'static str {
         match self {
             TargetSpec::Null { .. } => "null",
@@ -124,7 +124,7 @@ impl TargetSpec {
         }
     }
 
-    /// Checks for values that no file system of this type accepts.
+    /// Checks the options for values that no file system of the target's type accepts.
     pub fn check(&self) -> Result<()> {
         let (replication, block_size_bytes) = match self {
             TargetSpec::Hdfs {
@@ -151,7 +151,7 @@ impl TargetSpec {
         Ok(())
     }
 
-    /// The capabilities of this target with its options.
+    /// The capabilities of this target, given its type and options.
     pub fn capabilities(&self) -> Capabilities {
         match self {
             TargetSpec::Hadoop(spec) => spec.capabilities(),
@@ -160,7 +160,7 @@ impl TargetSpec {
         }
     }
 
-    /// Whether direct I/O is requested.
+    /// Whether the options request direct I/O.
     pub fn wants_direct(&self) -> bool {
         matches!(
             self,
@@ -172,12 +172,12 @@ impl TargetSpec {
         )
     }
 
-    /// Whether files are synced before they are closed.
+    /// Whether the options request that files are synced before they are closed.
     pub fn wants_fsync(&self) -> bool {
         self.fsync() == Fsync::Close
     }
 
-    /// Whether every write call is synced.
+    /// Whether the options request a sync after every write call.
     pub fn wants_fsync_of_writes(&self) -> bool {
         self.fsync() == Fsync::Write
     }
@@ -193,12 +193,12 @@ impl TargetSpec {
         }
     }
 
-    /// Whether files are mapped.
+    /// Whether the options request that files are read and written through mapped memory.
     pub fn wants_mmap(&self) -> bool {
         matches!(self, TargetSpec::Posix { mmap: true, .. })
     }
 
-    /// "files" or "system" if caches are to be dropped.
+    /// Which caches are dropped before the timed part: "files", "system", or None.
     pub fn wants_cold(&self) -> Option<&'static str> {
         let drop = match self {
             TargetSpec::Null { .. } => DropCaches::None,
@@ -216,7 +216,7 @@ impl TargetSpec {
     }
 }
 
-/// The factory of a target.
+/// Creates the factory that connects clients to a target. Checks the root, but creates nothing yet.
 pub fn factory(spec: &TargetSpec, run_directory: &str) -> Result<Box<dyn Factory>> {
     match spec {
         TargetSpec::Null { .. } => Ok(Box::new(null::NullFactory)),

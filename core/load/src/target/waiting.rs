@@ -1,4 +1,4 @@
-//! Blocking calls to client libraries that are written for an asynchronous runtime.
+//! Makes blocking calls of client libraries that are written for an asynchronous runtime.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,15 @@ use tokio::runtime::Runtime;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Threads that drive the connections; the clients' threads block on them.
+/// Number of threads that drive the connections of asynchronous client libraries, while the
+/// clients' threads wait for their calls.
 const RUNTIME_THREADS: usize = 2;
-/// Time limit of a call: some client libraries wait without limit, which makes a measurement
+/// Time limit of a call. Some client libraries wait without limit, which would make a measurement
 /// impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the runtime for `address`, which all runs of the process share: client libraries cache
-/// connections, and these end with the runtime that opened them.
+/// Returns the asynchronous runtime for `address`, which all runs of this process share. Client
+/// libraries cache connections, and a connection ends with the runtime in which it was opened.
 pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +31,8 @@ pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
-/// Waits for one call, at most CALL_LIMIT; `told` converts an error of the crate.
+/// Waits for one asynchronous call of a client library, at most CALL_LIMIT. `told` converts the
+/// library's error; exceeding the limit is an error with the kind Timeout.
 pub fn wait<T, E>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),

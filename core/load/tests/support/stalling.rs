@@ -1,9 +1,10 @@
-//! A target that stalls, and the error of the response times that are measured on it.
+//! A target that stalls periodically, and the error of the response times measured on it.
 
 use dfslab_load::{run, Control, Outcome, Plan};
 use dfslab_workload::{Schedule, Start};
 
-/// 1000 requests a second to a target that does nothing but stall 0.5 s in every 2 s.
+/// The plan of an open workload: 1000 requests a second to a target that does nothing but stall for
+/// the last 0.5 s of every 2 s. `process` is the arrival process.
 pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
     let each = REQUESTS.div_ceil(workers);
     format!(
@@ -13,8 +14,8 @@ pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
         "process":{process}}}}}}},"target":{{"kind":"null"}},"run_directory":"x",
         "layers":[{{"stall":{{"period_s":{PERIOD_S:?},"length_s":{LENGTH_S:?}}}}}],
         "spans":{{"limit":{}}}}}"#,
-        // Operations and their single steps; the operations are distributed evenly over the
-        // clients.
+        // Largest number of spans: each operation has one step. The operations are distributed
+        // evenly over the clients.
         2 * each * workers
     )
 }
@@ -33,8 +34,8 @@ pub fn ran(plan: &Plan) -> Outcome {
     outcome
 }
 
-/// Scheduled starts and ends of requests, seconds after the common start, ordered by client: from
-/// the stream's schedule and the spans.
+/// Returns (scheduled start, end) of each request in seconds after the common start, ordered by
+/// client. Starts are taken from the stream's schedule, ends from the recorded spans.
 pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
     let (stream, zero) = (&plan.stream, outcome.report.start_unix_ns);
     let schedule = |client| Schedule::new(&stream.arrival, stream.seed, client, 0.0);
@@ -54,7 +55,8 @@ pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The time that the machine added to each request, whose true end is its release.
+/// Returns the time in seconds that the machine added to each request, given (scheduled start,
+/// end): without it, the request would end when the target releases it.
 pub fn added(all: &[(f64, f64)]) -> Vec<f64> {
     let added: Vec<f64> = all.iter().map(|(due, end)| end - released(*due)).collect();
     assert!(
@@ -84,9 +86,10 @@ pub fn assert_near(seen: f64, truth: f64, share: f64, what: &str) {
     );
 }
 
-/// Returns the share of requests that a stall delays. A request that arrives t before the end of a
-/// stall takes t, evenly distributed from 0 to 0.5 s; all others take no time. Because requests are
-/// distributed evenly over the clients, the run may end shortly after the last stall.
+/// Returns the fraction of requests that a stall delays. A request that arrives t seconds before
+/// the end of a stall takes t, which is evenly distributed from 0 to 0.5 s. All other requests take
+/// no time. The run may end shortly after the last stall, because all clients have the same number
+/// of requests.
 fn stalled_share(workers: u32) -> f64 {
     let stalls = (f64::from(REQUESTS) / 1000.0 / PERIOD_S).floor();
     stalls * LENGTH_S * 1000.0 / requests(workers) as f64
@@ -94,15 +97,14 @@ fn stalled_share(workers: u32) -> f64 {
 
 const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
 
-/// Returns the true mean and quantiles, s.
+/// Returns the mean, 90 %, 99 % and 99.9 % quantiles of the response time that the stalls imply, s.
 pub fn truths(workers: u32) -> [f64; 4] {
     let share = stalled_share(workers);
     let [p90, p99, p999] = QUANTILES.map(|q| LENGTH_S * (q - (1.0 - share)) / share);
     [LENGTH_S * share / 2.0, p90, p99, p999]
 }
 
-/// The largest relative error of the figures, compared with a generator that is never late on an
-/// idle machine.
+/// Returns the largest relative error of the four figures `told`, compared with their true values.
 pub fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
     let off = told
         .iter()
@@ -111,9 +113,9 @@ pub fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
     off.fold(0.0, f64::max)
 }
 
-/// Returns the relative error of one run. No response time can be below the truth, and the recorded
-/// end of each request shows the time that a busy machine added. So the assertions hold on a
-/// machine of any speed.
+/// Executes one run and returns the largest relative error of its response times. No response time
+/// can be below the truth, and the recorded end of each request shows the time that a busy machine
+/// added. So the assertions hold on a machine of any speed.
 pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);
@@ -122,7 +124,8 @@ pub fn tried(workers: u32, seed: u64) -> f64 {
     let response = seen.response.clone().unwrap();
     assert_eq!(response.count, requests(workers), "no sample is lost");
     assert_eq!(all.len() as u64, requests(workers));
-    // The latency from the actual start hides the stall: only one request of each worker saw it.
+    // The latency from the actual start hides the stall: only one request of each worker is in
+    // progress during it.
     assert!(seen.latency.mean_s < response.mean_s);
     assert!(report.layers["stalled"] >= 2);
     let added = added(&all);

@@ -1,4 +1,5 @@
-//! The PVFS model as hand-written code: an event heap and arrays.
+//! Simulates the PVFS model (clients that read from servers with a network and a disk) with
+//! hand-written code: an event heap and arrays. The bench compares the net engine with it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,7 +8,7 @@ const CHUNKS: u32 = 16;
 const NET_S: f64 = 0.000635;
 const DISK_S: f64 = 0.00115;
 
-/// The end of a chunk's service at a server's network or disk.
+/// The event that a server's network or disk finishes serving a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Done {
     time_ns: u64,
@@ -38,7 +39,8 @@ impl Model {
         if !self.exponential {
             return (mean_s * 1e9).round() as u64;
         }
-        // The random generator of the engine's streams; exponential draws use the logarithm.
+        // The random generator of the engine's streams. Exponential draws use the logarithm of its
+        // numbers.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.random;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -90,7 +92,9 @@ impl Model {
     }
 }
 
-/// Returns the makespan in nanoseconds.
+/// Simulates `clients` clients that make `requests` requests each to `servers` servers. Service
+/// times are exponential or constant. Returns the end of simulated time (the makespan) in
+/// nanoseconds.
 pub fn pvfs(clients: u32, requests: u32, servers: u32, exponential: bool, seed: u64) -> u64 {
     let stations = || (0..servers).map(|_| Station::default()).collect();
     let mut model = Model {

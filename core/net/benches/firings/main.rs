@@ -1,7 +1,8 @@
-//! Firings per second of the engine compared with a hand-written simulator of the same model.
+//! Measures the firings per second of the net engine, compared with a hand-written simulator of the
+//! same model.
 //!
-//! Times of one thread are processor times, which do not depend on other programs of the machine.
-//! The speed-up by a second thread is measured in elapsed time.
+//! Times of one thread are processor times, since these do not depend on other programs of the
+//! machine. The speed-up by a second thread is measured in elapsed time.
 
 mod handwritten;
 mod nets;
@@ -16,7 +17,7 @@ use serde_json::{json, Value as Json};
 
 const ROUNDS: usize = 7;
 
-/// Number of turns of the engine and of the hand-written simulator.
+/// How often the engine and the hand-written simulator are measured alternately.
 const TURNS: usize = 5;
 
 /// Returns the processor seconds of this process, including all threads.
@@ -24,7 +25,7 @@ fn cpu_s() -> f64 {
     ProcessTime::now().as_duration().as_secs_f64()
 }
 
-/// Elapsed seconds.
+/// Returns the seconds elapsed since the first call.
 fn elapsed_s() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
@@ -32,7 +33,8 @@ fn elapsed_s() -> f64 {
 
 type Clock = fn() -> f64;
 
-/// Returns the best of several rounds: firings, seconds and the last result.
+/// Runs a net for several rounds. Returns its firings, the seconds of the fastest round by `clock`,
+/// and the last result.
 fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
     let definition = NetDefinition::from_json(&net_json.to_string()).expect("the net is right");
     let net = compile(definition).expect("the net is right");
@@ -51,8 +53,8 @@ fn best_of(net_json: &Json, options: &Json, clock: Clock) -> (f64, f64, Json) {
     (firings as f64, best_s, result)
 }
 
-/// Returns the best of several runs of the hand-written simulator: end of simulated time, and
-/// seconds.
+/// Runs the hand-written simulator for several rounds. Returns the end of simulated time in ns, and
+/// the seconds of the fastest round.
 fn best_of_handwritten(exponential: bool) -> (f64, f64) {
     let mut best_s = f64::INFINITY;
     let mut makespan_ns = 0;
@@ -64,22 +66,23 @@ fn best_of_handwritten(exponential: bool) -> (f64, f64) {
     (makespan_ns as f64 / 1e9, best_s)
 }
 
-/// Returns the firings per second of a keyed join while `waiting` unmatched tokens wait.
+/// Returns the firings per second of a net that joins tokens by equal ids, while `waiting` tokens
+/// without a partner wait.
 fn join_rate(waiting: usize) -> f64 {
     let options = json!({ "max_firings": 2_000_000 });
     let (firings, seconds, _) = best_of(&nets::keyed_join(waiting), &options, cpu_s);
     firings / seconds
 }
 
-/// Returns the seconds per firing of a net of clients and servers; `requests` is the number for
-/// each client.
+/// Returns the seconds per firing of the PVFS net (clients that read from servers). `requests` is
+/// the number for each client.
 fn firing_s(clients: u32, servers: u32, requests: u32) -> f64 {
     let net = nets::pvfs_of(clients, servers, requests, true);
     let (firings, seconds, _) = best_of(&net, &json!({}), cpu_s);
     seconds / firings
 }
 
-/// Returns the seconds to read and compile a ring of stations, the best of several rounds.
+/// Returns the seconds to read and compile a ring of stations, in the fastest of several rounds.
 fn build_s(stations: u32) -> f64 {
     let text = nets::ring(stations).to_string();
     let mut best_s = f64::INFINITY;
@@ -110,7 +113,8 @@ fn main() {
     let mut ratios = Vec::new();
     let mut rates = Vec::new();
     for (name, exponential) in [("deterministic", false), ("exponential", true)] {
-        // Both sides take turns, so that other programs of the machine affect both.
+        // The engine and the hand-written simulator are measured alternately, so that other
+        // programs of the machine affect both.
         let (mut seconds, mut hand_s) = (f64::INFINITY, f64::INFINITY);
         let (mut firings, mut makespan_s, mut result) = (0.0, 0.0, Json::Null);
         for _ in 0..TURNS {

@@ -1,8 +1,9 @@
-//! The nets of the bench, as JSON.
+//! Makes the nets, as JSON, whose firings the bench measures.
 
 use serde_json::{json, Value as Json};
 
-/// One server with Poisson arrivals; two firings per customer.
+/// A queue with one server and Poisson arrivals at utilisation `load`. Each customer takes two
+/// firings.
 pub fn mm1(load: f64) -> Json {
     json!({
         "name": "mm1",
@@ -33,7 +34,8 @@ fn station(name: &str, queue: &str, idle: &str, to: &str, delay: &str) -> Json {
     })
 }
 
-/// The PVFS net with 8 clients and 4 servers.
+/// The PVFS net (clients that read from servers) with 8 clients and 4 servers; `requests` is the
+/// number for each client.
 pub fn pvfs(requests: u32, exponential: bool) -> Json {
     pvfs_of(8, 4, requests, exponential)
 }
@@ -50,8 +52,8 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
     let idle: Vec<Json> = (0..servers).map(|server| json!([server])).collect();
     let mut issued: Vec<Json> = (0..16)
         .map(|chunk| {
-            // With four servers every request uses all of them equally, so the choice is a constant
-            // for each chunk.
+            // With four servers every request uses all of them equally, so the server of each chunk
+            // is a constant.
             let server = match servers {
                 4 => json!(chunk % 4),
                 _ => json!(format!("(r.client * 16 + {chunk}) % {servers}")),
@@ -92,7 +94,8 @@ pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> 
     })
 }
 
-/// A net that joins pairs by id while `waiting` tokens without partners wait in the same place.
+/// A net that joins pairs of tokens by equal ids, while `waiting` tokens without a partner wait in
+/// the same place.
 pub fn keyed_join(waiting: usize) -> Json {
     let lonely: Vec<Json> = (0..waiting).map(|id| json!([1_000_000 + id])).collect();
     let pairs: Vec<Json> = (0..8).map(|id| json!([id])).collect();
@@ -115,7 +118,7 @@ pub fn keyed_join(waiting: usize) -> Json {
     })
 }
 
-/// A closed ring of stations, each with one token and one server.
+/// A closed ring of `stations` stations, each with one token and one server.
 pub fn ring(stations: u32) -> Json {
     let place = |name: String| json!({"name": name, "colour": "unit", "initial": [[]]});
     let places: Vec<Json> = (0..stations)

@@ -1,5 +1,5 @@
-//! Inscriptions of arcs: tokens and delays, as text or numbers, compiled to the type that the arc
-//! requires.
+//! Compiles the inscriptions of arcs (token values and delays, given as text or numbers) to the
+//! type that the arc requires.
 
 use serde_json::Value as Json;
 
@@ -10,7 +10,8 @@ use crate::expression::{
     compile, constant_of, convert, draws, parse, part, Expression, Instruction, Scope, Typed, Value,
 };
 
-/// The values of a token: one expression for each field, or all fields of a bound token.
+/// Compiles the field values of the token that an output arc makes: one expression for each field,
+/// or all fields of a bound token that is copied.
 pub(super) fn token_values(
     token: Option<&Json>,
     colour: &str,
@@ -69,7 +70,8 @@ pub(super) fn token_values(
     list.iter().zip(wanted).map(one).collect()
 }
 
-/// The fields of a computed record, as in `head(q.jobs)`; None for the name of a variable alone.
+/// Compiles the fields of a record that an expression computes, as in `head(q.jobs)`. None if the
+/// text is only the name of a variable.
 fn record_values(
     text: &str,
     wanted: &[(String, FieldType)],
@@ -90,8 +92,8 @@ fn record_values(
         return Err("the token is a record of another colour than the place's".to_owned());
     }
     if wanted.len() > 1 && draws(&record.code, scope.net) {
-        // The record is computed once for each field, so a random draw would differ between the
-        // fields.
+        // The record is computed once for each field, so the fields could come from different
+        // random draws.
         return Err("a record that draws cannot be a token; write its fields".to_owned());
     }
     let field = |(index, (_, kind)): (usize, &(String, FieldType))| {
@@ -100,8 +102,8 @@ fn record_values(
     Ok(Some(wanted.iter().enumerate().map(field).collect()))
 }
 
-/// Compiles an inscription of the type `wanted`: text, a number or a truth value. Errors say what
-/// is allowed.
+/// Compiles an inscription (a text, a number or a truth value) to a value of the type `wanted`. The
+/// error says what is allowed.
 pub(super) fn inscription(
     json: &Json,
     wanted: FieldType,

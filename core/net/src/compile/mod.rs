@@ -17,11 +17,11 @@ use crate::expression::{
 use crate::lists::{Lists, EMPTY};
 use transition::Builder;
 
-/// Largest number of fields of a colour; it bounds the length of rows.
+/// Largest number of fields of a colour. The limit bounds the memory that each token needs.
 const FIELDS_MAX: usize = 64;
 
-/// Largest number of parameters of a function: they fit on the stack together with what the
-/// function computes.
+/// Largest number of parameters of a function. The arguments of a call and its intermediate results
+/// must fit on the stack together.
 const PARAMETERS_MAX: usize = 16;
 
 /// Checks a net and compiles it. The error describes the first problem in one line.
@@ -73,8 +73,8 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         .max(1);
     let has_lists = has_lists(&definition);
     let name = definition.name.clone();
-    // The first tokens are stored in the places as words; as JSON, a million of them take more
-    // memory than the run.
+    // The initial tokens are now stored in the places as 64-bit words. The JSON form of a million
+    // tokens needs more memory than the run, so it is dropped.
     for place in &mut definition.places {
         place.initial = Vec::new();
     }
@@ -93,7 +93,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     })
 }
 
-/// The position of each name in a list of different names.
+/// Maps each name to its position in a list; the names must differ.
 fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.cloned().zip(0..).collect()
 }
@@ -111,7 +111,8 @@ fn has_lists(definition: &NetDefinition) -> bool {
     kinds.any(FieldType::has_cells)
 }
 
-/// Compiles the functions of the net, each checked together with the functions that it calls.
+/// Compiles the functions of the net. All functions are known to each other, since they may call
+/// one another.
 fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Vec<Code>> {
     let mut made = Vec::with_capacity(definition.functions.len());
     for function in &definition.functions {
@@ -297,13 +298,14 @@ fn row_words(
     words.collect()
 }
 
-/// What a JSON value should have been.
+/// What was expected where a JSON value of the wrong type was found.
 enum Wanted {
     Type(FieldType),
     Enum(u16),
 }
 
-/// The word of a field of a first token. The error says what was expected.
+/// The 64-bit word that represents a field of an initial token. The error says which value was
+/// expected.
 fn word(
     value: &Json,
     kind: FieldType,
@@ -345,8 +347,8 @@ fn word(
     found.ok_or(Wanted::Type(kind))
 }
 
-/// The word of an element of a list. Minus zero is stored as zero, so that equal lists have equal
-/// words.
+/// The 64-bit word that represents an element of a list. Minus zero is stored as zero, so that
+/// equal lists have equal words.
 fn element_word(
     value: &Json,
     kind: FieldType,
@@ -395,8 +397,8 @@ fn disciplines_of(definition: &NetDefinition, places: &[Place]) -> Result<Vec<Di
     definition.places.iter().zip(places).map(one).collect()
 }
 
-/// Lists, for each transition with a weight, the other transitions with weights that can take the
-/// same token.
+/// Fills in the rivals of each transition that has a weight: the other weighted transitions of the
+/// same priority that can take tokens from the same place.
 fn set_rivals(transitions: &mut [Transition]) {
     let mut takers: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
     for (index, this) in (0u32..).zip(transitions.iter()) {
@@ -423,8 +425,8 @@ mod tests {
     use super::*;
     use crate::compiled::Input;
 
-    /// The rivals of a transition by their definition, as an oracle: every two transitions are
-    /// compared.
+    /// The rivals of a transition, found directly from their definition by comparing every two
+    /// transitions. A test compares `set_rivals` with this function.
     fn plain_rivals(transitions: &[Transition], index: usize) -> Vec<u32> {
         let this = &transitions[index];
         let shares = |that: &Transition| {

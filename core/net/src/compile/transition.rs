@@ -19,12 +19,14 @@ use crate::expression::{Scope, Value, Variable};
 use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::lists::Lists;
 
-/// Largest number of arcs of a transition; indices stay small, and a mistake is reported early.
+/// Largest number of arcs of a transition. With this limit 16 bits suffice for an index, and a
+/// mistaken net is reported early.
 const ARCS_MAX: usize = 1_000;
 const LOCALS_MAX: usize = 1_000;
 
-/// Lets output arcs forward input tokens where the new token would be a copy or has no fields: then
-/// no row is written. Returns the input arcs whose tokens are not forwarded.
+/// Marks output arcs that forward the token of an input arc instead of making a new one. An arc can
+/// forward if the new token would be a copy or has no fields, so nothing need be written. Returns
+/// the input arcs whose tokens are not forwarded.
 fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     let mut left: Vec<u16> = (0..inputs as u16).collect();
     for output in outputs.iter_mut() {
@@ -40,8 +42,8 @@ fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     left
 }
 
-/// Compiles the values that are computed once per firing. Appends their names and types to `named`,
-/// for later inscriptions.
+/// Compiles the locals of a transition: the values that are computed once per firing. Appends their
+/// names and types to `named`, for later inscriptions.
 fn locals_of(
     definitions: &[LocalDefinition],
     scope: Scope<'_>,
@@ -72,7 +74,8 @@ fn locals_of(
     Ok(made)
 }
 
-/// Checks a transition as far as possible without its inscriptions.
+/// Checks the weight of a transition and the numbers of its arcs and locals. Inscriptions are
+/// checked later.
 fn check_size(definition: &TransitionDefinition, context: &str) -> Result<()> {
     let bad_weight = |weight: f64| !(weight.is_finite() && weight > 0.0);
     let reason = if definition.weight.is_some_and(bad_weight) {
@@ -272,7 +275,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Decides how the transition finds its bindings, and creates the views that it needs.
+    /// Decides how the engine finds bindings of the transition. Creates the views that this needs:
+    /// a view holds the tokens that meet the condition of one input arc.
     fn bind(
         &mut self,
         index: usize,
@@ -286,9 +290,9 @@ impl Builder<'_> {
         transition.searches = repeats || !guard.residual.is_empty();
         let leads_with_join = guard.joined.first().is_some_and(|entry| entry.0 == 0);
         if transition.searches && !leads_with_join && !guard.joined.is_empty() {
-            // The order of the arcs decides between bindings. With a free arc before the joined
-            // ones, this order cannot be followed group by group, so the conditions of the join are
-            // tested on combinations of tokens.
+            // Among several bindings the one that is first in the order of the arcs fires. A search
+            // by groups of joined arcs cannot follow that order if an arc outside the join comes
+            // before them. The conditions of the join are then tested on combinations of tokens.
             self.unjoin(&mut guard, definition, places, context)?;
         }
         let random = |arc: u16| self.disciplines[places[arc as usize]] == Discipline::Random;
@@ -326,7 +330,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Replaces the join of a guard by conditions that are tested on combinations of tokens.
+    /// Replaces the join of a guard, which looks tokens up by equal fields, by conditions that are
+    /// tested on combinations of tokens.
     fn unjoin(
         &self,
         guard: &mut Guard,

@@ -1,4 +1,4 @@
-//! The token game: one step at a time, each chosen by the player.
+//! The token game lets a player fire a net one step at a time and choose each step.
 
 use std::cell::RefCell;
 
@@ -13,13 +13,13 @@ use crate::error::{NetError, Result};
 use crate::lists::Lists;
 use crate::stream::Stream;
 
-/// A net at one moment of the token game.
+/// The state of a token game: the net, its tokens, simulated time, and the bindings that may fire.
 #[derive(Debug)]
 pub struct Game {
     net: Net,
     lists: RefCell<Lists>,
     places: Places,
-    /// Tokens in transit, in order of creation.
+    /// Tokens in transit to their places, in order of creation.
     pending: Vec<Pending>,
     streams: Vec<Stream>,
     now_ns: u64,
@@ -35,7 +35,8 @@ struct Pending {
 }
 
 impl Game {
-    /// Starts a game at time zero.
+    /// Starts a token game at time zero, with the initial tokens. `seed` determines all random
+    /// draws.
     pub fn new(net: Net, seed: u64) -> Result<Self> {
         let streams = (0..net.transitions.len() as u64).map(|at| Stream::new(seed, 0, at));
         let mut game = Self {
@@ -78,7 +79,8 @@ impl Game {
         })
     }
 
-    /// Fires the enabled binding with that index.
+    /// Fires the enabled binding at position `index` of the list in `state`, then moves time
+    /// forward until a transition is enabled.
     pub fn fire(&mut self, index: usize) -> Result<()> {
         let Some(choice) = self.choices.get(index).cloned() else {
             let reason = format!("choice {index} is not among the {}", self.choices.len());
@@ -112,7 +114,8 @@ impl Game {
         self.settle()
     }
 
-    /// Moves time forward until a transition is enabled or no token is in transit.
+    /// Moves time forward until a transition is enabled or no token is in transit. Updates the list
+    /// of enabled bindings.
     fn settle(&mut self) -> Result<()> {
         loop {
             self.choices = choices(self.ground(), &self.places)?;

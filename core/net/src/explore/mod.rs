@@ -1,7 +1,7 @@
-//! Enumerates all bindings of a marking, for the state space and the token game.
+//! Enumerates all bindings that may fire in a marking, for the state space and the token game.
 //!
-//! This code is simple on purpose: the engine finds the one binding that fires next, while this
-//! module tries each combination of tokens. Tokens with equal rows count as one choice.
+//! This code is simple on purpose. The engine finds only the one binding that fires next; this
+//! module tries each combination of tokens. Tokens with equal field values count as one choice.
 
 mod game;
 mod space;
@@ -24,7 +24,7 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// A net together with the lists to which its tokens refer.
+/// A net, with the run's lists to which its tokens refer by number and the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a Net,
@@ -43,17 +43,18 @@ impl Deref for Ground<'_> {
 /// The available tokens of every place, in order of arrival.
 type Places = Vec<Vec<Row>>;
 
-/// A binding: the transition, and for each of its input arcs the position of a token in its place.
+/// A binding as its transition and, for each input arc, the position of the bound token in the
+/// arc's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     transition: usize,
     positions: Vec<usize>,
 }
 
-/// Largest number of bindings of one marking; more are an error.
+/// Largest number of bindings that one marking may have; more are an error.
 const CHOICES_MAX: usize = 100_000;
 
-/// All bindings of the enabled transitions of the highest priority.
+/// All bindings of those enabled transitions that have the highest priority.
 fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     let mut found: Vec<Choice> = Vec::new();
     let mut best = u32::MAX;
@@ -72,7 +73,8 @@ fn choices(net: Ground<'_>, places: &Places) -> Result<Vec<Choice>> {
     Ok(found)
 }
 
-/// Appends every completion of the partial binding `chosen` to `found`.
+/// Appends to `found` all bindings that begin with the tokens in `chosen`, which are bound to the
+/// first input arcs.
 fn extend(
     net: Ground<'_>,
     places: &Places,
@@ -116,7 +118,8 @@ fn extend(
     Ok(())
 }
 
-/// The rows of a choice's tokens, concatenated, and the number of each token.
+/// The field values of the tokens of a binding, concatenated in the order of the arcs. The second
+/// list has the position of each token in the first, counted in tokens.
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {
@@ -167,10 +170,12 @@ fn in_transition(net: &Net, transition: usize, part: &str, fault: Fault) -> NetE
     NetError::run(context, fault.to_string())
 }
 
-/// The tokens that a firing makes: for each the place, the row and the delay in seconds.
+/// The tokens that a firing makes. Each is given as its place, its field values and its delay in
+/// seconds.
 type Made = Vec<(usize, Row, f64)>;
 
-/// Takes the tokens of a choice, empties the places of reset arcs, and returns the tokens made.
+/// Fires a binding on `places`: takes its tokens, empties the places of reset arcs, and returns the
+/// tokens that the firing makes.
 fn take(
     net: Ground<'_>,
     places: &mut Places,
@@ -240,7 +245,7 @@ fn first_places(net: &Net) -> Places {
         .collect()
 }
 
-/// Whether a value is random or depends on the time.
+/// Whether evaluating an inscription draws at random or reads the simulated time.
 fn draws(net: &Net, value: &Value) -> bool {
     match value {
         Value::Draw { .. } => true,
@@ -259,7 +264,7 @@ fn row_json(net: Ground<'_>, place: usize, row: &[u64]) -> Json {
     )
 }
 
-/// The marking as JSON: place -> rows; empty places are left out.
+/// The marking as JSON: for each place with tokens, the list of their field values.
 fn marking_json(net: Ground<'_>, places: &Places) -> Json {
     let mut marking = Map::new();
     for (place, rows) in places
@@ -273,7 +278,7 @@ fn marking_json(net: Ground<'_>, places: &Places) -> Json {
     Json::Object(marking)
 }
 
-/// A choice as JSON: the transition, and the token of each of its variables.
+/// A binding as JSON: the transition, and the token that is bound to each of its variables.
 fn choice_json(net: Ground<'_>, places: &Places, choice: &Choice) -> Json {
     let transition = &net.transitions[choice.transition];
     let mut variables = Map::new();

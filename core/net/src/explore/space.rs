@@ -1,4 +1,5 @@
-//! The state space: every reachable marking, without time, and the properties that follow from it.
+//! Computes the state space of a net: every marking that can be reached if time is ignored, and the
+//! properties that follow from it.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,22 +14,24 @@ use crate::compiled::Net;
 use crate::error::{NetError, Result};
 use crate::stream::Stream;
 
-/// Largest number of dead markings that are shown; all of them are counted.
+/// Largest number of dead markings (in which nothing can fire) that a report shows. All of them are
+/// counted.
 const SHOWN_MAX: usize = 10;
 
-/// The state space as a graph: markings are nodes; firings are edges, each with the transition's
-/// index.
+/// The state space as a graph. Its nodes are markings. Its edges are firings, each with the index
+/// of the transition.
 struct Space {
     markings: Vec<Places>,
     graph: DiGraph<(), usize>,
-    /// The marking from which each marking was first reached, and the transition. The search is
-    /// breadth first, so this is part of a shortest path.
+    /// For each marking, the marking from which it was first reached and the transition that fired.
+    /// The search is breadth first, so these steps form a shortest path.
     reached: Vec<Option<(usize, usize)>>,
     complete: bool,
 }
 
 /// Explores at most `markings_max` markings and reports on them as JSON. Delays are ignored, so the
-/// space contains every order of firings that some delays allow; priorities are respected.
+/// state space contains every order of firings that some delays would allow. Priorities are
+/// respected.
 pub fn state_space(net: &Net, markings_max: usize) -> Result<Json> {
     refuse_draws(net)?;
     let lists = RefCell::new(net.lists.clone());
@@ -124,7 +127,8 @@ fn explore(net: Ground<'_>, markings_max: usize) -> Result<Space> {
 }
 
 impl Space {
-    /// The transitions of a shortest path to a marking.
+    /// The names of the transitions on a shortest path from the initial marking to the marking
+    /// `to`.
     fn path<'n>(&self, net: &'n Net, to: usize) -> Vec<&'n str> {
         let (mut path, mut at) = (Vec::new(), to);
         while let Some((before, transition)) = self.reached[at] {
@@ -136,7 +140,8 @@ impl Space {
     }
 }
 
-/// A marking as one list: for each place the number of its rows, then the rows.
+/// Encodes a marking as one list of words: for each place the number of its tokens, then their
+/// field values.
 fn code_of(places: &Places) -> Vec<u64> {
     let of_place = |rows: &Vec<Row>| {
         let count = rows.len() as u64;
@@ -158,7 +163,8 @@ fn bounds(net: &Net, space: &Space) -> Json {
     Json::Object(found)
 }
 
-/// Adds the properties that only a complete state space shows.
+/// Adds to the report the properties that only a complete state space shows: dead and home
+/// markings, and live transitions.
 fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
     let graph = &space.graph;
     let dead: Vec<usize> = graph
@@ -197,8 +203,8 @@ fn properties(net: Ground<'_>, space: &Space, report: &mut Map<String, Json>) {
             .filter(|entry| keep(entry.0));
         kept.map(|entry| entry.1).collect()
     };
-    // A marking is a home marking when every marking can reach it: it is in the only strongly
-    // connected component that no edge leaves.
+    // A home marking can be reached from every marking. If only one strongly connected component
+    // has no edge that leaves it, its markings are the home markings; otherwise there are none.
     let home = if terminal.len() == 1 {
         terminal[0].len()
     } else {

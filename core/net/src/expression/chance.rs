@@ -1,4 +1,5 @@
-//! Expressions whose value is not determined by their operands: random draws and the time.
+//! Type-checks the expressions whose value is not determined by their operands: random draws and
+//! the simulated time.
 
 use super::check::{counted, Scope, Typed};
 use super::parse::Expression;
@@ -6,7 +7,8 @@ use super::program::Instruction;
 use crate::definition::{FieldType, NetDefinition};
 use crate::error::known;
 
-/// Whether code draws at random or reads the time, directly or through functions that it calls.
+/// Whether code draws at random or reads the simulated time, directly or through functions that it
+/// calls.
 pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
     code.iter().any(|one| match one {
         Instruction::Draw(_) | Instruction::Empirical(_) | Instruction::Now => true,
@@ -16,7 +18,8 @@ pub(crate) fn draws(code: &[Instruction], net: &NetDefinition) -> bool {
 }
 
 impl Scope<'_> {
-    /// Types `empirical(table)`, whose argument is the name of a table.
+    /// Type-checks `empirical(table)`, a draw from a histogram. Its argument is the name of a table
+    /// of the net.
     pub(super) fn empirical(&self, arguments: &[Expression]) -> Result<Typed, String> {
         let names = known(self.net.tables.keys().map(String::as_str));
         let [Expression::Name(name)] = arguments else {
@@ -35,7 +38,7 @@ impl Scope<'_> {
         })
     }
 
-    /// Types `now()`: simulated seconds since the start.
+    /// Type-checks `now()`, which returns the simulated seconds since the start.
     pub(super) fn now(&self, arguments: &[Expression]) -> Result<Typed, String> {
         counted("now", arguments, 0)?;
         match self.draws_allowed {

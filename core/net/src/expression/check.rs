@@ -1,5 +1,5 @@
-//! Type checking: an expression tree and the names in scope become flat code, or one line of error
-//! text.
+//! The type checker: turns an expression tree and the names in scope into flat code, or into one
+//! line of error text.
 
 use std::cell::RefCell;
 
@@ -14,7 +14,7 @@ use crate::error::known;
 use crate::lists::Lists;
 use crate::stream::Stream;
 
-/// A variable of a transition: its arc and its fields.
+/// A variable of a transition: the input arc that binds it, and the fields of the bound token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,
@@ -29,12 +29,12 @@ pub(crate) struct Scope<'a> {
     pub(crate) variables: &'a [Variable<'a>],
     /// The net, with its constants, enumerations and tables.
     pub(crate) net: &'a NetDefinition,
-    /// Whether random draws are allowed; in guards and monitors they are not, since evaluating them
+    /// Whether random draws are allowed. Guards and monitors may not draw, since evaluating them
     /// must not change later draws.
     pub(crate) draws_allowed: bool,
-    /// The parameters of a function, or the locals of a transition.
+    /// Parameters of a function, or values that a transition computes once per firing.
     pub(crate) parameters: &'a [(String, FieldType)],
-    /// The lists where texts of inscriptions are stored during compilation.
+    /// Where texts of inscriptions are stored during compilation; None: nowhere.
     pub(crate) texts: Option<&'a RefCell<Lists>>,
 }
 
@@ -50,7 +50,7 @@ impl Typed {
         Self { code, kind }
     }
 
-    /// The shortest form that evaluates the code.
+    /// The simplest form that evaluates the code: a constant, a field, or a program.
     pub(crate) fn value(self) -> Value {
         use Instruction::{Integer, Load, Push};
         match *self.code {
@@ -83,7 +83,7 @@ impl Typed {
     }
 }
 
-/// Compiles an expression: constants are folded, and the stack is proved to be large enough.
+/// Compiles an expression. Computes constants in advance. Fails if the stack might overflow.
 pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed, String> {
     let typed = scope.compile(expression)?;
     match stack_needed(&typed.code) <= STACK_MAX {
@@ -94,7 +94,7 @@ pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed
     }
 }
 
-/// Converts code to the wanted type: an int becomes a real; no other conversion exists.
+/// Converts code to type `wanted`. An int becomes a real; other types give an error.
 pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     match (typed.kind, wanted) {
         (found, wanted) if found == wanted => Ok(typed),
@@ -104,7 +104,7 @@ pub(crate) fn convert(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     }
 }
 
-/// The word and the type of a named constant, or of a number in a row.
+/// The 64-bit word and the type of a named constant, or of a number among a token's field values.
 pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     match number.as_i64() {
         Some(whole) => (whole as u64, FieldType::Int),
@@ -115,7 +115,7 @@ pub(crate) fn constant_of(number: &Number) -> (u64, FieldType) {
     }
 }
 
-/// An upper bound of the stack depth that the code needs; both branches of a conditional count.
+/// An upper bound of the stack cells that the code needs, over all branches.
 fn stack_needed(code: &[Instruction]) -> usize {
     let pushes = |instruction: &&Instruction| {
         matches!(
@@ -142,14 +142,14 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument reads the cell above it too, so that cell must exist.
+        // A function of one argument reads the cell above its argument, so it must exist.
         most = most.max(depth + 1);
     }
     most
 }
 
-/// Replaces code without loads and draws by its value. Code that would fault stays, so that the run
-/// reports the fault.
+/// Replaces code that reads no field and draws nothing by its value. Code that would fail is left
+/// unchanged, so that the run reports the failure.
 fn fold(typed: Typed) -> Typed {
     let varies = typed.code.iter().any(|instruction| {
         matches!(
@@ -160,7 +160,7 @@ fn fold(typed: Typed) -> Typed {
                 | Instruction::Parameter(_)
                 | Instruction::Now
                 | Instruction::Call { .. }
-                // A list is stored among the lists of a run, which do not exist yet.
+                // Lists are stored with the data of a run, which do not exist during compilation.
                 | Instruction::List(_)
         )
     });
@@ -232,7 +232,7 @@ impl Scope<'_> {
         }
     }
 
-    /// A value of an enumeration, by its name.
+    /// Code for the named value of enumeration number `at`; None for an unknown name.
     fn enumerated(&self, at: usize, name: &str) -> Option<Typed> {
         let value = self.net.enums[at].1.iter().position(|one| one == name)?;
         let code = vec![Instruction::Push(value as u64)];
@@ -424,7 +424,7 @@ fn number(function: &str, argument: Typed) -> Result<Typed, String> {
     }
 }
 
-/// An operator on two numbers; if one is an int and one a real, the int becomes a real.
+/// Type-checks an operator on two numbers. If one number is real, both become reals.
 fn numbers(operator: BinaryOperator, left: Typed, right: Typed) -> Result<Typed, String> {
     let (a, b) = (left.kind, right.kind);
     let spelling = operator.spelling();
@@ -474,7 +474,7 @@ fn join(left: Typed, right: Typed, instruction: Instruction, kind: FieldType) ->
     Typed::new(code, kind)
 }
 
-/// A conditional, of which only one branch is evaluated.
+/// Compiles a conditional. A run evaluates only the branch that the condition selects.
 fn choose(condition: Typed, yes: Typed, no: Typed) -> Result<Typed, String> {
     if condition.kind != FieldType::Bool {
         return Err(format!("if() takes a bool first, not {}", condition.kind));

@@ -1,4 +1,4 @@
-//! Random draws from the distributions of the inscription language.
+//! Draws random values from the distributions of the inscription language.
 
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal, Weibull};
 
@@ -7,7 +7,9 @@ use super::program::Fault;
 use crate::definition::TableDefinition;
 use crate::stream::Stream;
 
-/// Draws one value, as a word; only distributions with two parameters use `second`.
+/// Draws one value of the distribution `kind` and returns it as a 64-bit word. `first` and `second`
+/// are its parameters in the order of the inscription; a distribution with one parameter ignores
+/// `second`.
 pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> Result<u64, Fault> {
     let wrong = |value: f64| Fault::Parameter { draw: kind, value };
     let at_least_zero = |value: f64| match value >= 0.0 && value.is_finite() {
@@ -25,7 +27,7 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
             first + width * stream.unit()
         }
         Draw::Erlang => {
-            // A sum of k exponentials is a gamma variable of shape k.
+            // A sum of k exponential variables has a gamma distribution of shape k.
             let shape = positive(first.round())?;
             gamma(shape, at_least_zero(second)? / shape, stream).ok_or_else(|| wrong(first))?
         }
@@ -52,23 +54,25 @@ pub(crate) fn draw(kind: Draw, first: f64, second: f64, stream: &mut Stream) -> 
     Ok(value.to_bits())
 }
 
-/// Draws an exponential variable; the caller has checked that the mean is valid.
+/// Draws an exponential variable with this mean. The caller has checked that the mean is valid.
 #[inline]
 pub(crate) fn exponential(mean: f64, stream: &mut Stream) -> u64 {
     let unit: f64 = Exp1.sample(stream);
     (unit * mean).to_bits()
 }
 
-/// A histogram as cumulative shares; within a bin, draws are uniform.
+/// A histogram from which values are drawn, stored as cumulative shares. Draws are uniform within a
+/// bin.
 #[derive(Debug)]
 pub(crate) struct Table {
     edges: Vec<f64>,
-    /// Cumulative share up to the end of each bin.
+    /// For each bin, the share of all values in this bin and those before it.
     cumulative: Vec<f64>,
 }
 
 impl Table {
-    /// Checks a histogram and converts it. The error says what is wrong.
+    /// Checks a histogram and converts its weights to cumulative shares. The error says what is
+    /// wrong.
     pub(crate) fn new(table: &TableDefinition) -> Result<Self, &'static str> {
         let (edges, weights) = (&table.edges, &table.weights);
         if weights.is_empty() || edges.len() != weights.len() + 1 {
@@ -93,7 +97,7 @@ impl Table {
         })
     }
 
-    /// Draws one value by inversion.
+    /// Draws one value by inverting the cumulative distribution.
     pub(crate) fn draw(&self, stream: &mut Stream) -> f64 {
         let unit = stream.unit();
         let last = self.cumulative.len() - 1;
@@ -124,8 +128,8 @@ fn gamma(shape: f64, scale: f64, stream: &mut Stream) -> Option<f64> {
     Some(Gamma::new(shape, scale).ok()?.sample(stream))
 }
 
-/// Draws a normal variable conditioned on being at least 0, by rejection. The mean is at least 0,
-/// so a draw is accepted with a probability of at least one half.
+/// Draws a normal variable under the condition that it is at least 0: values below 0 are rejected.
+/// The mean is at least 0, so at least one half of the draws is accepted.
 fn normal(mean: f64, standard_deviation: f64, stream: &mut Stream) -> f64 {
     loop {
         let unit: f64 = StandardNormal.sample(stream);
@@ -174,7 +178,8 @@ mod tests {
         agrees(Draw::Erlang, 4.0, 2.0, 2.0, 1.0);
         agrees(Draw::Normal, 10.0, 1.0, 10.0, 1.0);
         agrees(Draw::Lognormal, 3.0, 0.5, 3.0, 1.5);
-        // Weibull(scale 2, shape 2): mean 2 G(3/2), variance 4 (G(2) - G(3/2)^2).
+        // The Weibull distribution with scale 2 and shape 2 has the mean 2 G(3/2) and the variance
+        // 4 (G(2) - G(3/2)^2), where G is the gamma function.
         let half = std::f64::consts::PI.sqrt() / 2.0;
         agrees(
             Draw::Weibull,
@@ -185,7 +190,8 @@ mod tests {
         );
         agrees(Draw::Gamma, 4.0, 0.5, 2.0, 1.0);
         agrees(Draw::Discrete, 0.3, 0.0, 0.3, 0.21f64.sqrt());
-        // Half-normal distribution: mean sqrt(2/pi), variance 1 - 2/pi.
+        // A normal variable of mean 0 and deviation 1 that is at least 0 is half-normal: its mean
+        // is sqrt(2/pi) and its variance 1 - 2/pi.
         let half_normal = (2.0 / std::f64::consts::PI).sqrt();
         agrees(
             Draw::Normal,
@@ -205,7 +211,8 @@ mod tests {
         let table = Table::new(&definition).expect("a good table");
         let mut stream = Stream::new(4, 0, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| table.draw(&mut stream)).collect();
-        // Mean 0.25 * 0.5 + 0.75 * 3.5 = 2.75; second moment 0.25 / 3 + 0.75 * 37 / 3.
+        // The histogram has the mean 0.25 * 0.5 + 0.75 * 3.5 = 2.75 and the second moment 0.25 / 3
+        // + 0.75 * 37 / 3.
         let mean = draws.iter().sum::<f64>() / 1e5;
         let error = ((0.25 / 3.0 + 9.25 - 2.75f64.powi(2)) / 1e5).sqrt();
         assert!((mean - 2.75).abs() < 4.0 * error, "mean {mean}");

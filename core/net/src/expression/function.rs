@@ -1,4 +1,5 @@
-//! The functions of the inscription language: names, arguments and result types in one table.
+//! Lists the functions of the inscription language, except those of lists and texts: their names,
+//! numbers of arguments and result types.
 
 use super::list::LIST_FUNCTIONS;
 use crate::definition::FieldType;
@@ -24,7 +25,7 @@ pub(crate) enum Draw {
     Discrete,
 }
 
-/// A function without randomness.
+/// A function whose value is determined by its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pure {
     Min,
@@ -43,11 +44,12 @@ pub(crate) enum Pure {
 pub(crate) enum Function {
     Draw(Draw),
     Pure(Pure),
-    /// `if(condition, then, else)`: only the branch taken is evaluated.
+    /// `if(condition, then, else)`; only the branch that the condition selects is evaluated.
     If,
 }
 
-/// Name, function and number of arguments of every function.
+/// Name, function and number of arguments of every function, except `empirical`, `now` and the
+/// functions of lists and texts.
 pub(crate) const FUNCTIONS: [(&str, Function, usize); 19] = [
     ("exponential", Function::Draw(Draw::Exponential), 1),
     ("uniform", Function::Draw(Draw::Uniform), 2),
@@ -79,7 +81,7 @@ pub(crate) fn is_function(name: &str) -> bool {
         || others.any(|one| one == name)
 }
 
-/// Whether a function of that name draws at random or reads the clock.
+/// Whether the function of that name draws at random or reads the simulated time.
 pub(crate) fn is_draw(name: &str) -> bool {
     let draw =
         |entry: &(&str, Function, usize)| entry.0 == name && matches!(entry.1, Function::Draw(_));
@@ -87,7 +89,7 @@ pub(crate) fn is_draw(name: &str) -> bool {
 }
 
 impl Pure {
-    /// Number of arguments.
+    /// Number of arguments that the function takes.
     #[inline]
     pub(crate) fn arguments(self) -> usize {
         1 + usize::from(matches!(self, Pure::Min | Pure::Max))
@@ -95,7 +97,7 @@ impl Pure {
 }
 
 impl Draw {
-    /// The name of the distribution in the language.
+    /// The name of the distribution in the inscription language.
     pub(crate) fn name(self) -> &'static str {
         let found = FUNCTIONS
             .iter()
@@ -103,7 +105,7 @@ impl Draw {
         found.expect("every draw is in the table").0
     }
 
-    /// Number of arguments.
+    /// Number of parameters of the distribution.
     pub(crate) fn arguments(self) -> usize {
         let found = FUNCTIONS
             .iter()

@@ -1,4 +1,5 @@
-//! The functions of lists: their names, their types and what they do on the stack.
+//! Defines the functions of lists and texts in the inscription language: their names, their type
+//! rules, and how they are evaluated.
 
 use std::cell::RefCell;
 
@@ -36,7 +37,7 @@ pub(crate) enum ListFunction {
     Compare,
 }
 
-/// Name, function and number of arguments of every function.
+/// Name, function and number of arguments of every function of lists and texts.
 pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
     ("length", ListFunction::Length, 1),
     ("head", ListFunction::Head, 1),
@@ -52,14 +53,15 @@ pub(crate) const LIST_FUNCTIONS: [(&str, ListFunction, usize); 11] = [
 ];
 
 impl ListFunction {
-    /// Number of words that the function takes off the stack; it leaves one.
+    /// Number of arguments, which the function takes off the stack. It pushes one result.
     pub(crate) fn arguments(self) -> usize {
         let found = LIST_FUNCTIONS.iter().find(|entry| entry.1 == self);
         found.expect("every function is in the table").2
     }
 
-    /// Applies the function to one or two words. `cons` takes its list first, so that a list
-    /// literal needs no deeper stack than its elements.
+    /// Applies the function to its one or two arguments, each a 64-bit word. For `cons` the list is
+    /// the first word and the element the second, so that a list literal needs no deeper stack than
+    /// its elements.
     pub(crate) fn of(self, words: [u64; 2], lists: &RefCell<Lists>) -> Result<u64, Fault> {
         let [list, second] = words;
         let mut lists = lists.borrow_mut();
@@ -95,7 +97,8 @@ impl ListFunction {
     }
 }
 
-/// The common type of two list types; the empty list fits every list type. None if they differ.
+/// The type that fits two list types. The empty list `[]` fits every list type. None if the types
+/// differ.
 pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     match (a, b) {
         (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
@@ -105,8 +108,8 @@ pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     }
 }
 
-/// Converts code to an element of a list. Minus zero becomes zero, so that equal lists have equal
-/// words.
+/// Converts code to an element of type `wanted` of a list. Minus zero becomes zero, so that equal
+/// lists have equal words.
 pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> {
     let mut typed = convert(typed, wanted)?;
     if wanted == FieldType::Real {
@@ -117,7 +120,7 @@ pub(super) fn element(typed: Typed, wanted: FieldType) -> Result<Typed, String> 
     Ok(typed)
 }
 
-/// Concatenates the code of both operands and appends the function.
+/// Code that evaluates both operands and then applies the function to them.
 fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
     let mut code: Vec<Instruction> = parts.into_iter().flat_map(|part| part.code).collect();
     code.push(Instruction::List(function));
@@ -125,8 +128,8 @@ fn joined(parts: [Typed; 2], function: ListFunction, kind: FieldType) -> Typed {
 }
 
 impl Scope<'_> {
-    /// Types a list literal `[a, b, c]`: elements have one type; if some are reals, ints become
-    /// reals.
+    /// Type-checks a list literal `[a, b, c]`. All elements must have one type; if some are reals,
+    /// ints are converted to reals.
     pub(super) fn list(&self, written: &[Expression]) -> Result<Typed, String> {
         let mut elements = Vec::with_capacity(written.len());
         for one in written {
@@ -155,7 +158,7 @@ impl Scope<'_> {
         Ok(list)
     }
 
-    /// Types a call of a list function; the number of arguments was checked before.
+    /// Type-checks a call of a list function. The caller has checked the number of arguments.
     pub(super) fn list_call(
         &self,
         name: &str,
@@ -225,13 +228,14 @@ fn one_argument(
     Ok(list)
 }
 
-/// The type of an element that is taken out of a list. The error says that the list is empty.
+/// The type of an element that the function `name` takes out of a list. The error says that the
+/// empty list has no element.
 fn held(name: &str, kind: Element) -> Result<FieldType, String> {
     kind.field_type()
         .ok_or_else(|| format!("{name}() of the empty list has no value"))
 }
 
-/// Error text for elements of different types.
+/// The error text for a list whose elements have different types.
 fn mixed(kinds: &[FieldType]) -> String {
     let other = kinds.iter().find(|&&kind| kind != kinds[0]);
     let other = other.expect("elements of one type fit");

@@ -1,5 +1,5 @@
-//! The inscription language: text is parsed into a tree, the tree is typed, and the typed tree
-//! becomes flat code.
+//! The inscription language. Text is parsed into a tree, types are checked, and the typed tree is
+//! compiled to flat code for a stack machine.
 
 mod chance;
 mod check;

@@ -1,21 +1,22 @@
-//! Parses text into an expression tree: a scanner and a precedence parser with bounded nesting.
+//! Parses an inscription into an expression tree. The parser follows operator precedence and limits
+//! nesting.
 
-/// An expression as written, before types are known.
+/// An expression as written, before its types are checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
     Integer(i64),
     Real(f64),
     Boolean(bool),
-    /// Characters between quotes; a backslash quotes the next character.
+    /// A text literal: characters between quotes. A backslash quotes the next character.
     Text(String),
-    /// A constant of the net, or a variable that means its whole token.
+    /// A name alone: a constant of the net, or a variable, which then means the whole token.
     Name(String),
-    /// `variable.field`
+    /// `variable.field`: a field of the token that is bound to a variable.
     Field(String, String),
     Unary(UnaryOperator, Box<Expression>),
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     Call(String, Vec<Expression>),
-    /// `[a, b]`
+    /// `[a, b]`: a list literal.
     List(Vec<Expression>),
     /// `head(list).field`: a field of a computed record.
     Part(Box<Expression>, String),
@@ -45,7 +46,8 @@ pub(crate) enum BinaryOperator {
     Modulo,
 }
 
-/// Operators with their precedence; where one operator begins another, the longer one comes first.
+/// Operators with their symbol and precedence; a larger number binds more tightly. An operator such
+/// as `<=` comes before `<`, with which it begins.
 const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
     ("||", BinaryOperator::Or, 1),
     ("&&", BinaryOperator::And, 2),
@@ -64,7 +66,7 @@ const OPERATORS: [(&str, BinaryOperator, u8); 14] = [
 ];
 
 impl BinaryOperator {
-    /// Whether the operator is an order comparison.
+    /// Whether the operator compares the order of its operands (`<`, `<=`, `>`, `>=`).
     pub(crate) fn compares(self) -> bool {
         use BinaryOperator::{AtLeast, AtMost, Greater, Less};
         matches!(self, Less | AtMost | Greater | AtLeast)
@@ -80,7 +82,7 @@ impl BinaryOperator {
 const NESTING_MAX: u32 = 64;
 const CHARACTERS_MAX: usize = 10_000;
 
-/// Parses one expression. The error says what was found and at which column.
+/// Parses one expression. The error says what was found, and in which column.
 pub(crate) fn parse(text: &str) -> Result<Expression, String> {
     if text.len() > CHARACTERS_MAX {
         return Err(format!(
@@ -173,7 +175,8 @@ impl Parser<'_> {
         let mut left = self.unary()?;
         let mut chained = 0;
         while let Some((operator, strength)) = self.operator(weakest) {
-            // A long chain of operators builds a deep tree on the left, so it counts as nesting.
+            // A long chain of operators builds a deep tree on its left side, so each operator
+            // counts as one level of nesting.
             chained += 1;
             if chained > NESTING_MAX {
                 return Err(format!(
@@ -305,7 +308,7 @@ impl Parser<'_> {
         Ok(Expression::Call(word, self.separated(")")?))
     }
 
-    /// Parses expressions separated by commas, up to and including the closing symbol.
+    /// Parses expressions separated by commas. Consumes the closing symbol `close`.
     fn separated(&mut self, close: &str) -> Result<Vec<Expression>, String> {
         let mut found = Vec::new();
         if self.take(close) {
@@ -322,8 +325,8 @@ impl Parser<'_> {
 }
 
 impl Expression {
-    /// Calls `visit` with `(variable, field)` for every variable that the expression reads. A name
-    /// alone may be a variable too; its field is empty.
+    /// Calls `visit` with `(variable, field)` for every field of a variable that the expression
+    /// reads. A name without a field may also be a variable, so it is reported with an empty field.
     pub(crate) fn visit_fields<'a>(&'a self, visit: &mut impl FnMut(&'a str, &'a str)) {
         match self {
             Expression::Field(variable, field) => visit(variable, field),
@@ -345,7 +348,8 @@ impl Expression {
         }
     }
 
-    /// Appends the conditions that `&&` combines at the top level.
+    /// Appends to `into` the conditions that the operator `&&` joins at the top level of the
+    /// expression.
     pub(crate) fn conjuncts(self, into: &mut Vec<Expression>) {
         match self {
             Expression::Binary(BinaryOperator::And, left, right) => {

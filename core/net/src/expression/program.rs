@@ -1,7 +1,8 @@
-//! Flat code, and the stack machine that runs it.
+//! Compiled inscriptions as flat code, and the stack machine that evaluates them.
 //!
-//! Values are 64-bit words (an int, the bits of a real, or 0 and 1), so rows and the stack are
-//! plain arrays. Nothing here recurses, and only the functions of lists allocate memory.
+//! Every value is one 64-bit word: an int, the bits of a real, 0 or 1 for a truth value, or the
+//! number of a list. Token fields and the stack are therefore plain arrays. Only calls of functions
+//! that a net defines recurse, and only functions of lists allocate memory.
 
 use std::cell::RefCell;
 
@@ -13,21 +14,23 @@ use crate::clock::seconds;
 use crate::lists::{Lists, CALLS_MAX, LENGTH_MAX};
 use crate::stream::Stream;
 
-/// Largest stack depth of a program; longer expressions are rejected at compile time.
+/// Largest number of values on the stack of a program. Expressions that need more are rejected at
+/// compile time.
 pub(crate) const STACK_MAX: usize = 32;
 
 /// One instruction of the stack machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Instruction {
     Push(u64),
-    /// Pushes a field of the token that an arc has bound.
+    /// Pushes a field of the token that an input arc has bound.
     Load {
         arc: u16,
         field: u16,
     },
     /// Pushes the simulated time in seconds.
     Now,
-    /// Pushes an argument of the running function, or a local of the transition.
+    /// Pushes an argument of the function that is running, or a local of the transition (a value
+    /// computed once per firing).
     Parameter(u16),
     IntegerToReal,
     NegateInteger,
@@ -37,26 +40,28 @@ pub(crate) enum Instruction {
     Integer(BinaryOperator),
     /// Applies an operator to two reals; the result is a real or a bool.
     Real(BinaryOperator),
-    /// A function of ints.
+    /// Applies a function to ints.
     PureInteger(Pure),
-    /// A function of reals.
+    /// Applies a function to reals.
     PureReal(Pure),
     Draw(Draw),
-    /// Draws from the table with that index.
+    /// Draws a value from the table (a histogram) with that index.
     Empirical(u16),
-    /// A function of a list, and of the next word if the function has two arguments.
+    /// Applies a function to the list on top of the stack, and to the next word too if the function
+    /// has two arguments.
     List(ListFunction),
-    /// Calls the function of the net with that index, which takes `arguments` words off the stack.
+    /// Calls the function of the net with the index `function`, which takes `arguments` words off
+    /// the stack.
     Call {
         function: u16,
         arguments: u16,
     },
-    /// Pops a bool; if it is false, skips that many instructions.
+    /// Pops a truth value. If it is false, skips that many instructions.
     SkipUnless(u16),
     Skip(u16),
 }
 
-/// The tables and functions that inscriptions of a net may use.
+/// The tables (histograms) and functions that the inscriptions of a net may use.
 #[derive(Debug, Default)]
 pub(crate) struct Library {
     /// The histograms of the net.
@@ -67,10 +72,11 @@ pub(crate) struct Library {
 /// Largest depth of nested function calls.
 const CALLS_DEEP_MAX: u32 = 1_000;
 
-/// A program that leaves one value.
+/// A program that leaves one value on the stack.
 pub(crate) type Code = Box<[Instruction]>;
 
-/// A compiled inscription. Most are a field or a number and need no code.
+/// A compiled inscription. Most inscriptions are a field or a number, for which no program has to
+/// run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Constant(u64),
@@ -78,13 +84,13 @@ pub(crate) enum Value {
         arc: u16,
         field: u16,
     },
-    /// A field plus a number, as for counters.
+    /// An int field plus a constant, as in a counter: `change` is the constant.
     Counted {
         arc: u16,
         field: u16,
         change: i64,
     },
-    /// A random draw with one constant parameter.
+    /// A draw from a distribution whose only parameter is a constant.
     Draw {
         kind: Draw,
         parameter: f64,
@@ -92,7 +98,7 @@ pub(crate) enum Value {
     Code(Code),
 }
 
-/// The reason for which code stopped.
+/// The reason for which the evaluation of an inscription failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     DivisionByZero,
@@ -104,7 +110,8 @@ pub(crate) enum Fault {
         draw: Draw,
         value: f64,
     },
-    /// The first element of an empty list was requested.
+    /// The first element, or all but the first, of an empty list was requested; `name` is the
+    /// function.
     EmptyList {
         name: &'static str,
     },
@@ -144,14 +151,15 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The rows that code reads: the row of token `tokens[arc]` begins at `tokens[arc] * stride`.
+/// The field values of all tokens. Those of the token that arc `arc` has bound begin at
+/// `tokens[arc] * stride`, where `stride` is the length of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
     pub(crate) stride: usize,
     pub(crate) tokens: &'a [u32],
     pub(crate) library: &'a Library,
-    /// The values of parameters and locals.
+    /// The arguments of the function that is running, or the locals of the transition.
     pub(crate) parameters: &'a [u64],
     /// The number of function calls in progress.
     pub(crate) depth: u32,
@@ -168,7 +176,7 @@ impl Binding<'_> {
 }
 
 impl Value {
-    /// Evaluates the value for a binding.
+    /// Evaluates the inscription for the tokens of a binding.
     #[inline(always)]
     pub(crate) fn of(&self, binding: Binding<'_>, stream: &mut Stream) -> Result<u64, Fault> {
         match self {
@@ -190,7 +198,8 @@ impl Value {
     }
 }
 
-/// Runs code. The compiler has proved that the stack suffices and that the types agree.
+/// Runs a program and returns its value as a 64-bit word. The compiler has checked that the stack
+/// suffices and that the types agree.
 pub(crate) fn evaluate(
     code: &[Instruction],
     binding: Binding<'_>,
@@ -296,7 +305,7 @@ fn seldom(
     Ok(top)
 }
 
-/// Runs a function of the net.
+/// Runs a function that the net defines; its arguments are on the stack.
 #[inline(never)]
 fn called(
     function: u16,
@@ -316,7 +325,7 @@ fn called(
     evaluate(code, inside, stream)
 }
 
-/// A binary operator on ints; `//` and `%` round towards minus infinity.
+/// Applies a binary operator to two ints. `//` and `%` round towards minus infinity.
 #[inline]
 pub(crate) fn on_integers(operator: BinaryOperator, left: i64, right: i64) -> Result<u64, Fault> {
     let whole = match operator {
@@ -327,7 +336,8 @@ pub(crate) fn on_integers(operator: BinaryOperator, left: i64, right: i64) -> Re
             return Err(Fault::DivisionByZero);
         }
         BinaryOperator::FloorDivide => left.checked_div_euclid(right).map(|quotient| {
-            // Euclidean division rounds up where the divisor is negative; floor division does not.
+            // Rust's Euclidean division rounds up if the divisor is negative, but floor division
+            // rounds down.
             let inexact = quotient * right != left;
             quotient - i64::from(inexact && right < 0)
         }),
@@ -350,7 +360,8 @@ pub(crate) fn on_integers(operator: BinaryOperator, left: i64, right: i64) -> Re
         .ok_or(Fault::IntegerOverflow)
 }
 
-/// A binary operator on reals; division by zero gives an infinity or NaN, as IEEE 754 says.
+/// Applies a binary operator to two reals. Division by zero gives an infinity or NaN, as in IEEE
+/// 754.
 #[inline]
 pub(crate) fn on_reals(operator: BinaryOperator, left: f64, right: f64) -> u64 {
     match operator {
@@ -373,7 +384,7 @@ pub(crate) fn on_reals(operator: BinaryOperator, left: f64, right: f64) -> u64 {
     }
 }
 
-/// An instruction that replaces the top of the stack.
+/// Applies an instruction with one operand, which replaces the value on top of the stack.
 #[inline]
 fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
     Ok(match instruction {
@@ -387,7 +398,7 @@ fn unary(instruction: Instruction, word: u64) -> Result<u64, Fault> {
     })
 }
 
-/// Applies a function of one or two ints; only `min` and `max` use `second`.
+/// Applies a function of one or two ints. Only `min` and `max` use `second`. Fails on overflow.
 fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
     let value = match function {
         Pure::Min => Some(first.min(second)),
@@ -400,7 +411,7 @@ fn pure_integer(function: Pure, first: i64, second: i64) -> Result<u64, Fault> {
         .ok_or(Fault::IntegerOverflow)
 }
 
-/// Applies a function of one or two reals; only `min` and `max` use `second`.
+/// Applies a function of one or two reals. Only `min` and `max` use `second`.
 pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault> {
     Ok(match function {
         Pure::Min => first.min(second).to_bits(),
@@ -416,7 +427,7 @@ pub(crate) fn pure(function: Pure, first: f64, second: f64) -> Result<u64, Fault
     })
 }
 
-/// Converts a real with an integral value to an int.
+/// Converts a real to an int. Fails if the real is outside the range of 64-bit integers.
 fn whole(value: f64) -> Result<u64, Fault> {
     const RANGE: f64 = 9_223_372_036_854_775_808.0;
     match (-RANGE..RANGE).contains(&value) {

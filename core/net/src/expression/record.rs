@@ -1,7 +1,8 @@
-//! Records as elements of lists: built from fields or whole tokens, and their fields read.
+//! Type-checks records, which are elements of lists: how they are built from fields or tokens, and
+//! how their fields are read.
 //!
-//! A record is stored as the list of its fields' words. Equal records therefore have equal numbers,
-//! as equal lists do, and no instruction is needed beyond those of lists.
+//! A record is stored as the list of its field values. Equal records therefore have equal numbers,
+//! as equal lists do, and the instructions for lists suffice.
 
 use super::check::{counted, Scope, Typed, Variable};
 use super::list::{element, ListFunction};
@@ -12,8 +13,8 @@ use crate::error::known;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Types a variable alone: its token as a record, if a list of the net may contain such
-    /// records.
+    /// Type-checks a variable without a field. Its token becomes a record, which is possible only
+    /// if some list of the net may contain records of that colour.
     pub(super) fn whole_token(&self, variable: &Variable<'_>) -> Result<Typed, String> {
         let Some(colour) = self.net.listed(variable.colour) else {
             let name = variable.name;
@@ -32,7 +33,8 @@ impl Scope<'_> {
         self.made(colour, fields)
     }
 
-    /// Types `colour(a, b)`: a record of the colour's fields in order.
+    /// Type-checks `colour(a, b)`, which makes a record from the values of the colour's fields in
+    /// order.
     pub(super) fn record(
         &self,
         name: &str,
@@ -47,7 +49,7 @@ impl Scope<'_> {
         self.made(colour, fields)
     }
 
-    /// Types `record.field`.
+    /// Type-checks `record.field`, which reads a field of a computed record.
     pub(super) fn part(&self, record: &Expression, field: &str) -> Result<Typed, String> {
         let record = self.compile(record)?;
         let FieldType::Record(colour) = record.kind else {
@@ -76,7 +78,8 @@ impl Scope<'_> {
     }
 }
 
-/// Code that reads a field of the record that `record` leaves on the stack.
+/// Code that reads field number `index`, of type `kind`, of the record that the code `record`
+/// leaves on the stack.
 pub(crate) fn part(record: Vec<Instruction>, index: usize, kind: FieldType) -> Typed {
     let mut code = record;
     code.extend(std::iter::repeat_n(

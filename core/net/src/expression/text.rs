@@ -1,4 +1,4 @@
-//! Texts in inscriptions, and calls of the functions that a net defines.
+//! Type-checks texts in inscriptions, and calls of the functions that a net defines.
 
 use super::check::{convert, counted, Scope, Typed};
 use super::list::ListFunction;
@@ -8,8 +8,8 @@ use crate::definition::FieldType;
 use crate::lists::EMPTY;
 
 impl Scope<'_> {
-    /// Types a text literal: one stored word where possible, else a text that is made at each
-    /// evaluation.
+    /// Type-checks a text literal. The text is stored once during compilation where possible;
+    /// otherwise each evaluation builds it.
     pub(super) fn text(&self, text: &str) -> Result<Typed, String> {
         let kind = FieldType::Text;
         if let Some(lists) = self.texts {
@@ -28,7 +28,8 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// Code that compares two texts: -1, 0 or 1.
+    /// Code that compares two texts. It leaves -1, 0 or 1 if the first text is before, equal to or
+    /// after the second.
     pub(super) fn compared(&self, left: Typed, right: Typed) -> Typed {
         let mut code = left.code;
         code.extend(right.code);
@@ -37,7 +38,7 @@ impl Scope<'_> {
         Typed { code, kind }
     }
 
-    /// Types a function whose first argument or result is a text.
+    /// Type-checks a call of a function whose first argument or result is a text.
     pub(super) fn text_call(
         &self,
         name: &str,
@@ -62,7 +63,7 @@ impl Scope<'_> {
         Ok(Typed { code, kind })
     }
 
-    /// Types a call of the net's function with that index.
+    /// Type-checks a call of a function that the net defines; `at` is its index.
     pub(super) fn own(&self, at: usize, arguments: &[Expression]) -> Result<Typed, String> {
         let function = &self.net.functions[at];
         let name = &function.name;

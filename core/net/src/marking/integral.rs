@@ -1,25 +1,26 @@
-//! Time integrals of the number of tokens in places, and the stays of tokens, which Little's law
-//! compares.
+//! Collects the time integral of the number of tokens in a place, and the stays of the tokens.
+//! Little's law compares the two.
 
 use super::Marking;
 
-/// Exact time integral of a place's number of available tokens, in token-nanoseconds.
+/// The exact time integral of a place's number of available tokens since the latest restart, in
+/// nanoseconds times tokens.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Area {
     pub(crate) since_ns: u64,
     pub(crate) token_ns: u128,
     pub(crate) most: u32,
-    /// The integral up to the latest restart.
+    /// The integral from time zero to the latest restart.
     earlier_ns: u128,
 }
 
-/// The stays of a place's tokens, token by token, for Little's law.
+/// The durations for which tokens stay in a place, recorded token by token for Little's law.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stays {
-    /// Arrival time of each token in the place, ns, by the token's number.
+    /// Arrival time in ns of each token in the place, by the token's number.
     since_ns: Vec<u64>,
     came: u64,
-    /// Sum of the stays of the tokens that left, ns.
+    /// Sum of the stays in ns of all tokens that have left.
     stayed_ns: u128,
 }
 
@@ -43,15 +44,16 @@ impl Stays {
         self.came += 1;
     }
 
-    /// Arrival time of a token, ns; tokens that were there before the observation began have time
-    /// zero.
+    /// Arrival time of a token in ns. It is zero for tokens that were in the place before the
+    /// observation began.
     fn since(&self, token: usize) -> u64 {
         self.since_ns.get(token).copied().unwrap_or(0)
     }
 }
 
 impl Marking<'_> {
-    /// Starts or restarts the integral of a place's number of tokens at the present time.
+    /// Starts the time integral of a place's number of tokens at the present time, or restarts it.
+    /// A restart keeps the earlier part.
     pub(crate) fn watch(&mut self, place: usize) {
         if !std::mem::replace(&mut self.counted[place], true) {
             self.counts[place] = self.here(place).count() as u32;
@@ -66,7 +68,8 @@ impl Marking<'_> {
         });
     }
 
-    /// Starts recording the stays of a place's tokens and its integral; called at time zero.
+    /// Starts recording the stays of a place's tokens, and the time integral of their number. To be
+    /// called at time zero.
     pub(crate) fn watch_stays(&mut self, place: usize) {
         self.watch(place);
         let came = u64::from(self.counts[place]);
@@ -79,8 +82,8 @@ impl Marking<'_> {
         available.filter(move |&token| self.nodes.tokens[token as usize].place as usize == place)
     }
 
-    /// Number of the place's stays and their sum up to now, ns; includes the stays that have not
-    /// ended.
+    /// Number of stays in a place and the sum of their durations up to now, ns. Includes stays that
+    /// have not ended. None if the place is not observed.
     pub(crate) fn stays(&self, place: usize) -> Option<(u64, u128)> {
         let stays = self.stays[place].as_ref()?;
         let here = self.here(place).map(|token| stays.since(token as usize));
@@ -88,7 +91,8 @@ impl Marking<'_> {
         Some((stays.came, stays.stayed_ns + lasting.sum::<u128>()))
     }
 
-    /// The integral of an observed place up to now.
+    /// The time integral of an observed place's number of tokens up to now. Panics if the place is
+    /// not observed.
     pub(crate) fn area(&self, place: usize) -> Area {
         let mut area = self.areas[place].expect("the place is watched");
         let lasted = u128::from(self.now_ns - area.since_ns);
@@ -97,7 +101,7 @@ impl Marking<'_> {
         area
     }
 
-    /// Removes one stay, so that a test can see the law violated.
+    /// Removes one stay from the records, so that a test can observe a violation of Little's law.
     #[cfg(test)]
     pub(crate) fn lose_a_stay(&mut self, place: usize) {
         let stays = self.stays[place].as_mut().expect("the place is watched");

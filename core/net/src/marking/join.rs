@@ -1,4 +1,7 @@
-//! Joins: the buckets of one key form a group, and filled groups are ready.
+//! Finds which transitions with several input places can fire. Tokens wait in buckets, one for each
+//! input arc and value of the joined fields (the key). The buckets of one transition and key form a
+//! group. A group is ready, so that the transition can fire, when each of its buckets holds a
+//! token.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,15 +11,16 @@ use crate::bucket::{Bucket, NONE};
 use crate::compiled::{Discipline, Key, Net, Transition};
 use crate::ranked::{Rank, Ranked};
 
-/// Joined values below this limit are looked up in a table instead of by hash.
+/// Values of a joined field below this limit are looked up in a table, larger ones by hash.
 const DIRECT_KEYS: u64 = 1_024;
 
-/// Largest total size of the tables beyond that limit, in words.
+/// Largest total size, in words, of all tables that have more than `DIRECT_KEYS` entries.
 const DIRECT_WORDS_MAX: u64 = 1 << 22;
 
-/// For each transition, the limit below which its keys are looked up in a table. Values of initial
-/// tokens, such as numbers of clients and servers, are dense and stay. Values that a run counts up,
-/// such as numbers of jobs, are not; a table of them would only grow.
+/// For each transition, the limit below which values of its joined field are looked up in a table.
+/// Values in initial tokens, such as numbers of clients and servers, are dense and recur, so a
+/// table suits them. Values that a run counts up, such as numbers of jobs, would make a table grow
+/// without bound.
 pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
     let mut known: HashMap<(u32, u16), u64> = HashMap::new();
     let mut words = 0;
@@ -39,8 +43,8 @@ pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
     net.transitions.iter().map(&mut limit).collect()
 }
 
-/// One more than the largest value of a field in a place's initial tokens, if the values may fill
-/// at least a quarter of that range; else 0.
+/// One more than the largest value of a field in a place's initial tokens, if there may be a token
+/// for every fourth value in that range. Otherwise 0.
 fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
     let rows = &net.places[place as usize].initial;
     let values = rows.iter().map(|row| row[usize::from(field)]);
@@ -51,25 +55,27 @@ fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
     }
 }
 
-/// The buckets of one transition that have the same key.
+/// A group: the buckets of one transition whose tokens have the same value of the joined fields
+/// (the key).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) transition: u32,
     pub(super) first_bucket: u32,
-    /// The bucket whose first token determines the rank of the group.
+    /// The bucket whose first token determines the rank of this group among those that are ready.
     lead_bucket: u32,
     lead_discipline: Discipline,
-    /// Number of the group's buckets that hold tokens; `missing` is the number of the others.
+    /// Number of the group's buckets that hold tokens. `missing` is the number of empty ones; when
+    /// it is zero, the group is ready and the transition can fire.
     filled: u32,
     missing: u32,
-    /// Position among the ready groups, or NONE.
+    /// Position of this group in the heap of ready groups, or NONE if a bucket is empty.
     position: u32,
-    /// Whether the group is found by hash. Such a group is removed when it is empty, since the hash
-    /// table would otherwise grow with the number of jobs.
+    /// Whether the group is found through the hash table. A hashed group is removed when it is
+    /// empty, since the table would otherwise grow with every new key, such as the number of a job.
     hashed: bool,
 }
 
-/// The groups of one transition.
+/// All groups of one transition: those found by hash, those that are ready, and unused ones.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
@@ -77,8 +83,8 @@ pub(super) struct Join {
     free: Vec<u32>,
 }
 
-/// A hash by multiplication and rotation: keys are a few words that come from the net itself, not
-/// from an adversary.
+/// A fast hash by multiplication and rotation. Keys are few words and come from the net itself, so
+/// no protection from an adversary is needed.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -105,7 +111,8 @@ impl Hasher for KeyHasher {
 }
 
 impl Marking<'_> {
-    /// The bucket of a view for a key of one field, if the key is new or not in the table.
+    /// The bucket for a token whose only joined field has the value `word`. Called if the value has
+    /// no entry in the table yet, or is too large for the table.
     #[inline(never)]
     pub(super) fn bucket_of_one(
         &mut self,
@@ -133,7 +140,8 @@ impl Marking<'_> {
         self.direct[view as usize][index]
     }
 
-    /// The bucket of a key; it is created when the key is new.
+    /// The bucket for a token whose joined fields have the values `key`. Creates the buckets of the
+    /// key if it is new. `slot` is the arc's position among the joined arcs.
     pub(super) fn bucket_of_key(&mut self, transition: u32, slot: u32, key: Key) -> u32 {
         let join = &self.joins[transition as usize];
         let group = match join.by_key.get(&key) {
@@ -178,8 +186,8 @@ impl Marking<'_> {
         index
     }
 
-    /// Updates a group after one of its buckets received another first token. Returns true when the
-    /// group is ready, so that its transition's binding may have changed.
+    /// Updates a group of buckets after `bucket` received another first token. Returns true when
+    /// every bucket of the group holds a token, so that the transition's binding may have changed.
     #[inline(always)]
     pub(super) fn group_gained(
         &mut self,
@@ -218,8 +226,8 @@ impl Marking<'_> {
         true
     }
 
-    /// Updates a group after one of its buckets lost its first token. Returns true when the group
-    /// was ready.
+    /// Updates a group of buckets after `bucket` lost its first token. Returns true when every
+    /// bucket of the group held a token before, so that the transition's binding may have changed.
     #[inline(always)]
     pub(super) fn group_lost(&mut self, group: u32, bucket: u32, is_empty: bool) -> bool {
         let state = &mut self.groups[group as usize];
@@ -275,7 +283,8 @@ impl Marking<'_> {
         self.nodes.token_of(first)
     }
 
-    /// The ready group with the lowest rank of its leading token.
+    /// The group of buckets whose tokens the transition takes next: among the groups without an
+    /// empty bucket, the one of lowest rank. None if every group has an empty bucket.
     #[inline]
     pub(crate) fn first_ready(&self, transition: usize) -> Option<u32> {
         self.joins[transition].ready.first()

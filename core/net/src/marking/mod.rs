@@ -1,9 +1,9 @@
-//! The marking: every token and, for every arc, the waiting tokens that fit the arc, kept up to
-//! date.
+//! The marking of a net: every token and, for each input arc, the waiting tokens that fit the arc.
 //!
-//! A token in a place is a member of one bucket for each input arc whose own condition it meets.
-//! Joined arcs have a bucket for each key. The buckets of one key form a group, and a group without
-//! an empty bucket is ready. So the cost of an arriving or leaving token does not depend on the
+//! A token in a place is a member of one bucket for each input arc whose condition it meets. An arc
+//! that is joined with others by equal fields has a bucket for each value of these fields (the
+//! key). The buckets of one transition and key form a group, and a group is ready when none of its
+//! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
 
 mod integral;
@@ -25,8 +25,8 @@ pub(crate) use integral::Area;
 use integral::Stays;
 use join::{direct_limits, Group, Join};
 
-/// A fault of a guard during the arrival of a token. The marking stores it, so that arrivals return
-/// only a bool.
+/// A failure in evaluating a guard when a token arrives. The marking stores the failure, so that
+/// functions for arrivals return only whether they succeeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GuardFault {
     pub(crate) transition: u32,
@@ -39,38 +39,43 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the firing transition.
+    /// The locals of the transition that fires, and the number `turn` of a token of an arc with a
+    /// count.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
-    /// Number of tokens in places and in transit.
+    /// Number of tokens, both in places and in transit.
     pub(crate) live: usize,
     pub(crate) nodes: Nodes,
-    /// All buckets. A view without join has the bucket at the view's index.
+    /// All buckets. The first ones belong to the views that are not joined: such a view and its
+    /// bucket have the same number.
     buckets: Vec<Bucket>,
-    /// For each view, the buckets of keys of one field below the limit, by key.
+    /// For each view, a table from the value of its only joined field to the bucket of that value.
+    /// Contains only values below the limit in `direct_limits`.
     direct: Vec<Vec<u32>>,
-    /// For each transition, the limit of the keys in `direct`.
+    /// For each transition, the limit below which values of a joined field are looked up in
+    /// `direct`.
     direct_limits: Vec<u64>,
     groups: Vec<Group>,
-    /// The joined values of each group.
+    /// For each group, the values of the joined fields that its tokens have in common.
     group_keys: Vec<Key>,
     joins: Vec<Join>,
     pub(crate) counts: Vec<u32>,
-    /// The tokens of the places with reset arcs, by arrival number.
+    /// For each place with reset arcs, its tokens by arrival number.
     listed: Vec<BTreeMap<u64, u32>>,
     areas: Vec<Option<Area>>,
-    /// The stays in the places at which Little's law is asserted.
+    /// For each place at which Little's law is asserted, the stays of its tokens.
     stays: Vec<Option<Box<Stays>>>,
-    /// Whether a place's tokens are counted or listed: it has inhibitor or reset arcs, or an
-    /// integral.
+    /// Whether the number of a place's tokens is counted. It is if the place has inhibitor or reset
+    /// arcs, or a time integral.
     counted: Vec<bool>,
-    /// Number of inhibitor arcs that block each transition.
+    /// For each transition, the number of its inhibitor arcs that block it now.
     blocked: Vec<u32>,
     pub(crate) dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     arrivals: u64,
     pub(crate) guard_fault: Option<GuardFault>,
-    /// An unused random stream: guards draw nothing, but the evaluation of code takes a stream.
+    /// A random stream that is never used. Guards draw nothing, but the function that evaluates
+    /// code takes a stream.
     unused_stream: Stream,
 }
 
@@ -114,8 +119,8 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Makes a token of a place, with an unwritten row and not yet available. Returns the token's
-    /// number.
+    /// Makes a token for a place. The token is not yet available, and its field values are not yet
+    /// set. Returns its number.
     #[inline]
     pub(crate) fn make(&mut self, place: u32) -> u32 {
         self.live += 1;
@@ -131,7 +136,7 @@ impl<'n> Marking<'n> {
         index
     }
 
-    /// Sends a taken token to another place, with an unchanged row.
+    /// Sends a token that was taken to another place, with unchanged field values.
     #[inline]
     pub(crate) fn forward(&mut self, token: u32, place: u32) {
         let token = &mut self.nodes.tokens[token as usize];
@@ -140,7 +145,7 @@ impl<'n> Marking<'n> {
         token.next = NONE;
     }
 
-    /// Frees the storage of a taken token.
+    /// Frees the storage of a token that was taken.
     #[inline]
     pub(crate) fn release(&mut self, token: u32) {
         self.live -= 1;
@@ -188,7 +193,7 @@ impl<'n> Marking<'n> {
         self.blocked[transition] > 0
     }
 
-    /// Makes a token available in its place. Returns false after a fault of a guard, which is in
+    /// Makes a token available in its place. Returns false if a guard fails; the failure is then in
     /// `guard_fault`.
     #[must_use]
     pub(crate) fn arrive(&mut self, token: u32) -> bool {
@@ -210,15 +215,15 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Adds the token to the views that require its value of the dispatch field. Returns false
-    /// after a fault of a guard.
+    /// Adds a token to the views that require its value of the dispatch field. Returns false if a
+    /// guard fails.
     fn enter_dispatched(&mut self, token: u32, dispatch: &Dispatch) -> bool {
         let word = self.row(token)[dispatch.field as usize];
         let views = dispatch.of(word).iter();
         views.fold(true, |good, &view| good & self.enter(token, view))
     }
 
-    /// Removes a token from its place; its row stays readable until the token is released.
+    /// Removes a token from its place. Its field values stay readable until `release` frees it.
     #[inline]
     pub(crate) fn take(&mut self, token: u32) {
         let Token { place, nodes, .. } = self.nodes.tokens[token as usize];
@@ -234,7 +239,7 @@ impl<'n> Marking<'n> {
         self.nodes.tokens[token as usize].nodes = NONE;
     }
 
-    /// Removes all tokens of a place that has a reset arc, the earliest first.
+    /// Takes and frees all tokens of a place that has a reset arc, in order of arrival.
     pub(crate) fn empty(&mut self, place: u32) {
         while let Some((_, &token)) = self.listed[place as usize].first_key_value() {
             self.take(token);
@@ -242,8 +247,9 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Changes the number of available tokens of a counted place by one, and updates its list, its
-    /// integral and the transitions that it blocks.
+    /// Changes the number of available tokens of a place by `change`, which is 1 or -1. Updates the
+    /// place's time integral, the list of its tokens, and the transitions that inhibitor arcs
+    /// block.
     #[inline(never)]
     fn count(&mut self, place: u32, token: u32, change: i32) {
         let old = self.counts[place as usize];
@@ -276,7 +282,7 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// Whether a token meets a view's own condition.
+    /// Whether a token meets the view's conditions on a single token.
     #[inline(always)]
     fn passes(&mut self, token: u32, filter: &Filter) -> Result<bool, Fault> {
         match filter {
@@ -347,7 +353,7 @@ impl<'n> Marking<'n> {
         true
     }
 
-    /// Stores the first fault of an arrival; returns false.
+    /// Stores the failure of a guard if it is the first one; returns false.
     #[cold]
     fn faulted(&mut self, transition: u32, fault: Fault) -> bool {
         let found = GuardFault { transition, fault };
@@ -388,7 +394,8 @@ impl<'n> Marking<'n> {
         }
     }
 
-    /// The bucket of an input arc: its own, or its part of a group.
+    /// The bucket from which an input arc takes tokens. For a joined arc it is the arc's bucket in
+    /// `group`.
     #[inline(always)]
     pub(crate) fn bucket_of(&self, input: &Input, group: Option<u32>) -> &Bucket {
         let index = match (input.joined, group) {
@@ -398,7 +405,8 @@ impl<'n> Marking<'n> {
         &self.buckets[index as usize]
     }
 
-    /// Frees lists to which no token refers, if a sweep is due.
+    /// Frees the cells of lists to which no token refers, if there are enough cells for this to
+    /// pay.
     #[cold]
     pub(crate) fn sweep_lists(&mut self) {
         if !self.lists.get_mut().is_full() {
@@ -418,12 +426,12 @@ impl<'n> Marking<'n> {
         self.lists.get_mut().sweep(roots.into_iter(), &fields);
     }
 
-    /// The tokens that are in a place: those that have arrived and are not released.
+    /// The tokens that are in a place: they have arrived and are not freed.
     fn available(&self) -> impl Iterator<Item = u32> {
         self.living(|token| token.arrival > 0)
     }
 
-    /// The tokens that are not released and for which `holds` is true.
+    /// The tokens that are not freed and for which `holds` is true.
     fn living(&self, holds: impl Fn(&Token) -> bool) -> impl Iterator<Item = u32> {
         let mut used: Vec<bool> = self.nodes.tokens.iter().map(holds).collect();
         let mut free = self.free_token;
@@ -434,7 +442,7 @@ impl<'n> Marking<'n> {
         (0..self.nodes.tokens.len() as u32).filter(move |&token| used[token as usize])
     }
 
-    /// Number of tokens of every place, including those in transit.
+    /// For each place, the number of tokens in it and in transit to it.
     pub(crate) fn totals(&self) -> Vec<usize> {
         let mut totals = vec![0usize; self.net.places.len()];
         self.nodes
@@ -450,7 +458,7 @@ impl<'n> Marking<'n> {
         totals
     }
 
-    /// The place with the most tokens, including those in transit.
+    /// The place with the most tokens, including those in transit to it.
     pub(crate) fn fullest_place(&self) -> usize {
         let totals = self.totals();
         (0..totals.len())

@@ -1,12 +1,14 @@
-//! Rows as words that do not depend on the numbers of cells, for comparing runs.
+//! Writes field values as words that do not depend on the numbers of list cells, so that markings
+//! of different runs can be compared.
 
 use super::{Marking, Token};
 use crate::definition::FieldType;
 use crate::lists::Lists;
 
 impl Marking<'_> {
-    /// The rows of the tokens available in a place, in order of arrival. A list is its length
-    /// followed by its elements; a record in a list is its fields.
+    /// The field values of the tokens available in a place, one row for each token, in order of
+    /// arrival. A list is written as its length followed by its elements, and a record in a list as
+    /// its fields.
     pub(crate) fn rows_of(&self, place: usize) -> Vec<Vec<u64>> {
         let fields = &self.net.places[place].fields;
         let lists = self.lists.borrow();
@@ -27,7 +29,7 @@ impl Marking<'_> {
         found.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Appends a value to `into`, as words that do not depend on the numbers of cells.
+    /// Appends a field value to `into`, as words that do not depend on the numbers of list cells.
     fn unfold(&self, lists: &Lists, word: u64, kind: FieldType, into: &mut Vec<u64>) {
         match kind {
             FieldType::Text => {

@@ -1,7 +1,9 @@
-//! The naive reference engine: simple code for the same firing rule, the oracle of the real engine.
+//! The naive reference engine: simple code for the firing rule of the real engine. Tests use it as
+//! an oracle.
 //!
-//! Every step examines every transition and every combination of tokens; inscriptions are evaluated
-//! as trees. Programmer errors panic, since the net has passed [`crate::compile()`].
+//! Every step examines every transition and every combination of tokens, and evaluates inscriptions
+//! as trees. The net has passed [`crate::compile()`], so an invalid net is a programmer's error and
+//! panics.
 
 mod scalar;
 mod walk;
@@ -40,18 +42,18 @@ pub struct Reference {
     arrivals: u64,
     sequence: u64,
     parsed: HashMap<String, Expression>,
-    /// Values of names that are not tokens: locals, and the parameters of the function being
-    /// evaluated.
+    /// Values of names that are not variables of arcs: the locals of the transition, or the
+    /// parameters of the function that is being evaluated.
     named: Vec<(String, Scalar)>,
 }
 
-/// A value of an enumeration, as its position.
+/// A value of an enumeration, as its position among `values`. None for an unknown name.
 fn enumerated(values: &[String], name: &str) -> Option<Scalar> {
     let at = values.iter().position(|value| value == name)?;
     Some(Scalar::Int(at as i64))
 }
 
-/// A field value of an initial token.
+/// The value of a field of an initial token, read from JSON.
 fn first_value(net: &NetDefinition, json: &serde_json::Value, kind: FieldType) -> Scalar {
     match (json, kind) {
         (_, FieldType::Enum(at)) => {
@@ -82,11 +84,11 @@ impl TransitionDefinition {
     }
 }
 
-/// A binding: for each arc its place and the position of the token in it.
+/// A binding: for each input arc the place, and the position of the bound token in it.
 type Bound = Vec<(usize, usize)>;
 
 impl Reference {
-    /// Creates a replication at time zero.
+    /// Creates a replication at time zero with the initial tokens.
     pub fn new(net: &NetDefinition, seed: u64, replication: u64) -> Self {
         let transitions = net.transitions.len() as u64;
         let mut reference = Self {
@@ -113,8 +115,8 @@ impl Reference {
         reference
     }
 
-    /// Fires one transition, after moving time as far as necessary; None when nothing can fire any
-    /// more.
+    /// Moves simulated time as far as necessary and fires one transition. Returns None when nothing
+    /// can fire any more.
     pub fn step(&mut self) -> Option<Firing> {
         loop {
             if let Some((transition, bound)) = self.next_firing() {
@@ -139,7 +141,8 @@ impl Reference {
         }
     }
 
-    /// The rows available in a place, in order of arrival.
+    /// The field values of the tokens available in a place, one row for each token, in order of
+    /// arrival.
     pub fn rows(&self, place: usize) -> Vec<Vec<u64>> {
         let mut tokens = self.places[place].clone();
         tokens.sort_by_key(|token| token.arrival);
@@ -166,7 +169,7 @@ impl Reference {
         self.net.places[place].discipline == "random"
     }
 
-    /// Positions of a place's tokens, in the order in which they are taken.
+    /// Positions of a place's tokens, in the order in which the discipline of the place takes them.
     fn order(&self, place: usize) -> Vec<usize> {
         let tokens = &self.places[place];
         let mut order: Vec<usize> = (0..tokens.len()).collect();
@@ -200,7 +203,8 @@ impl Reference {
         self.extend(&definition, Vec::new())
     }
 
-    /// The first completion of a partial binding, arc by arc.
+    /// Completes a partial binding arc by arc. Returns the first complete binding that meets the
+    /// guard, or None.
     fn extend(&mut self, definition: &TransitionDefinition, bound: Bound) -> Option<Bound> {
         let arc = bound.len();
         if arc == definition.inputs.len() {
@@ -343,7 +347,8 @@ impl Reference {
         }
     }
 
-    /// Removes the bound tokens from their places; in a random place, the last token fills the gap.
+    /// Removes the bound tokens from their places. In a random place the last token fills the gap,
+    /// as in the engine, so that both draw the same tokens.
     fn remove(&mut self, bound: Bound) {
         let taken: Vec<(usize, u64)> = bound
             .iter()

@@ -1,4 +1,4 @@
-//! Values of the reference engine: tagged scalars and lists, with simple implementations.
+//! Values of the reference engine, as tagged scalars, lists and records in their simplest form.
 
 use crate::definition::{Element, FieldType};
 use crate::expression::{draw, BinaryOperator, Draw};
@@ -42,8 +42,8 @@ impl Scalar {
         }
     }
 
-    /// The word of a single value; a list is its length followed by its elements, a record is its
-    /// fields.
+    /// The value as the words that the engine uses. A list is its length followed by its elements;
+    /// a record is its fields.
     pub(crate) fn words(&self) -> Vec<u64> {
         match self {
             Scalar::Int(whole) => vec![*whole as u64],
@@ -136,7 +136,7 @@ pub(crate) fn binary(operator: BinaryOperator, left: Scalar, right: Scalar) -> S
     }
 }
 
-/// Evaluates a list function; None when there is no list function of that name.
+/// Evaluates a function of lists. None when no list function has that name.
 fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     let list = |at: usize| match arguments.get(at) {
         Some(Scalar::List(elements)) => elements.clone(),
@@ -157,7 +157,8 @@ fn of_lists(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     Some(Scalar::List(made))
 }
 
-/// Evaluates a text function; None when there is no text function of that name for such arguments.
+/// Evaluates a function of texts. None when no text function has that name and takes such
+/// arguments.
 fn of_texts(name: &str, arguments: &[Scalar]) -> Option<Scalar> {
     if let ("text", Some(Scalar::Int(whole))) = (name, arguments.first()) {
         return Some(Scalar::Text(whole.to_string()));

@@ -1,4 +1,4 @@
-//! Evaluates inscriptions as trees, in the simplest way.
+//! Evaluates inscriptions for the reference engine by walking their trees, in the simplest way.
 
 use super::scalar::{binary, call, Scalar};
 use super::{enumerated, Bound, Reference};
@@ -70,8 +70,8 @@ impl Reference {
         }
     }
 
-    /// The value of a name: a parameter or local, a whole token, a constant, or an enumeration
-    /// value.
+    /// The value of a name alone: a parameter or local, the whole token of a variable, a constant,
+    /// or a value of an enumeration.
     fn named_value(&self, name: &str, definition: &TransitionDefinition, bound: &Bound) -> Scalar {
         if let Some(found) = self.named.iter().find(|one| one.0 == name) {
             return found.1.clone();
@@ -91,8 +91,8 @@ impl Reference {
         whole.unwrap_or_else(|| Scalar::Real(number.as_f64().expect("a number")))
     }
 
-    /// Evaluates a call of a function of the net: within its body, only its parameters are visible
-    /// names.
+    /// Evaluates a call of a function that the net defines. In its body only its parameters are
+    /// visible.
     fn own(
         &mut self,
         at: usize,

@@ -1,4 +1,5 @@
-//! Reads Ceph's OpTracker (`dump_historic_ops` and similar): operations with timestamped events.
+//! Reads the operations with timestamped events that Ceph's OpTracker writes (`dump_historic_ops`
+//! and similar commands).
 
 use serde_json::Value;
 
@@ -7,10 +8,10 @@ use super::lines::unix_ns;
 use crate::shape::{digest_of, mix};
 use crate::span::Span;
 
-/// Adds one operation: a call with one child call for the interval before each event.
+/// Adds one operation of an OSD as a call, with one child call for the interval before each event.
 ///
-/// Ceph timestamps an event when it is reached, so the interval before it is attributed to it. A
-/// time before the operation's start was set by the client's clock and is ignored.
+/// Ceph timestamps an event when it is reached, so the interval before an event is attributed to
+/// it. Times before the operation's start were set by the client's clock and are ignored.
 pub fn operation(value: &Value, found: &mut Gathered) {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let description = text("description");
@@ -55,20 +56,23 @@ pub fn operation(value: &Value, found: &mut Gathered) {
     }
 }
 
-/// The operation type: "osd_op(client.4177.0:5 1.7 …)" is an osd_op.
+/// Returns the type of an operation, which is the first word of its description:
+/// "osd_op(client.4177.0:5 1.7 …)" is an osd_op.
 fn kind(description: &str) -> &str {
     let end = description.find(['(', ' ']).unwrap_or(description.len());
     &description[..end]
 }
 
-/// The name of an event without the ids of daemons and operations in it.
+/// Returns the name of an event without the ids of daemons and operations in it, so that equal
+/// events have equal names.
 fn step(event: &str) -> String {
     let words = event.split_whitespace();
     let known = |word: &&str| !word.bytes().any(|byte| byte.is_ascii_digit());
     words.filter(known).collect::<Vec<_>>().join(" ")
 }
 
-/// Parses "2019-01-16T08:48:58.395014+0000", with a space instead of the T in older versions.
+/// Parses a time such as "2019-01-16T08:48:58.395014+0000" as Unix time in ns. Older versions of
+/// Ceph write a space instead of the T.
 fn moment(text: &str) -> Option<u64> {
     let (date, time) = text.split_once(['T', ' '])?;
     let (time, zone) = time.split_at(time.find(['+', '-', 'Z']).unwrap_or(time.len()));

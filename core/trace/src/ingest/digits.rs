@@ -1,9 +1,10 @@
-//! Parses decimal numbers and hexadecimal ids, eight digits at a time.
+//! Parses decimal numbers and hexadecimal ids fast, eight digits at a time in one machine word.
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Parses up to twenty decimal digits.
+/// Parses a text of at most twenty decimal digits. None for other characters or a number beyond 64
+/// bits.
 #[inline(always)]
 pub fn digits(text: &[u8]) -> Option<u64> {
     let mut value = 0u64;
@@ -26,7 +27,8 @@ pub fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Eight decimal digits in one word, combined pairwise in three steps.
+/// Parses eight decimal digits, given as the bytes of one word. They are combined pairwise in three
+/// steps.
 #[inline(always)]
 fn eight_digits(word: u64) -> Option<u64> {
     let low = word.wrapping_sub(LOW * 0x30);
@@ -39,13 +41,13 @@ fn eight_digits(word: u64) -> Option<u64> {
     Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
 }
 
-/// Parses an id of exactly `digits` hexadecimal digits, 16 or 32.
+/// Parses an id of exactly `digits` hexadecimal digits (16 or 32). None for anything else.
 #[inline(always)]
 pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     if text.len() != digits {
         return None;
     }
-    // Halves of 16 digits fit a machine word, which makes this fast.
+    // Each half of 16 digits fits a machine word, which makes the conversion fast.
     let (high, low) = text.split_at(digits - 16);
     let eight = |from: &[u8]| eight_hexadecimal(u64::from_le_bytes(*from.first_chunk()?));
     let word = |half: &[u8]| {
@@ -56,7 +58,8 @@ pub fn from_hexadecimal(text: &[u8], digits: usize) -> Option<u128> {
     Some(u128::from(above) << 64 | u128::from(word(low)?))
 }
 
-/// Eight hexadecimal digits in one word: converts each, then combines them pairwise in three steps.
+/// Parses eight hexadecimal digits, given as the bytes of one word. Each is converted, then they
+/// are combined pairwise in three steps. None for other characters.
 #[inline(always)]
 fn eight_hexadecimal(word: u64) -> Option<u32> {
     // Adding 0x80 - `least` sets the top bit of each byte that is at least `least`.
@@ -112,7 +115,7 @@ mod tests {
                 let mut id = *b"0123456789abcDEF";
                 id[at] = byte;
                 let text = std::str::from_utf8(&id).ok();
-                // The standard library accepts a leading sign.
+                // The standard library accepts a leading sign, which is not allowed here.
                 let text = text.filter(|_| byte != b'+');
                 let expected = text.and_then(|text| u128::from_str_radix(text, 16).ok());
                 assert_eq!(from_hexadecimal(&id, 16), expected, "{byte} at {at}");

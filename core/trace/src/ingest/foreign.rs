@@ -1,4 +1,4 @@
-//! Reads JSON traces of other tools: Chrome and DFTracer, Jaeger, Zipkin, HTrace, Ceph.
+//! Reads JSON traces that other tools write: Chrome and DFTracer, Jaeger, Zipkin, HTrace, and Ceph.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,23 @@ use crate::sampling::weight_of;
 use crate::shape::{digest_of, mix};
 use crate::span::{Span, SpanStore};
 
-/// A format, recognised by its keys.
+/// The JSON format of another tool, recognised by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Events with "ph", in a list or under "traceEvents"; DFTracer writes one event per line.
+    /// Chrome's events with the key "ph", in a list or under "traceEvents". DFTracer writes one
+    /// such event per line.
     Chrome,
-    /// Lists of spans with "traceID" under "data".
+    /// An object that has, under "data", lists of spans with "traceID".
     Jaeger,
-    /// A list of spans with "traceId" and "timestamp".
+    /// A list of spans with the keys "traceId" and "timestamp".
     Zipkin,
     /// One object per line with the keys a, b, e and d.
     Htrace,
-    /// Operations with "initiated_at" under "ops".
+    /// An object that has, under "ops", operations with "initiated_at".
     Ceph,
 }
 
-/// Number of leading bytes that are searched for keys.
+/// Number of bytes at the start of a file that are searched for the keys of a format.
 const SNIFFED_BYTES: usize = 1 << 16;
 
 impl Form {
@@ -60,10 +61,10 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads one file, one value of its list at a time.
+/// Reads a file in one of the formats. It parses one value of the file's list at a time.
 pub struct ForeignReader {
     form: Form,
-    /// The key of the list, if the file is an object that contains it.
+    /// The key under which the file has its list, if the file is an object.
     key: Option<&'static str>,
     inside: bool,
     open: HashMap<(u64, u64), Vec<Value>>,
@@ -71,7 +72,7 @@ pub struct ForeignReader {
 }
 
 impl ForeignReader {
-    /// A reader of a file with these leading bytes.
+    /// Creates the reader of a file that begins with the bytes `head`.
     pub fn new(form: Form, head: &[u8]) -> Self {
         let object = head.trim_ascii_start().first() == Some(&b'{');
         let head = String::from_utf8_lossy(&head[..head.len().min(SNIFFED_BYTES)]).into_owned();
@@ -91,7 +92,7 @@ impl ForeignReader {
         }
     }
 
-    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -134,7 +135,8 @@ impl ForeignReader {
                 Form::Ceph => ceph::operation(&value, &mut self.found),
             }
             if self.found.spans() >= if identified { 1 } else { GATHERED_MAX } {
-                // Links between spans in different batches are lost.
+                // The file is converted in batches, and links between spans in different batches
+                // are lost.
                 self.found.losses.cut_traces += u64::from(!identified);
                 self.settle(store);
             }
@@ -150,13 +152,14 @@ impl ForeignReader {
         self.found.move_into(store, without_traces);
     }
 
-    /// The length of the list's next value, which starts at the unread bytes.
+    /// Reads the next value of the list into memory and returns its length in bytes; None at the
+    /// end of the list.
     fn next_value(&mut self, source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
         loop {
             match (source.visible()?, self.key) {
                 (None, None) => return Ok(None),
-                // Tools that were killed leave the list unclosed, which is accepted; a truncated
-                // object is an error.
+                // A list without its end is accepted, since tools that were killed leave it so. A
+                // truncated object is an error.
                 (None, Some(_)) if self.inside => {
                     return Err(source.cut(0, "EOF while parsing a list"))
                 }
@@ -173,7 +176,8 @@ impl ForeignReader {
         }
     }
 
-    /// Reads a key outside the list, and its value unless that is the list.
+    /// Reads a key outside the list. Reads and ignores its value, too, unless it is the list under
+    /// the key `wanted`.
     fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
@@ -201,13 +205,13 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A time or an id as a number, which some writers encode as text.
+/// Returns the value of a key as a number. Some writers encode times and ids as text.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let value = value.get(key)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Converts microseconds to nanoseconds, exactly for whole ones.
+/// Returns a key's value in microseconds as nanoseconds. Whole microseconds are converted exactly.
 fn micros(value: &Value, key: &str) -> Option<u64> {
     let told = value.get(key)?;
     if let Some(whole) = told.as_u64() {
@@ -219,7 +223,7 @@ fn micros(value: &Value, key: &str) -> Option<u64> {
         .then_some(nanoseconds as u64)
 }
 
-/// Maps an id of any form to 64 bits; hexadecimal ids keep their value.
+/// Converts an id of any form to 64 bits. A hexadecimal id keeps its value, other texts are hashed.
 fn identity(text: &str) -> u64 {
     match u64::from_str_radix(text, 16) {
         Ok(id) if text.len() <= 16 => id,
@@ -252,7 +256,7 @@ fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut 
     }
 }
 
-/// A process or thread id; names are hashed.
+/// Returns a process or thread id as a number. Names are hashed.
 fn row(event: &Value, key: &str) -> u64 {
     match event.get(key) {
         Some(Value::String(name)) => identity(name),
@@ -315,7 +319,8 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
     }
 }
 
-/// The sampling weight, which Jaeger writes on the first span of a trace.
+/// Returns the sampling weight, which Jaeger records only on the first span of a trace; None
+/// without it.
 fn jaeger_weight(span: &Value) -> Option<u64> {
     let tag = |key| {
         let found = list(span, "tags").find(|tag| word(tag, "key") == key)?;
@@ -331,8 +336,8 @@ fn jaeger_weight(span: &Value) -> Option<u64> {
 
 fn zipkin(span: &Value, found: &mut Gathered) {
     let (id, parent) = (identity(word(span, "id")), identity(word(span, "parentId")));
-    // Client and server may share one span id: the server's span then becomes a child of the
-    // client's.
+    // In Zipkin, the spans of client and server may share one id. The server's span then becomes a
+    // child of the client's span.
     let shared = span.get("shared") == Some(&Value::Bool(true));
     let endpoint = span.get("localEndpoint").unwrap_or(&Value::Null);
     timed(span, ("timestamp", "duration"), found, |found, kept| {

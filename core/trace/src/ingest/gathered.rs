@@ -1,20 +1,22 @@
-//! Collects spans of a foreign format; assigns ids and parents where the format has none.
+//! Collects the spans of a file in a foreign format. It assigns span ids, parents and trace ids if
+//! the format has none.
 
 use crate::identity::assign_trace_ids;
 use crate::losses::Losses;
 use crate::span::{Span, SpanStore};
 
-/// Spans of one file, in a separate store.
+/// Spans of one file, in a store that is separate from the store of all files.
 #[derive(Default)]
 pub struct Gathered {
     store: SpanStore,
-    /// What reading dropped or repaired.
+    /// Counts of what was dropped or repaired while the file was read.
     pub losses: Losses,
-    /// Number of spans that earlier batches have numbered.
+    /// Number of spans in earlier batches, which have already received ids.
     numbered: u64,
 }
 
-/// Batch size for spans without ids, which are nested and numbered batch by batch.
+/// Maximum number of spans in a batch, for formats without span ids. Nesting and ids are determined
+/// batch by batch.
 pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {
@@ -30,17 +32,17 @@ impl Gathered {
         });
     }
 
-    /// The index of a sampling weight in this store.
+    /// Stores a sampling weight and returns its index.
     pub fn intern_weight(&mut self, weight: u64) -> u16 {
         self.store.texts.intern_weight(weight)
     }
 
-    /// Number of spans collected.
+    /// Number of spans collected in the present batch.
     pub fn spans(&self) -> usize {
         self.store.spans.len()
     }
 
-    /// Numbers the spans and makes each a child of the span that encloses it on its thread.
+    /// Gives each span an id, and makes it a child of the span that encloses it on its thread.
     pub fn nest(&mut self) {
         let spans = &mut self.store.spans;
         spans.sort_by_key(|span| (span.thread, span.start_ns, u64::MAX - span.end_ns));
@@ -59,7 +61,7 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Numbers the spans; each becomes a separate tree.
+    /// Gives each span an id and no parent, so that each becomes a separate tree.
     pub fn number(&mut self) {
         for (number, span) in (self.numbered + 1..).zip(&mut self.store.spans) {
             (span.span_id, span.parent_id) = (number, 0);
@@ -67,7 +69,8 @@ impl Gathered {
         self.numbered += self.store.spans.len() as u64;
     }
 
-    /// Moves all spans into the common store; assigns trace ids if the format has none.
+    /// Moves all spans to the end of `store`. With `without_traces`, each call tree first gets a
+    /// trace id, since the format has none.
     pub fn move_into(&mut self, store: &mut SpanStore, without_traces: bool) {
         if without_traces {
             self.store.spans.retain(|span| span.span_id != 0);

@@ -1,8 +1,8 @@
-//! Reads OTLP JSON: one document or several, with hexadecimal ids and long integers as text or
-//! numbers.
+//! Reads OTLP JSON: one document or several, with hexadecimal ids, and with long integers as text
+//! or as numbers.
 //!
 //! The outer levels are walked with an explicit stack, so that a document of any size is read span
-//! by span. The largest unit in memory is one span or one resource.
+//! by span. At most one span or one resource is in memory at a time.
 
 use serde::de::{Deserialize, Deserializer};
 
@@ -12,15 +12,15 @@ use super::picked::Picked;
 use super::source::{Failure, Source};
 use crate::span::{Span, SpanStore};
 
-/// The text after an optional byte order mark.
+/// Returns the text without the byte order mark that it may begin with.
 pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Maximum nesting; no valid trace nests deeper.
+/// Maximum depth of nested objects and lists. No valid trace nests deeper.
 const DEPTH_MAX: usize = 128;
 
-/// The level of an object in the document, from the outermost to the innermost.
+/// The type of an object in an OTLP document, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Document,
@@ -40,31 +40,33 @@ impl Level {
     }
 }
 
-/// An open object or list; for a list, the entry means its current element.
+/// An object or list that was opened and not yet closed. For a list, `level` is the type of its
+/// elements.
 #[derive(Debug)]
 struct Open {
     level: Level,
     list: bool,
-    /// Whether a value has been read, so that a comma or the end must follow.
+    /// Whether the last thing read was a value, so that a comma or the end must follow.
     behind_value: bool,
-    /// Whether a key specific to traces has occurred.
+    /// Whether the object has a key that occurs only in traces.
     is_trace: bool,
 }
 
-/// Reads one file; its state between two spans is the stack of open objects.
+/// Reads one OTLP JSON file. Between two spans, its state is the stack of the open objects and
+/// lists.
 #[derive(Default)]
 pub struct JsonReader {
     open: Vec<Open>,
     begun: bool,
     place: Option<(u32, u32)>,
-    /// The first span in the store whose resource is not known yet.
+    /// Index of the first span in the store whose resource is not known yet.
     first: usize,
-    /// Number of spans merged before their resource was known.
+    /// Number of spans that left the store before their resource was known.
     given_away: u64,
 }
 
 impl JsonReader {
-    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -90,7 +92,7 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// Reads one bracket, key or value; false at the end of the file.
+    /// Reads one bracket, key or value. Returns false at the end of the file.
     fn step(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<bool, Failure> {
         let Some(byte) = source.visible()? else {
             return match self.open.last() {
@@ -129,7 +131,7 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// Opens an object or a list.
+    /// Enters an object or a list, which begins with `byte`, of the type `level`.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {
@@ -164,7 +166,8 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Reads a key and, unless that opens an object or list, its value.
+    /// Reads a key and its value. If the value is an object or list that contains spans, it is only
+    /// entered.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();
@@ -195,7 +198,7 @@ impl JsonReader {
         }
     }
 
-    /// Reads a resource; spans that precede it in the document are updated.
+    /// Reads a resource, and sets it in the spans that precede it in the document.
     fn resource(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let resource = parse::<Option<Resource>>(source, length)?.unwrap_or_default();
@@ -212,7 +215,7 @@ impl JsonReader {
     #[inline(always)]
     fn span(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let place = self.place.unwrap_or_default();
-        // Decoded in place, since returning it would copy it.
+        // The span is decoded in place, since returning it would copy it.
         let mut span = UsualSpan::default();
         if let Some(length) = usual_span(source.rest(), &mut span) {
             keep(&span, place, store);
@@ -243,7 +246,8 @@ fn parse<'s, T: Deserialize<'s>>(source: &'s Source<'_>, length: usize) -> Resul
     serde_json::from_slice(&source.rest()[..length]).map_err(|error| source.json_failure(&error))
 }
 
-/// Accepts null in place of an object or a list, and reports anything else.
+/// Handles a value that should be an object or a list but is neither: null is accepted, anything
+/// else is an error.
 fn wrong_kind(source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
     let length = source.json_value()?;
     if byte == b'n' && level != Level::Document {
@@ -330,7 +334,7 @@ struct Status {
     code: IsError,
 }
 
-/// Protobuf's JSON mapping treats null as a missing field.
+/// Reads a value, and takes null for a missing field, as in protobuf's JSON mapping.
 fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,

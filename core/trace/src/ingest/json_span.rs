@@ -1,27 +1,29 @@
-//! Fast parsing of an OTLP JSON span in its canonical form; serde parses all others.
+//! Parses spans of OTLP JSON fast, if they are in the form that most exporters write. The library
+//! serde parses all others.
 //!
-//! Exporters write texts without escapes, times and sizes as digits, attributes as key and value.
-//! None means "not in that form, or truncated", never "invalid": serde then decides.
+//! In that form, texts have no escapes, times and sizes are digits, and attributes have a key and a
+//! value. The functions here return None for "not in that form, or truncated", which does not mean
+//! "invalid": serde then decides.
 
 use std::borrow::Cow;
 
 use super::digits::{digits, from_hexadecimal};
 use super::picked::{Key, Picked, Scalar};
 
-/// An id in hexadecimal digits.
+/// An id that was given as hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Identity {
-    /// The id is missing.
+    /// The span has no such id.
     #[default]
     None,
-    /// The id is invalid.
+    /// The id has a wrong length or other characters than digits.
     Wrong,
-    /// The value of the id.
+    /// The number that the digits denote.
     Number(u128),
 }
 
 impl Identity {
-    /// Parses an id of `digits` hexadecimal digits.
+    /// Parses an id that must have exactly `digits` hexadecimal digits.
     pub fn of(text: &[u8], digits: usize) -> Self {
         match from_hexadecimal(text, digits) {
             Some(number) => Identity::Number(number),
@@ -31,7 +33,7 @@ impl Identity {
     }
 }
 
-/// The fields of one span, borrowed from the file.
+/// The fields of one span, borrowed from the file's bytes.
 #[derive(Default)]
 pub struct UsualSpan<'a> {
     /// The trace id.
@@ -40,19 +42,20 @@ pub struct UsualSpan<'a> {
     pub span_id: Identity,
     /// The parent's span id.
     pub parent_id: Identity,
-    /// Not yet checked for UTF-8.
+    /// Name of the call, not yet checked for UTF-8.
     pub name: &'a [u8],
     /// Start time, ns since 1970.
     pub start_ns: u64,
     /// End time, ns since 1970.
     pub end_ns: u64,
-    /// The relevant attributes.
+    /// The attributes that this crate uses.
     pub picked: Picked<'a>,
-    /// Whether the status is an error.
+    /// Whether the status of the span is an error.
     pub error: bool,
 }
 
-/// Parses the span at the start of `bytes` into an empty one; returns its length.
+/// Parses the span at the start of `bytes` into `span`, which must be empty. Returns the span's
+/// length in bytes.
 #[inline(always)]
 pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize> {
     let mut cursor = Cursor { bytes, at: 0 };
@@ -69,7 +72,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
             b"endTimeUnixNano" => span.end_ns = cursor.whole_number()?,
             b"attributes" => cursor.attributes(&mut span.picked)?,
             b"status" => span.error = cursor.status()?,
-            // The alternative spelling of known keys.
+            // The alternative spellings of known keys are left to serde.
             b"trace_id" | b"span_id" | b"parent_span_id" | b"trace_state" => return None,
             b"start_time_unix_nano" | b"end_time_unix_nano" => return None,
             _ => cursor.skip()?,
@@ -79,7 +82,7 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// Most calls have no other field; writers still write the empty ones.
+/// The usual end of a call: the members that most writers emit although they are empty.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";
@@ -92,7 +95,8 @@ struct Cursor<'a> {
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Sets a bit in each byte that ends a plain text: a quote, a backslash or a control character.
+/// Sets a bit in each byte of the word that ends a plain text: a quote, a backslash or a control
+/// character.
 #[inline(always)]
 fn ends_of_text(word: u64) -> u64 {
     let equal = |byte: u8| {
@@ -123,14 +127,14 @@ impl<'a> Cursor<'a> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Parses a text without escapes; returns its content.
+    /// Parses a quoted text without escapes and returns its content.
     #[inline(always)]
     fn string(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
         self.inside()
     }
 
-    /// Parses the rest of a text after its opening quote.
+    /// Parses the rest of a quoted text, from behind its opening quote, and returns its content.
     #[inline(always)]
     fn inside(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
@@ -150,8 +154,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// Parses an id after its opening quote. Digits contain no quote or escape, so the end needs no
-    /// search.
+    /// Parses a hexadecimal id from behind its opening quote. A valid id has a known length and
+    /// contains no quote, so the closing quote needs no search.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -163,7 +167,8 @@ impl<'a> Cursor<'a> {
         Some(Identity::of(self.inside()?, DIGITS))
     }
 
-    /// Parses nanoseconds since 1970 after an opening quote: nineteen digits in this century.
+    /// Parses a time in nanoseconds since 1970 from behind its opening quote. It has nineteen
+    /// digits in this century, so that length is tried first.
     #[inline(always)]
     fn time(&mut self) -> Option<u64> {
         if let Some(time) = self.quoted::<19>().and_then(digits) {
@@ -173,14 +178,14 @@ impl<'a> Cursor<'a> {
         digits(self.inside()?)
     }
 
-    /// The next `LENGTH` bytes if a quote follows them; does not advance.
+    /// Returns the next `LENGTH` bytes if a quote follows them, else None. Does not advance.
     #[inline(always)]
     fn quoted<const LENGTH: usize>(&self) -> Option<&'a [u8]> {
         let text = self.bytes.get(self.at..self.at + LENGTH)?;
         (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
     }
 
-    /// Advances past `text` if it comes next.
+    /// Advances behind `text` if it comes next. Returns whether it did.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
         let here = self.bytes.get(self.at..);
@@ -189,8 +194,9 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Parses the leading members as long as they have no spaces and are in the order of
-    /// OpenTelemetry's own writers; returns whether there was any. This saves the look-up of keys.
+    /// Parses the first members of a span while they have no spaces and are in the order in which
+    /// OpenTelemetry's exporters write them. Returns whether there were any. This saves the look-up
+    /// of keys.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {
@@ -236,7 +242,7 @@ impl<'a> Cursor<'a> {
         Some(true)
     }
 
-    /// Skips events, links and the counts of what was dropped.
+    /// Skips the rare members of a span: events, links and the counts of dropped ones.
     fn rarely_more(&mut self) -> Option<()> {
         if self.literal(b",\"droppedAttributesCount\":") {
             self.skip()?;
@@ -256,14 +262,15 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Parses all members of an object; `take` parses each value.
+    /// Parses all members of an object. `take` is called behind each key to parse its value.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.members_behind(false, take)
     }
 
-    /// Parses the members after the opening brace, or after a member if they have `begun`.
+    /// Parses the remaining members of an object, from behind its opening brace, or from behind a
+    /// member if `begun`.
     #[inline(always)]
     fn members_behind(
         &mut self,
@@ -292,7 +299,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses an unsigned integer, quoted or not.
+    /// Parses an unsigned integer, with or without quotes.
     #[inline(always)]
     fn whole_number(&mut self) -> Option<u64> {
         if self.peek()? == b'"' {
@@ -366,8 +373,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses an integer attribute in canonical form and the comma or bracket after it, which is
-    /// returned. Does not advance if it is anything else.
+    /// Parses an attribute with an integer value in the form that most exporters write, and returns
+    /// the comma or bracket after it. Does not advance if it is anything else.
     #[inline(always)]
     fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;
@@ -405,7 +412,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// Skips a value; checks only that brackets and quotes match.
+    /// Skips a value of any type. Checks only that its brackets and quotes match.
     #[inline(always)]
     fn skip(&mut self) -> Option<()> {
         match self.peek()? {

@@ -1,5 +1,5 @@
-//! Parses the values inside OTLP JSON: texts, times, status codes and attributes, in every valid
-//! form.
+//! Parses the values in OTLP JSON, such as texts, times, status codes and attributes, in every
+//! valid form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,19 +8,19 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 
 use super::picked::{whole, Key, Picked, Scalar};
 
-/// Text, borrowed from the document unless it has escapes.
+/// A text value, borrowed from the document unless it has escapes.
 #[derive(Default)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
-/// A 64-bit time, as text or as a number.
+/// A time of 64 bits in nanoseconds since 1970, which JSON gives as text or as a number.
 #[derive(Default)]
 pub struct Nanoseconds(pub u64);
 
-/// Whether a status code, as a number or name, is an error.
+/// Whether a span's status is an error. JSON gives its code as a number or as a name.
 #[derive(Default)]
 pub struct IsError(pub bool);
 
-/// Reads any JSON scalar.
+/// Reads a JSON number, text, truth value or null.
 struct ScalarVisitor;
 
 impl<'de> Visitor<'de> for ScalarVisitor {
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 }
 
-/// Reads text; null becomes the empty text.
+/// Reads a text. Null becomes the empty text.
 struct TextVisitor;
 
 impl<'de> Visitor<'de> for TextVisitor {
@@ -114,7 +114,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Picked<'a> {
     }
 }
 
-/// Picks the relevant attributes from a list without storing the list.
+/// Reads a list of attributes and keeps those that this crate uses, without storing the list.
 struct AttributesVisitor;
 
 impl<'de> Visitor<'de> for AttributesVisitor {
@@ -161,7 +161,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for AnyValue<'a> {
     }
 }
 
-/// Reads `{"intValue": "7"}` and similar; nested values are skipped without recursion.
+/// Reads an attribute's value such as `{"intValue": "7"}`. Nested values are skipped without
+/// recursion.
 struct AnyValueVisitor;
 
 impl<'de> Visitor<'de> for AnyValueVisitor {
@@ -196,7 +197,7 @@ impl<'de> Visitor<'de> for AnyValueVisitor {
     }
 }
 
-/// A number, or its text.
+/// A number, which JSON gives as a number or as text.
 struct Number<'a>(Scalar<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
@@ -205,7 +206,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
     }
 }
 
-/// An integer that JSON encodes as text to keep all digits.
+/// Converts an integer that JSON encodes as text, so that it keeps all digits, to an integer.
 fn integer(scalar: Scalar<'_>) -> Scalar<'_> {
     let Scalar::Text(text) = &scalar else {
         return scalar;

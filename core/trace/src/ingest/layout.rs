@@ -1,35 +1,37 @@
-//! Fast decoding of spans by comparison: most spans of a trace differ from an earlier one only in
-//! values.
+//! Decodes protobuf spans fast by comparison with earlier spans, since most spans of a trace differ
+//! from an earlier one only in values.
 //!
-//! A writer encodes all spans of one code location alike: the same tags, lengths, keys and name,
-//! and between them ids, times and numbers of equal length. A full parse of one span yields a
-//! layout; a later span that matches all bytes outside the values has the same layout.
+//! A program encodes all spans of one place in its code alike: the same tags, lengths, keys and
+//! name, and between them ids, times and numbers of equal length. A full parse of one span yields a
+//! layout: the positions of its values. A later span that equals it in all bytes outside the values
+//! has the same layout, so its values are at the same positions.
 
 use super::picked::Key;
 use super::plain_span::PlainSpan;
 use super::wire::{Message, Value};
 use crate::span::{Span, SpanStore, TextId};
 
-/// Number of bytes compared at a time; shorter spans are parsed in full.
+/// Number of bytes that are compared at a time. Shorter spans are parsed in full.
 const PART_BYTES: usize = 32;
 const PART_WORDS: usize = PART_BYTES / 8;
 
-/// Longer spans are parsed in full.
+/// Maximum length of a span in bytes for which layouts are learnt. Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
-/// A span and the bytes after it. Every part that starts in the span ends in the window, which
-/// saves bounds checks.
+/// The bytes of a span and of what follows it. The window is longer than any span, so a part that
+/// starts in the span ends in the window, which saves bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
-/// Maximum number of layouts of one length that are tried.
+/// Maximum number of layouts that are tried for a span, of those with its length.
 const TRIED_MAX: usize = 8;
 
-/// Number of spans whose layout is always learnt. After that, one layout is learnt for every N
-/// spans that matched, so that a trace of dissimilar spans has little overhead.
+/// Number of spans from each of which a layout is learnt at the start. Later, one layout is learnt
+/// for every FOUND_EACH spans that matched a layout, so that dissimilar spans cost little.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
-/// The layouts learnt so far; valid for one table of texts.
+/// All layouts learnt so far. They refer to texts by number and are valid only for the table of
+/// texts of one store.
 pub struct Layouts {
     of_length: Vec<Vec<Layout>>,
     learnt: usize,
@@ -48,7 +50,8 @@ impl Layouts {
         }
     }
 
-    /// Decodes a span by a known layout into the store; false if none matches.
+    /// Decodes a span by a layout learnt earlier and adds it to the store. Returns false if no
+    /// layout matches.
     #[inline(always)]
     pub fn keep(
         &mut self,
@@ -70,7 +73,7 @@ impl Layouts {
         false
     }
 
-    /// Learns the layout of a span that was parsed in full; its name is in the store.
+    /// Learns the layout of a span that was parsed in full and added to the store.
     #[cold]
     pub fn learn(&mut self, message: Message<'_>, span: &PlainSpan<'_>, store: &SpanStore) {
         let length = message.bytes().len();
@@ -79,7 +82,8 @@ impl Layouts {
             return;
         }
         self.learnt += 1;
-        // A name that was truncated or merged must be counted each time, so it is not learnt.
+        // A name that was truncated or merged must be counted for each span, so its layout is not
+        // learnt.
         let Some(name) = store.texts.recall(span.name) else {
             return;
         };
@@ -95,7 +99,8 @@ impl Layouts {
     }
 }
 
-/// The positions of a span's values, and the bytes that all spans of this layout share.
+/// The positions of the values in spans that one place of a program encoded, and the bytes that all
+/// these spans share.
 struct Layout {
     parts: Vec<Part>,
     trace_id: usize,
@@ -105,12 +110,13 @@ struct Layout {
     end: usize,
     thread: Digits,
     size: Digits,
-    /// The fields that all spans of the layout share.
+    /// A span with the fields that are equal in all spans of the layout.
     alike: Span,
 }
 
 impl Layout {
-    /// The layout of a span; None if some value cannot be read at a fixed position.
+    /// Determines the layout of a span that was parsed in full. None if some value is not at a
+    /// fixed position.
     fn of(message: Message<'_>, span: &PlainSpan<'_>, name: TextId) -> Option<Self> {
         let mut values = Values::of(message);
         values.walk(message)?;
@@ -132,13 +138,13 @@ impl Layout {
         })
     }
 
-    /// Whether a span of the same length has this layout.
+    /// Whether a span of the layout's length has all the bytes that the layout requires.
     #[inline(always)]
     fn fits(&self, window: &Window) -> bool {
         self.parts.iter().all(|part| part.fits(window))
     }
 
-    /// Decodes a span that matches the layout.
+    /// Decodes the values of a span that has this layout.
     #[inline(always)]
     fn read(&self, window: &Window, (service, host): (u32, u32)) -> Span {
         let parent_id = match self.parent_id {
@@ -160,23 +166,23 @@ impl Layout {
     }
 }
 
-/// `SIZE` bytes of a window from an offset in its span.
+/// Returns `SIZE` bytes of a window, from an offset in its span.
 #[inline(always)]
 fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     let at = at % SPAN_BYTES_MAX;
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The position of a varint's bytes; with no bytes, the number is zero.
+/// The position of the bytes of a varint in a span. Without any bytes, the number is zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,
-    /// Selects the seven value bits of each byte.
+    /// Selects the seven bits of each byte that belong to the number.
     mask: u64,
 }
 
 impl Digits {
-    /// A varint of more bytes may not fit one word.
+    /// Largest length of a varint in bytes that fits a machine word.
     const COUNT_MAX: usize = 8;
 
     fn new(at: usize, count: usize) -> Self {
@@ -185,7 +191,7 @@ impl Digits {
         Self { at, mask }
     }
 
-    /// Decodes the varint: joins neighbouring 7-bit groups in three steps.
+    /// Decodes a varint: in three steps, neighbouring groups of seven bits are joined.
     #[inline(always)]
     fn read(self, window: &Window) -> u64 {
         let digits = u64::from_le_bytes(chunk(window, self.at)) & self.mask;
@@ -195,7 +201,7 @@ impl Digits {
     }
 }
 
-/// Some bytes of a span, with the bits of values masked out.
+/// A part of a span's bytes, to be compared with other spans. The bits of values are masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -203,7 +209,8 @@ struct Part {
 }
 
 impl Part {
-    /// All parts of a span; the last overlaps the one before it to end at the span's end.
+    /// Divides a span into parts. The last part ends at the span's end, so it overlaps the part
+    /// before it. None if the span is shorter than one part.
     fn all(bytes: &[u8], mask: &[u8]) -> Option<Vec<Part>> {
         let last = bytes.len().checked_sub(PART_BYTES)?;
         let places = (0..bytes.len()).step_by(PART_BYTES);
@@ -230,11 +237,11 @@ impl Part {
     }
 }
 
-/// The positions of a span's values, found by a full parse.
+/// The positions of the values of a span, found by a full parse.
 struct Values {
-    /// The span's offset in the file.
+    /// Offset of the span in the file.
     begin: usize,
-    /// Bits set where all spans of the layout agree.
+    /// For each byte of the span, the bits in which all spans of the layout agree are set.
     mask: Vec<u8>,
     trace_id: Option<usize>,
     span_id: Option<usize>,
@@ -242,7 +249,8 @@ struct Values {
     start: Option<usize>,
     end: Option<usize>,
     thread: Digits,
-    /// The rank of the attribute's key, and its position; the lowest rank counts.
+    /// The position of the call's size in bytes, and the rank of its attribute's key. Of several
+    /// such attributes, the one with the lowest rank counts.
     size: Option<(u8, Digits)>,
 }
 
@@ -261,20 +269,23 @@ impl Values {
         }
     }
 
-    /// Locates the values; all other bytes remain part of the mask.
+    /// Walks over the fields of a span and records the positions of its values. All other bytes
+    /// stay part of the comparison.
     fn walk(&mut self, mut span: Message<'_>) -> Option<()> {
         while let Some((field, value)) = span.field().ok()? {
             match (field, value) {
                 (1, Value::Block(id)) => self.trace_id = Some(self.free(id)),
                 (2, Value::Block(id)) => self.span_id = Some(self.free(id)),
                 (4, Value::Block(id)) if id.is_empty() => self.parent_id = None,
-                // A parent id of another length is invalid, which must be counted each time.
+                // A parent id of another length is invalid and must be counted for each span, so
+                // there is no layout.
                 (4, Value::Block(id)) if id.bytes().len() != 8 => return None,
                 (4, Value::Block(id)) => self.parent_id = Some(self.free(id)),
                 (7, Value::Fixed64(_)) => self.start = Some(self.free_time(&span)),
                 (8, Value::Fixed64(_)) => self.end = Some(self.free_time(&span)),
                 (9, Value::Block(attribute)) => self.attribute(attribute)?,
-                // The sampling weight in a trace state needs a full parse.
+                // The sampling weight in a trace state needs a full parse of each span, so there is
+                // no layout.
                 (3, _) => return None,
                 _ => {}
             }
@@ -282,7 +293,7 @@ impl Values {
         Some(())
     }
 
-    /// Locates the value of an attribute.
+    /// Records the position of an attribute's value, if it is a number that this crate uses.
     fn attribute(&mut self, mut attribute: Message<'_>) -> Option<()> {
         let Some((1, Value::Block(key))) = attribute.field().ok()? else {
             return None;
@@ -298,7 +309,7 @@ impl Values {
         }
         match (Key::of(key.bytes()), found) {
             (key, Value::Varint(_)) if first == INTEGER && count <= Digits::COUNT_MAX => {
-                // The number of bytes is part of the layout.
+                // The number of bytes of the varint is part of the layout; its value is not.
                 self.mask[at..at + count].fill(0x80);
                 self.number(key, Digits::new(at, count))
             }
@@ -323,14 +334,16 @@ impl Values {
         Some(())
     }
 
-    /// Masks the bytes of a block as variable; returns their offset.
+    /// Excludes the bytes of a block from the comparison, since they are a value. Returns their
+    /// offset in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
         at
     }
 
-    /// Masks the last 8 bytes read as variable; returns their offset.
+    /// Excludes the last 8 bytes that were read from the comparison, since they are a time. Returns
+    /// their offset in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);
@@ -338,5 +351,5 @@ impl Values {
     }
 }
 
-/// Tag of field 3 of a value, a varint.
+/// Tag of field 3 of an attribute's value: an integer as a varint.
 const INTEGER: u8 = 3 << 3;

@@ -1,4 +1,5 @@
-//! Reads text logs: `strace -f -T -ttt` and the access log of JuiceFS.
+//! Reads text logs with one call per line: the output of `strace -f -T -ttt` and the access log of
+//! JuiceFS.
 
 use std::collections::HashMap;
 
@@ -9,19 +10,20 @@ use crate::span::{Span, SpanStore};
 
 const FIRST_LINES: usize = 8;
 
-/// A line format, recognised by the first lines.
+/// The format of a text log, recognised by its first lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// System calls with Unix start times and durations.
+    /// System calls as strace logs them, with Unix start times and durations.
     Strace,
-    /// File operations with end times and durations.
+    /// File operations as JuiceFS logs them, with end times and durations.
     JuiceFs,
 }
 
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time of the line, ns: the call's end or start, depending on the format.
+    /// Time of the line, ns since 1970. In strace's format it is the call's start, in JuiceFS's its
+    /// end.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -29,8 +31,8 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// Recognises the format if any of the first lines matches; a log may begin in the middle of a
-    /// line.
+    /// Recognises the format if any of the first lines has its form: a log may begin in the middle
+    /// of a line. None for other files.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
         lines.into_iter().find_map(|line| {
@@ -44,18 +46,18 @@ impl Form {
     }
 }
 
-/// Reads one file, line by line.
+/// Reads one text log, line by line.
 pub struct LineReader {
     form: Form,
-    /// Unfinished calls by thread: strace splits a call interrupted by another thread into two
-    /// lines.
+    /// Calls by thread whose end was not read yet. strace splits a call that another thread
+    /// interrupts into two lines.
     begun: HashMap<u64, (u64, String)>,
     durations: bool,
     found: Gathered,
 }
 
 impl LineReader {
-    /// A reader at the start of a file.
+    /// Creates a reader that is at the start of a file.
     pub fn new(form: Form) -> Self {
         let (begun, found) = (HashMap::new(), Gathered::default());
         Self {
@@ -66,8 +68,8 @@ impl LineReader {
         }
     }
 
-    /// Reads spans until the store holds `room` of them; false at the end of the file. Lines that
-    /// are not calls (exits, signals) are counted.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file. Lines
+    /// that are no calls (exits, signals) are counted as `other_lines`.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -86,12 +88,13 @@ impl LineReader {
             };
             let line = String::from_utf8_lossy(&source.rest()[..length]);
             self.durations |= line.contains('<');
-            // JuiceFS writes "#" for a second without operations.
+            // JuiceFS writes a line "#" for a second without operations, which is not counted.
             if !matches!(line.trim(), "" | "#") {
                 let others = self.found.losses.other_lines;
                 self.take(line.trim_end_matches(['\r', '\n']));
                 if !line.ends_with('\n') && self.found.losses.other_lines > others {
-                    // An unterminated last line is not counted: the truncation is.
+                    // A last line without its end is counted as a truncation of the file, not as
+                    // another line.
                     self.found.losses.other_lines = others;
                     self.found.losses.truncated_files += 1;
                     self.found.losses.unread_bytes += length as u64;
@@ -109,7 +112,8 @@ impl LineReader {
     fn settle(&mut self, store: &mut SpanStore) {
         match self.form {
             Form::Strace => self.found.nest(),
-            // Calls on a mount are never nested, although a program's threads overlap.
+            // The calls of a JuiceFS mount are never nested, although calls of several threads
+            // overlap.
             Form::JuiceFs => self.found.number(),
         }
         self.found.move_into(store, true);
@@ -140,7 +144,8 @@ impl LineReader {
     }
 }
 
-/// The length of the next line with its line break; None at the end of the file.
+/// Reads the next line into memory and returns its length with the line break, bytes. None at the
+/// end of the file.
 fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     let mut searched = 0;
     loop {
@@ -155,7 +160,7 @@ fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// Parses seconds with a decimal point as nanoseconds.
+/// Converts a text of seconds with a decimal point to nanoseconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -169,7 +174,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(part)
 }
 
-/// Process, time and call: "812 1700000000.000001 read(3, ...", with or without a process.
+/// Splits a line of strace such as "812 1700000000.000001 read(3, ..." into process id (0 if the
+/// line has none), time in ns and call.
 fn strace_head(line: &str) -> Option<(u64, u64, &str)> {
     let line = line.trim_start().trim_start_matches("[pid").trim_start();
     let (first, rest) = line.split_once(' ')?;
@@ -218,8 +224,9 @@ fn strace<'a>(line: &'a str, begun: &mut HashMap<u64, (u64, String)>) -> Option<
     })
 }
 
-/// Parses "2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK
-/// <0.000010>", or the form of versions since 1.2: "… read (3,4096,0,9): (6) - OK <0.000344>".
+/// Parses a line of JuiceFS's log in one of two forms. Before version 1.2 it is "2021.01.15
+/// 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>", since then it
+/// is "… read (3,4096,0,9): (6) - OK <0.000344>".
 fn juicefs(line: &str) -> Option<Call<'_>> {
     let (date, rest) = line.split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
@@ -228,7 +235,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
     let told = rest.strip_prefix('(')?;
-    // A file's name may contain any text, so the last such mark precedes the status.
+    // The status follows the last of these marks: the name of a file may contain any text, so an
+    // earlier one may be part of a name.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()
@@ -255,7 +263,8 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     })
 }
 
-/// Unix time of a date and a time of day in UTC; the days since 1970 by Hinnant's algorithm.
+/// Converts a date and a time of day in UTC to Unix time, ns. The days since 1970 are computed by
+/// Hinnant's algorithm.
 pub fn unix_ns(date: &str, time: &str) -> Option<u64> {
     let parts: Vec<u64> = date
         .split('.')

@@ -1,4 +1,5 @@
-//! Reads trace files; a file's format is recognised by its content, never by its name.
+//! Reads trace files in all supported formats. A file's format is recognised by its content, never
+//! by its name.
 
 mod ceph;
 mod digits;
@@ -24,7 +25,8 @@ use crate::losses::Losses;
 use crate::span::SpanStore;
 use source::{Failure, Source};
 
-/// Reads one trace file into the store; several files may share traces.
+/// Reads one trace file and adds its spans to the store. Several files may have spans of the same
+/// trace.
 ///
 /// Formats: OTLP protobuf (bare, or a sequence of messages with varint or four-byte length
 /// prefixes) and OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger,
@@ -34,7 +36,8 @@ pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path, None)?, store)
 }
 
-/// Reads a trace that is already in memory; `path` only names it in errors.
+/// Reads a trace that is in memory and adds its spans to the store. `path` only names the trace in
+/// errors.
 pub fn read_bytes(path: &Path, bytes: &[u8], store: &mut SpanStore) -> Result<()> {
     read_all(Reader::new(path, bytes)?, store)
 }
@@ -44,14 +47,14 @@ fn read_all(mut reader: Reader<'_>, store: &mut SpanStore) -> Result<()> {
     Ok(())
 }
 
-/// The format of a file, for files whose content is not recognised.
+/// A format that the user names, for files whose content is not recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
     /// OTLP as JSON.
     OtlpJson,
-    /// OTLP as protobuf, with any framing.
+    /// OTLP as protobuf, with or without length prefixes of its messages.
     OtlpProtobuf,
-    /// Another tool's JSON.
+    /// The JSON of another tool.
     OtherJson(foreign::Form),
     /// A text log.
     Lines(lines::Form),
@@ -71,10 +74,11 @@ const NAMED: [(&str, InputFormat); 10] = [
 ];
 
 impl InputFormat {
-    /// The format of this name.
+    /// Returns the format with this name.
     ///
     /// # Errors
-    /// One line with all names.
+    ///
+    /// For an unknown name: one line that lists all names.
     pub fn named(name: &str) -> std::result::Result<Self, String> {
         let known = NAMED.iter().find(|(known, _)| *known == name);
         known.map(|(_, format)| *format).ok_or_else(|| {
@@ -84,19 +88,21 @@ impl InputFormat {
     }
 }
 
-/// Reads one trace file, a number of spans at a time.
+/// Reads one trace file in portions of a given number of spans.
 pub struct Reader<'r> {
     path: PathBuf,
     source: Source<'r>,
     form: FormReader,
-    /// Whether the complete spans of a truncated file are kept and the rest counted.
+    /// Whether a truncated file is accepted: its complete spans are kept, and the rest is counted
+    /// as lost.
     salvages: bool,
-    /// Number of spans kept, and of each kind dropped, so far.
+    /// Number of spans kept so far, and the number of records dropped so far for each reason in
+    /// `DROPPED`.
     spans: u64,
     dropped: [u64; DROPPED.len()],
 }
 
-/// The reader for the file's format.
+/// The reader of the file's content, by format.
 enum FormReader {
     Json(json::JsonReader),
     Protobuf(protobuf::ProtobufReader),
@@ -105,8 +111,9 @@ enum FormReader {
 }
 
 impl<'r> Reader<'r> {
-    /// Opens a file of the given format, or recognises the format. Of a truncated file, complete
-    /// spans are kept and the rest is counted: recorders are killed, disks run full.
+    /// Opens a file. If `format` is None, the format is recognised by the content. If the file is
+    /// truncated, its complete spans are kept and the rest is counted, since recorders are killed
+    /// and disks run full.
     pub fn open(path: &Path, format: Option<InputFormat>) -> Result<Reader<'static>> {
         let file =
             File::open(path).map_err(|error| TraceError::from_io("reading trace", path, &error))?;
@@ -115,7 +122,8 @@ impl<'r> Reader<'r> {
         Ok(reader)
     }
 
-    /// Recognises the format of the input; `path` only names it in errors.
+    /// Creates the reader of an input and recognises its format. `path` only names the input in
+    /// errors.
     pub fn new(path: &Path, input: impl Read + Send + 'r) -> Result<Self> {
         Reader::begin(path, input, None)
     }
@@ -157,7 +165,7 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// Reads until the store holds `room` spans; false at the end of the file.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file.
     pub fn advance(&mut self, store: &mut SpanStore, room: usize) -> Result<bool> {
         let (spans, before) = (store.spans.len(), dropped(&store.losses));
         let source = &mut self.source;
@@ -194,7 +202,7 @@ impl<'r> Reader<'r> {
         Ok(more)
     }
 
-    /// The reason why a file has no spans, for the error.
+    /// Says in words why a file has no spans, for the error.
     fn nothing_in_words(&self) -> String {
         let told = self
             .dropped
@@ -212,7 +220,7 @@ impl<'r> Reader<'r> {
 /// Number of leading bytes used to recognise a format.
 const HEAD_BYTES: usize = 1 << 18;
 
-/// Counters of dropped records that might have been spans, and their descriptions.
+/// The reasons for which records that might have been spans are dropped, as reported in errors.
 const DROPPED: [&str; 4] = [
     "dropped for zero or malformed ids",
     "dropped for times that cannot be",
@@ -234,7 +242,7 @@ fn to_error(path: &Path, failure: Failure) -> TraceError {
     }
 }
 
-/// The format of a file, recognised by its first bytes and its framing.
+/// The format of a file, as recognised by its first bytes and the lengths of its messages.
 #[derive(Debug, PartialEq, Eq)]
 enum Format {
     Nothing,
@@ -247,7 +255,8 @@ enum Format {
 }
 
 impl Format {
-    /// The format of bytes, optionally given by name; None for empty and compressed ones.
+    /// Determines the format of a file from its first bytes. `named` is the format that the user
+    /// gave, if any. An empty or compressed file is recognised as such even then.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -284,8 +293,8 @@ impl Format {
     }
 }
 
-/// A protobuf trace may start with "
-/// n{", so the first key or the end of the object is checked too.
+/// Whether the bytes begin a JSON object or list. A protobuf trace may start with a line break and
+/// "n{", so the object's first key or its end is checked, too.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());
@@ -306,7 +315,8 @@ mod tests {
 
     #[test]
     fn a_protobuf_that_begins_like_text_is_still_protobuf() {
-        // 0x0a is both a newline and the tag of the first field, 0x7b both "{" and a length.
+        // As text, 0x0a is a line break and 0x7b is "{". As protobuf, they are the tag of field 1
+        // and a length.
         let mut bytes = vec![0x0a, 0x7b, 0x12, 0x79];
         bytes.extend([0x1a, 0x77]);
         bytes.extend([b'x'; 0x77]);

@@ -1,36 +1,38 @@
-//! Picks the relevant attributes of a span or a resource.
+//! Picks out those attributes of a span or a resource that this crate uses.
 
 use std::borrow::Cow;
 
 use crate::sampling::{weight_of, weight_of_trace_state};
 use crate::span::SpanStore;
 
-/// A relevant attribute.
+/// An attribute that this crate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The call's bytes. With several such keys, the one of the lowest rank counts.
+    /// The bytes that the call moved. Several attributes have this meaning; the one with the lowest
+    /// rank counts.
     Size(u8),
     /// The thread id.
     Thread,
-    /// The call's cost class.
+    /// The call's cost class, which says whether the call is a wait.
     Kind,
-    /// The resource's service name.
+    /// The name of the service, an attribute of a resource.
     Service,
-    /// The resource's host name.
+    /// The name of the host, an attribute of a resource.
     Host,
-    /// The probability with which the call was sampled.
+    /// The probability with which the recorder sampled the call.
     Probability,
-    /// Jaeger's sampler type.
+    /// The type of Jaeger's sampler.
     SamplerType,
-    /// The parameter of Jaeger's sampler.
+    /// The parameter of Jaeger's sampler, which is a probability for one type of sampler.
     SamplerParameter,
 }
 
 impl Key {
-    /// The relevant attribute of a key, or None.
+    /// Returns which attribute a key denotes; None for attributes that this crate does not use.
     #[inline(always)]
     pub fn of(key: &[u8]) -> Option<Key> {
-        // By length first: texts of equal, known length are compared as words, without a call.
+        // Keys are distinguished by their lengths first. Texts of equal, known length are compared
+        // as machine words, without a call.
         Some(match key.len() {
             17 if Self::is(key, b"dfslab.size_bytes") => Key::Size(0),
             10 if Self::is(key, b"size_bytes") => Key::Size(1),
@@ -52,21 +54,21 @@ impl Key {
     }
 }
 
-/// An attribute's value, as far as it is relevant.
+/// The value of an attribute, as far as this crate uses it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
-    /// A whole number.
+    /// A number without a fraction.
     Integer(i64),
-    /// Any number.
+    /// A floating-point number.
     Double(f64),
-    /// Text, not yet checked for UTF-8.
+    /// A text, not yet checked for UTF-8.
     Text(Cow<'a, [u8]>),
-    /// Everything else.
+    /// A value of any other type.
     Other,
 }
 
 impl Scalar<'_> {
-    /// The value as a number, which some writers encode as text.
+    /// Returns the value as a number, which some writers encode as text. None for other values.
     fn number(&self) -> Option<f64> {
         match self {
             Scalar::Integer(value) => Some(*value as f64),
@@ -76,7 +78,7 @@ impl Scalar<'_> {
         }
     }
 
-    /// The value as a size; None if it is not a valid one.
+    /// Returns the value as a size in bytes. None if it is negative, fractional or not a number.
     #[inline]
     fn size_bytes(&self) -> Option<u64> {
         match self {
@@ -88,29 +90,31 @@ impl Scalar<'_> {
     }
 }
 
-/// A float as an integer if it is one and fits; some JSON writers know only floats.
+/// Converts a float to an integer if it is whole and not negative; some JSON writers know only
+/// floats. None otherwise.
 pub fn whole(value: f64) -> Option<u64> {
     let fits = value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0;
     fits.then_some(value as u64)
 }
 
-/// The relevant attributes found so far.
+/// The values of the used attributes that were found so far, of one span or resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The rank of the key, and the size unless it is invalid.
+    /// The call's size in bytes, None if it is invalid, after the rank of its attribute's key.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
-    /// The sampling weight; zero if unknown.
+    /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is probabilistic, and its parameter.
+    /// Whether Jaeger's sampler is probabilistic. If it is, `parameter` is its probability.
     probabilistic: bool,
     parameter: f64,
-    /// Boxed, since only resources have one and there are far more spans.
+    /// Boxed to keep the type small, since only resources have an origin and there are far more
+    /// spans.
     origin: Option<Box<Origin<'a>>>,
 }
 
-/// The service and host of a resource's spans.
+/// The service and host names of all spans of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Origin<'a> {
     service: Cow<'a, [u8]>,
@@ -118,7 +122,7 @@ struct Origin<'a> {
 }
 
 impl<'a> Picked<'a> {
-    /// Adds one attribute.
+    /// Adds the value of one attribute.
     #[inline(always)]
     pub fn offer(&mut self, key: Key, value: Scalar<'a>) {
         match (key, value) {
@@ -147,7 +151,8 @@ impl<'a> Picked<'a> {
         self.origin.get_or_insert_default()
     }
 
-    /// The call's bytes; an invalid size is counted and taken as zero.
+    /// The bytes that the call moved. An invalid size is counted in the losses of the store and
+    /// taken as zero.
     #[inline(always)]
     pub fn bytes(&self, store: &mut SpanStore) -> u64 {
         match self.size {
@@ -160,7 +165,7 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// Reads the span's trace state, whose weight takes precedence over attributes.
+    /// Reads the sampling weight from a span's trace state. It takes precedence over attributes.
     #[inline(always)]
     pub fn trace_state(&mut self, state: &[u8]) {
         if !state.is_empty() {
@@ -168,7 +173,8 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// The index of the span's sampling weight; zero if unknown.
+    /// Stores the sampling weight of the span and returns its index in the store; 0 if the weight
+    /// is unknown.
     #[inline(always)]
     pub fn sampling(&self, store: &mut SpanStore) -> u16 {
         let weight = match self.weight {
@@ -181,7 +187,7 @@ impl<'a> Picked<'a> {
         store.texts.intern_weight(weight)
     }
 
-    /// The thread id, or zero.
+    /// The thread id, or 0 if it is unknown.
     pub fn thread(&self) -> u64 {
         self.thread
     }
@@ -191,7 +197,8 @@ impl<'a> Picked<'a> {
         self.wait
     }
 
-    /// The resource's service and host, interned; empty texts if they are missing.
+    /// Interns the names of service and host of a resource and returns their numbers. Missing names
+    /// are empty texts.
     pub fn place(&self, store: &mut SpanStore) -> (u32, u32) {
         let Some(origin) = &self.origin else {
             let nothing = store.intern_bytes(b"");

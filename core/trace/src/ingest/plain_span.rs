@@ -1,18 +1,19 @@
-//! Fast decoding of spans in the encoding of most protobuf writers: one-byte tags and lengths.
+//! Decodes OTLP spans fast, if they are encoded as most protobuf writers do: with tags and lengths
+//! of one byte.
 
 use std::borrow::Cow;
 
 use super::picked::{Key, Picked, Scalar};
 use crate::span::{Span, SpanStore};
 
-/// The relevant fields of a span, borrowed from the input.
+/// The fields of a span that this crate uses, borrowed from the input.
 #[derive(Default)]
 pub struct PlainSpan<'a> {
-    /// Sixteen bytes, if it is valid.
+    /// The trace id: sixteen bytes if it is valid.
     pub trace_id: &'a [u8],
-    /// Eight bytes, if it is valid.
+    /// The span id: eight bytes if it is valid.
     pub span_id: &'a [u8],
-    /// Eight bytes, or empty for a root.
+    /// The parent's span id: eight bytes if it is valid, empty for a root.
     pub parent_id: &'a [u8],
     /// Name of the call, not yet checked for UTF-8.
     pub name: &'a [u8],
@@ -22,11 +23,11 @@ pub struct PlainSpan<'a> {
     pub end_ns: u64,
     /// Whether the status is an error.
     pub status_error: bool,
-    /// The attributes.
+    /// The attributes that this crate uses.
     pub picked: Picked<'a>,
 }
 
-/// A one-byte tag: field number and wire type.
+/// Returns a protobuf tag of one byte: field number and wire type.
 const fn tag(number: u8, wire: u8) -> u8 {
     number << 3 | wire
 }
@@ -44,12 +45,12 @@ const START: u8 = tag(7, FIXED64);
 const END: u8 = tag(8, FIXED64);
 const ATTRIBUTE: u8 = tag(9, BLOCK);
 const STATUS: u8 = tag(15, BLOCK);
-/// Field 16 and wire type 5 (four bytes) as a varint.
+/// The tag of the field `flags` as a varint: field number 16 and wire type 5 (four bytes).
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
-    /// Decodes a span into this empty one. None if anything in it is unusual or invalid, which
-    /// needs the general parser.
+    /// Decodes a span into this span, which must be empty. None if anything in the bytes is unusual
+    /// or invalid; then the general parser must decode them.
     #[inline(always)]
     pub fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
         let mut rest = self.in_usual_order(bytes)?;
@@ -92,8 +93,8 @@ impl<'a> PlainSpan<'a> {
         Some(())
     }
 
-    /// Decodes the leading fields as long as they are in the order of their numbers; returns the
-    /// remaining bytes. A fixed order saves a dispatch on each tag.
+    /// Decodes the first fields while they are in the order of their numbers. Returns the remaining
+    /// bytes. A fixed order saves a dispatch on each tag.
     #[inline(always)]
     fn in_usual_order(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
@@ -118,7 +119,8 @@ impl<'a> PlainSpan<'a> {
         Some(rest)
     }
 
-    /// The three ids of a call with a parent; returns the bytes after them.
+    /// Decodes the trace id, the span id and the parent id of a call with a parent, if they come
+    /// next. Returns the bytes after them.
     #[inline(always)]
     fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (head, behind) = bytes.split_first_chunk::<38>()?;
@@ -132,7 +134,7 @@ impl<'a> PlainSpan<'a> {
         Some(behind)
     }
 
-    /// Adds the span to the store, or counts why it is dropped.
+    /// Adds the span to the store with this service and host, or drops it and counts the reason.
     #[inline(always)]
     pub fn keep(&self, (service, host): (u32, u32), store: &mut SpanStore) {
         let (Ok(trace_id), Ok(span_id)) = (self.trace_id.try_into(), self.span_id.try_into())
@@ -168,7 +170,8 @@ impl<'a> PlainSpan<'a> {
     }
 }
 
-/// If the next field has this tag and is complete, decodes it and advances.
+/// Decodes the next field by `read` and advances behind it, if it has the tag `wanted` and is
+/// complete.
 #[inline(always)]
 fn take<'a, T>(
     rest: &mut &'a [u8],
@@ -184,28 +187,30 @@ fn take<'a, T>(
     true
 }
 
-/// Decodes eight bytes; returns the value and the remaining bytes.
+/// Decodes a time of eight bytes, ns. Returns the time and the remaining bytes; None if there are
+/// fewer bytes.
 #[inline(always)]
 fn time(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (time, behind) = bytes.split_first_chunk::<8>()?;
     Some((u64::from_le_bytes(*time), behind))
 }
 
-/// Decodes a varint below 128; returns the value and the remaining bytes.
+/// Decodes a varint below 128, which is one byte. Returns the value and the remaining bytes.
 #[inline(always)]
 fn short(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let (&number, behind) = bytes.split_first()?;
     (number < 0x80).then_some((number, behind))
 }
 
-/// Decodes a length-prefixed block; returns it and the remaining bytes.
+/// Decodes a block of bytes that is preceded by its length in one byte. Returns the block and the
+/// remaining bytes.
 #[inline(always)]
 fn block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, behind) = short(bytes)?;
     behind.split_at_checked(length.into())
 }
 
-/// Decodes an attribute with a text key and an integer or text value.
+/// Decodes an attribute that has a text as key and an integer or a text as value. None for others.
 #[inline(always)]
 fn attribute<'a>(bytes: &'a [u8], picked: &mut Picked<'a>) -> Option<()> {
     let ([ATTRIBUTE_KEY], behind) = bytes.split_first_chunk::<1>()? else {
@@ -242,7 +247,7 @@ const ATTRIBUTE_VALUE: u8 = tag(2, BLOCK);
 const TEXT: u8 = tag(1, BLOCK);
 const INTEGER: u8 = tag(3, VARINT);
 
-/// Decodes a varint that takes all of `bytes`.
+/// Decodes an integer whose varint takes all of `bytes`.
 #[inline(always)]
 fn integer(bytes: &[u8]) -> Option<i64> {
     if let &[only @ 0..0x80] = bytes {

@@ -1,4 +1,4 @@
-//! Reads OTLP protobuf: spans are decoded directly from the wire format, without building messages.
+//! Reads OTLP protobuf. Spans are decoded directly from the wire format, without building messages.
 //!
 //! The generated messages of `opentelemetry-proto` serve the writer and, in the tests, as the
 //! oracle of this reader. They are not used for reading because their decoder allocates for every
@@ -13,10 +13,10 @@ use super::source::{Failure, Source};
 use super::wire::{Message, Result, Value, WireError};
 use crate::span::SpanStore;
 
-/// How messages are delimited in a file.
+/// How a file separates the messages in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// One message, or several concatenated ones, which protobuf reads as one.
+    /// The file is one message, or several concatenated ones, which protobuf reads as one.
     Bare,
     /// Each message is preceded by its length as four big-endian bytes, as collectors write files.
     Fixed32,
@@ -27,8 +27,8 @@ pub enum Framing {
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// The framing that fits the whole file (or its given beginning); otherwise one that fits at
-    /// least the first bytes.
+    /// Recognises how messages are separated, from the whole file or its first bytes: the way that
+    /// fits all of them, otherwise one that fits at least the beginning. None if none fits.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -38,7 +38,7 @@ impl Framing {
             .or_else(|| Self::ALL.into_iter().find(begins))
     }
 
-    /// The next message of the file.
+    /// Returns the next message of the file.
     fn next<'a>(self, file: &mut Message<'a>) -> Result<Message<'a>> {
         let length = match self {
             Framing::Bare => file.bytes().len() as u64,
@@ -48,7 +48,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether all messages contain only resource spans, checked two levels deep.
+    /// Whether each message of the file contains nothing but resource spans. Two levels of fields
+    /// are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -67,7 +68,7 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether the first bytes start a valid message, so that the rest may be reported as damaged.
+    /// Whether the first bytes begin a valid message. The rest may then be reported as damaged.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -78,7 +79,8 @@ impl Framing {
         let tag = file.varint()?;
         let _length = file.varint()?;
         let inner_tag = file.varint()?;
-        // Field 1 as a message, holding a resource, scope spans or a schema address.
+        // The message must begin with field 1, and that with a resource, with scope spans or with a
+        // schema URL.
         Ok(tag == 0x0a && matches!(inner_tag, 0x0a | 0x12 | 0x1a))
     }
 }
@@ -89,13 +91,13 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The tag of a span within its scope.
+/// The tag of a span in a scope: field 2, a block.
 const SPANS: u8 = 0x12;
 
-/// Maximum length of a field's tag and length prefix.
+/// Maximum number of bytes of a field's tag and length together.
 const HEAD_BYTES: usize = 20;
 
-/// The type of a message, from the outermost to the innermost.
+/// The type of a protobuf message in OTLP, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
     Traces,
@@ -103,10 +105,11 @@ enum Level {
     ScopeSpans,
 }
 
-/// Reads one file; its state between two spans is the stack of open messages.
+/// Reads one OTLP protobuf file. Between two spans, its state is the stack of the open messages.
 pub struct ProtobufReader {
     framing: Framing,
-    /// Ends of the open messages; a bare file is a message that ends with the file.
+    /// Type of each open message and the offset at which it ends. A bare file is one message that
+    /// ends with the file.
     open: Vec<(Level, u64)>,
     place: Option<(u32, u32)>,
     first: usize,
@@ -115,7 +118,7 @@ pub struct ProtobufReader {
 }
 
 impl ProtobufReader {
-    /// A reader at the start of a file.
+    /// Creates a reader that is at the start of a file.
     pub fn new(framing: Framing) -> Self {
         let (open, place) = (Vec::new(), None);
         Self {
@@ -128,7 +131,7 @@ impl ProtobufReader {
         }
     }
 
-    /// Reads spans until the store holds `room` of them; false at the end of the file.
+    /// Reads spans until the store holds `room` spans. Returns false at the end of the file.
     pub fn advance(
         &mut self,
         source: &mut Source<'_>,
@@ -136,7 +139,8 @@ impl ProtobufReader {
         room: usize,
     ) -> std::result::Result<bool, Failure> {
         self.first = store.spans.len();
-        // Layouts refer to one store's table of texts, and the store may have changed.
+        // Layouts refer to the table of texts of one store, and the caller may have changed the
+        // store.
         self.layouts = Layouts::new();
         while store.spans.len() < room {
             source.reach(HEAD_BYTES)?;
@@ -159,7 +163,7 @@ impl ProtobufReader {
         Ok(true)
     }
 
-    /// Bytes that the file's length prefixes announce beyond its end.
+    /// Number of bytes that the length prefixes of a truncated file announce beyond its end.
     pub fn missing_bytes(&self, source: &Source<'_>) -> u64 {
         let ends = self.open.iter().map(|&(_, end)| end);
         let announced = ends.filter(|&end| end != u64::MAX).max().unwrap_or(0);
@@ -189,7 +193,8 @@ impl ProtobufReader {
         }
     }
 
-    /// Reads one field of the innermost open message; of spans, all that are in memory.
+    /// Reads one field of the innermost open message. In a list of spans, it reads all spans that
+    /// are in memory.
     #[inline(always)]
     fn field(
         &mut self,
@@ -249,7 +254,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Skips a field that is not a message; none is relevant.
+    /// Skips a field that is a number. No number outside of spans is used.
     fn number(
         &self,
         level: Level,
@@ -279,7 +284,8 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Reads the consecutive spans that are completely in memory.
+    /// Decodes the consecutive spans that are completely in memory, up to `room` spans in the
+    /// store.
     #[inline(always)]
     fn spans(
         &mut self,
@@ -293,7 +299,7 @@ impl ProtobufReader {
         let mut walk = Message::whole(&rest[..rest.len().min(within)]);
         let mut used = 0;
         while store.spans.len() < room {
-            // An incomplete span is left to the caller.
+            // The caller reads a span that is not completely in memory.
             let Some(span) = walk.block_of(SPANS) else {
                 break;
             };
@@ -311,7 +317,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Sets the resource of spans that precede it in the message.
+    /// Sets the service and host of a resource in the spans that precede it in the message.
     fn learn(&mut self, (service, host): (u32, u32), store: &mut SpanStore) {
         for span in &mut store.spans[self.first..] {
             (span.service, span.host) = (service, host);
@@ -321,7 +327,7 @@ impl ProtobufReader {
     }
 }
 
-/// Decodes a field's key and, if it has one, its length.
+/// Decodes the key of a field and, if the field has one, its length.
 fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     let key = head.varint()?;
     let has_length = key & 7 == 2 && key >> 3 != 0;
@@ -335,8 +341,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Reports an error among the file's last bytes as a truncation if they are too few for the value
-/// that they start.
+/// Distinguishes truncation from damage: an error near the end of the file is a truncation if the
+/// file's last bytes are too few for the value that they begin.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {
@@ -365,7 +371,7 @@ fn read_span(
     layouts: &mut Layouts,
     store: &mut SpanStore,
 ) -> Result<()> {
-    // Decoded in place, since returning it would copy it.
+    // The span is decoded in place, since returning it would copy it.
     let mut span = PlainSpan::default();
     if span.fill(message.bytes()).is_none() {
         span = read_fields(message)?;
@@ -378,7 +384,7 @@ fn read_span(
     Ok(())
 }
 
-/// Decodes a span's fields in every encoding that protobuf allows.
+/// Decodes the fields of a span in any encoding that protobuf allows.
 fn read_fields(mut message: Message<'_>) -> Result<PlainSpan<'_>> {
     let mut span = PlainSpan::default();
     while let Some((number, value)) = message.field()? {

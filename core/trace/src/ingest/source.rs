@@ -1,43 +1,46 @@
-//! A moving window over a trace file's bytes, so that file size is unlimited.
+//! Reads a trace file through a window that moves over its bytes, so that a file may have any size.
 
 use std::io::{self, Read};
 
 use crate::error::Place;
 
-/// Maximum size of one value (a span, a resource, a foreign trace).
+/// Maximum size in bytes of one value in a file, such as a span, a resource or a whole trace of a
+/// foreign format.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-/// Read size: a block just copied should still be in the nearest cache.
+/// Number of bytes that are read at a time. It is small, so that a block just read is still in the
+/// processor's nearest cache.
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// Why reading stops.
+/// Why the reading of a file stops early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The file is invalid at this place.
+    /// The file is invalid at this place, for this reason.
     At(Place, String),
-    /// The file ends at this place, within a value.
+    /// The file ends at this place, within a value, as the text says.
     Cut(Place, String),
     /// The operating system reported an error.
     Io(io::Error),
 }
 
-/// The bytes of a file that are read and not yet consumed.
+/// The part of a file that was read and is not yet consumed.
 pub struct Source<'r> {
     input: Box<dyn Read + Send + 'r>,
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
-    /// Bytes and line breaks before the buffer's first byte, and bytes since the last line break.
+    /// Number of bytes (`before`) and line breaks (`lines`) before the buffer's first byte, and
+    /// number of bytes since the last of these line breaks.
     before: u64,
     lines: usize,
     column: usize,
-    /// Whether places are reported as line and column.
+    /// Whether places in errors are given as line and column instead of as bytes.
     text: bool,
     ended: bool,
 }
 
 impl<'r> Source<'r> {
-    /// A source at the start of `input`; reads nothing yet.
+    /// Creates the source at the start of `input`. Reads nothing yet.
     pub fn new(input: impl Read + Send + 'r) -> Self {
         Source {
             input: Box::new(input),
@@ -52,31 +55,32 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Reports places as line and column from now on, which requires counting line breaks.
+    /// From now on, gives places in errors as line and column, for which line breaks must be
+    /// counted.
     pub fn count_lines(&mut self) {
         self.text = true;
     }
 
-    /// The bytes read and not yet consumed.
+    /// The bytes that were read and are not yet consumed.
     #[inline(always)]
     pub fn rest(&self) -> &[u8] {
         &self.buffer[self.at..self.filled]
     }
 
-    /// Consumes this number of bytes.
+    /// Consumes the next `bytes` bytes, which must have been read.
     #[inline(always)]
     pub fn consume(&mut self, bytes: usize) {
         self.at += bytes;
         debug_assert!(self.at <= self.filled);
     }
 
-    /// Bytes consumed since the beginning of the file.
+    /// Number of bytes consumed since the beginning of the file.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.before + self.at as u64
     }
 
-    /// Reads another block; false at the end of the file.
+    /// Reads another block of the file. Returns false at its end.
     pub fn more(&mut self) -> Result<bool, Failure> {
         if self.ended {
             return Ok(false);
@@ -100,7 +104,7 @@ impl<'r> Source<'r> {
         Ok(read > 0)
     }
 
-    /// Reads until `bytes` unconsumed bytes are available, or the file ends.
+    /// Reads blocks until `bytes` unconsumed bytes are in memory, or the file ends.
     #[inline(always)]
     pub fn reach(&mut self, bytes: usize) -> Result<(), Failure> {
         while self.filled - self.at < bytes && self.more()? {}
@@ -122,7 +126,7 @@ impl<'r> Source<'r> {
         self.at = 0;
     }
 
-    /// The place `ahead` bytes after the first unconsumed one.
+    /// Returns the place in the file that is `ahead` bytes after the first unconsumed byte.
     pub fn place(&self, ahead: usize) -> Place {
         if !self.text {
             return Place::Byte(self.offset() + ahead as u64);
@@ -135,17 +139,18 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// A failure `ahead` bytes after the first unconsumed one.
+    /// Creates the error for an invalid byte that is `ahead` bytes after the first unconsumed one.
     pub fn failure(&self, ahead: usize, reason: impl Into<String>) -> Failure {
         Failure::At(self.place(ahead), reason.into())
     }
 
-    /// A truncation `ahead` bytes after the first unconsumed one.
+    /// Creates the error for a file that ends `ahead` bytes after the first unconsumed byte, within
+    /// a value.
     pub fn cut(&self, ahead: usize, reason: impl Into<String>) -> Failure {
         Failure::Cut(self.place(ahead), reason.into())
     }
 
-    /// Consumes the colon between a key and its value.
+    /// Consumes the colon between a key and its value in JSON; anything else is an error.
     pub fn colon(&mut self) -> Result<(), Failure> {
         match self.visible()? {
             Some(b':') => self.consume(1),
@@ -155,8 +160,8 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// Converts a serde error in the value at the first unconsumed byte, with its place in the
-    /// file.
+    /// Converts an error of serde in the JSON value at the first unconsumed byte. The result has
+    /// the error's place in the file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());
@@ -170,7 +175,8 @@ impl<'r> Source<'r> {
         Failure::At(place, message[..end].to_owned())
     }
 
-    /// The length of the JSON value at the first unconsumed byte; reads it completely.
+    /// Reads the JSON value at the first unconsumed byte completely into memory and returns its
+    /// length in bytes.
     pub fn json_value(&mut self) -> Result<usize, Failure> {
         loop {
             let mut values = serde_json::Deserializer::from_slice(self.rest())
@@ -178,7 +184,7 @@ impl<'r> Source<'r> {
             let found = values.next();
             let length = values.byte_offset();
             match found {
-                // A number may continue after the bytes read so far.
+                // A number at the end of the bytes read so far may continue in the next block.
                 Some(Ok(_)) if length < self.rest().len() || self.ended => return Ok(length),
                 Some(Err(error)) if !error.is_eof() => return Err(self.json_failure(&error)),
                 Some(Err(error)) if self.ended => {
@@ -193,7 +199,8 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Consumes spaces; returns the next byte without consuming it.
+    /// Consumes white space. Returns the next byte without consuming it; None at the end of the
+    /// file.
     #[inline(always)]
     pub fn visible(&mut self) -> Result<Option<u8>, Failure> {
         loop {

@@ -1,41 +1,42 @@
-//! Decodes the protobuf wire format in place: no copies, no recursion, byte offsets in errors.
+//! Decodes the protobuf wire format in place, without copies and recursion. Errors have byte
+//! offsets.
 
-/// The offset at which a message is invalid, and the reason.
+/// The offset at which a protobuf message is invalid, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WireError {
-    /// Bytes from the start of the file.
+    /// Offset of the invalid byte from the start of the file.
     pub offset: usize,
-    /// The reason.
+    /// Why the message is invalid.
     pub reason: String,
 }
 
-/// The result of a decoding step; errors are rare, so they are boxed to keep results small.
+/// The result of a decoding step. Errors are boxed to keep results small, since errors are rare.
 pub type Result<T> = std::result::Result<T, Box<WireError>>;
 
-/// One field of a message.
+/// The value of one field of a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// Wire type 0: integers, booleans, enumerations.
     Varint(u64),
     /// Wire type 1: eight bytes.
     Fixed64(u64),
-    /// Wire type 2: text, bytes or a message, with the offset of its first byte.
+    /// Wire type 2: text, bytes or a nested message.
     Block(Message<'a>),
-    /// Wire type 5: four bytes; no relevant field uses it.
+    /// Wire type 5: four bytes. No field that this crate uses has it.
     Fixed32,
 }
 
-/// The bytes of one message, read field by field.
+/// The bytes of one protobuf message that are not decoded yet. Fields are read one by one.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     file: &'a [u8],
     position: usize,
-    /// End of the message; never beyond the file.
+    /// Offset of the end of the message in the file, never beyond the file.
     end: usize,
 }
 
 impl<'a> Message<'a> {
-    /// A file as one message.
+    /// Takes a whole file as one message.
     pub fn whole(file: &'a [u8]) -> Self {
         Self {
             file,
@@ -44,18 +45,18 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The bytes not decoded yet.
+    /// The bytes of the message that are not decoded yet.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         &self.file[self.position..self.end]
     }
 
-    /// The offset of the next byte in the file.
+    /// Offset of the next byte in the file.
     pub fn offset(&self) -> usize {
         self.position
     }
 
-    /// Whether all bytes are decoded.
+    /// Whether all bytes of the message are decoded.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.position == self.end
@@ -69,10 +70,10 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Decodes a varint.
+    /// Decodes a varint and advances behind it.
     #[inline(always)]
     pub fn varint(&mut self) -> Result<u64> {
-        // Nearly every tag and length is one byte.
+        // Nearly every tag and length is a single byte.
         match self.bytes().first() {
             Some(&byte) if byte < 0x80 => {
                 self.position += 1;
@@ -101,7 +102,7 @@ impl<'a> Message<'a> {
         }))
     }
 
-    /// The next `length` bytes as a nested message.
+    /// Takes the next `length` bytes as a nested message and advances behind them.
     #[inline(always)]
     pub fn block(&mut self, length: u64) -> Result<Message<'a>> {
         let left = self.end - self.position;
@@ -115,7 +116,8 @@ impl<'a> Message<'a> {
         Ok(block)
     }
 
-    /// The next field, if it is a complete block with this one-byte tag.
+    /// Takes the next field if its tag is the byte `tag` and its bytes are complete; else returns
+    /// None and does not advance.
     #[inline(always)]
     pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
@@ -131,7 +133,7 @@ impl<'a> Message<'a> {
         Some(block)
     }
 
-    /// Like `block_of`, for a length of more than one byte.
+    /// Does the work of `block_of` for a field whose length takes more than one byte.
     fn long_block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;
         if ahead.varint().ok()? != u64::from(tag) {
@@ -143,7 +145,7 @@ impl<'a> Message<'a> {
         Some(block)
     }
 
-    /// The next field as (number, value); None at the end of the message.
+    /// Decodes the next field and returns (field number, value); None at the end of the message.
     #[inline(always)]
     pub fn field(&mut self) -> Result<Option<(u64, Value<'a>)>> {
         if self.is_empty() {

@@ -1,21 +1,22 @@
-//! A span's calls on other lanes (logical threads), each visited once while the span's self time is
-//! divided into segments.
+//! Finds the times at which a span's calls on other logical threads (lanes) run. Each such call is
+//! visited once while the self time of the span is divided into segments.
 
 use super::steps;
 
-/// A call's start and end in nanoseconds, and its span.
+/// (start, end, index of the span) of a call. Times are in nanoseconds.
 pub type Call = (u64, u64, u32);
 
-/// A span's calls on other lanes, queried for consecutive time intervals.
+/// The calls that a span makes on other logical threads. They are queried for consecutive time
+/// intervals.
 pub struct Elsewhere {
     calls: Vec<Call>,
     next: usize,
-    /// The call visited so far that ends last; the first of equals.
+    /// Of the calls visited so far, the one that ends last; of several, the first.
     last: Option<Call>,
 }
 
 impl Elsewhere {
-    /// The calls may be in any order; calls that begin at the same time keep their order.
+    /// Takes the calls in any order. Calls that begin at the same time keep their order.
     pub fn of(mut calls: Vec<Call>) -> Self {
         calls.sort_by_key(|call| call.0);
         Self {
@@ -25,8 +26,10 @@ impl Elsewhere {
         }
     }
 
-    /// The periods within an interval during which such calls run without a gap: start, end, and
-    /// the span that ends last. Intervals must not overlap and must be in order of time.
+    /// Returns the periods within the interval from `start_ns` to `end_ns` in which at least one
+    /// call on another logical thread runs. Each period is (start, end, index of the span that ends
+    /// last). The intervals of consecutive calls of this function must be in order of time and must
+    /// not overlap.
     pub fn within(&mut self, start_ns: u64, end_ns: u64) -> Vec<Call> {
         while self.peek().is_some_and(|call| call.0 <= start_ns) {
             self.meet();
@@ -35,8 +38,8 @@ impl Elsewhere {
         if start_ns >= end_ns {
             return found;
         }
-        // Calls that began earlier and are still running have overlapped without a gap since the
-        // period began.
+        // Calls that began before the interval and still run form a period from the interval's
+        // start.
         let running = self.last.filter(|call| call.1 > start_ns);
         found.extend(running.map(|(_, to_ns, span)| (start_ns, to_ns, span)));
         while self.peek().is_some_and(|call| call.0 < end_ns) {
@@ -73,7 +76,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The naive definition: every call is checked for every interval.
+    /// Finds the periods by their definition: every call is checked for every interval.
     fn plain(calls: &[Call], (start_ns, end_ns): (u64, u64)) -> Vec<Call> {
         let mut found: Vec<Call> = Vec::new();
         for &(from_ns, to_ns, span) in calls {

@@ -1,4 +1,5 @@
-//! The event graph of a forest with its happens-before edges, replayed in one pass.
+//! The graph of the events of a forest of call trees, whose edges are happens-before relations. One
+//! pass over the graph replays the execution.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,14 +11,15 @@ use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
 
-/// A call counts as queued if it begins within 1 / `QUEUE_SLACK` of its caller's pause after
-/// another call was served.
+/// A call is queued at its server if it begins soon after another call there has ended: within 1 /
+/// `QUEUE_SLACK` of the pause that its caller made before the call.
 const QUEUE_SLACK: u64 = 20;
 
-/// An unexplained gap is significant if it takes at least 1 / `OPEN_SHARE` of its tree.
+/// A gap without explanation is considered if it takes at least 1 / `OPEN_SHARE` of the duration of
+/// its tree.
 const OPEN_SHARE: u64 = 50;
 
-/// A hypothetical change of the recorded execution.
+/// A hypothetical change of the recorded execution, such as a faster step.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     step: u32,
@@ -27,12 +29,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// No change.
+    /// No change: the replay reproduces the recorded times.
     pub fn none() -> Self {
         Self::faster(NONE, 1.0)
     }
 
-    /// Divides the work of one step by a factor.
+    /// A change in which the work of one step itself, without waiting, takes 1 / `factor` of its
+    /// time.
     pub fn faster(step: u32, factor: f64) -> Self {
         Self {
             step,
@@ -42,7 +45,7 @@ impl Change {
         }
     }
 
-    /// Additionally, unexplained gaps end at their recorded times.
+    /// Adds to the change: gaps without explanation end at their recorded times.
     pub fn pinned(self) -> Self {
         Self {
             pinned: true,
@@ -50,7 +53,7 @@ impl Change {
         }
     }
 
-    /// Additionally, unexplained gaps shrink by the same factor.
+    /// Adds to the change: gaps without explanation shrink by the factor of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -59,23 +62,25 @@ impl Change {
     }
 }
 
-/// A happens-before edge: the earliest time of an event after another.
+/// The source of a happens-before edge: the edge's target happens at least `lag_ns` after `event`.
 #[derive(Clone, Copy, Debug)]
 struct After {
     event: u32,
     lag_ns: u64,
 }
 
-/// The event graph. Each segment has two events: number 2n is its start, 2n + 1 its end.
+/// The graph of events. Each segment (a time interval of one span on one logical thread) has two
+/// events: 2n is the start of segment n, 2n + 1 is its end.
 pub struct Graph {
     lanes: Lanes,
-    /// The step of each span.
+    /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
-    /// Each segment's own work, without its waiting time, ns.
+    /// The time that each segment works itself, without waiting for others, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
-    /// Delay of a start after the latest of its predecessors, ns.
+    /// For each segment, the delay of its start after the latest of the events that must precede
+    /// it, ns.
     lag_ns: Vec<u64>,
     open: Vec<bool>,
     order: Vec<u32>,
@@ -83,7 +88,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a forest under the caller's names for waits.
+    /// Builds the graph of a forest. The options say which names of calls mark waits.
     pub fn of(forest: &Forest, options: &Options) -> Self {
         let waits = waits(forest, options);
         let lanes = Lanes::of(forest, &waits);
@@ -115,12 +120,12 @@ impl Graph {
         graph
     }
 
-    /// The segments.
+    /// The segments of the graph.
     pub fn segments(&self) -> &[Segment] {
         &self.lanes.segments
     }
 
-    /// The display name of a step.
+    /// The name of a step for reports: service and name joined by ":", or the name alone.
     pub fn name(&self, forest: &Forest, step: u32) -> String {
         let (service, name) = self.names[step as usize];
         let (service, name) = (forest.texts.text(service), forest.texts.text(name));
@@ -130,12 +135,12 @@ impl Graph {
         }
     }
 
-    /// Whether any gap is unexplained.
+    /// Whether there is a gap without explanation: a segment whose end no recorded event explains.
     pub fn has_open(&self) -> bool {
         self.open.contains(&true)
     }
 
-    /// Total time in unexplained gaps, ns.
+    /// Total time of gaps without explanation, ns.
     pub fn open_ns(&self) -> u128 {
         let open = self
             .open
@@ -145,7 +150,7 @@ impl Graph {
         open.map(|(_, &ns)| u128::from(ns)).sum()
     }
 
-    /// The duration of every tree after a change.
+    /// Returns the duration of every call tree after a change of the execution, ns.
     pub fn totals(&self, change: Change) -> Vec<u64> {
         let times = self.replay(change);
         let took = |&root: &u32| {
@@ -189,8 +194,8 @@ impl Graph {
         }
     }
 
-    /// Adds edges: lanes in order, calls after their callers, callers after the calls that they
-    /// wait for.
+    /// Adds the edges that the calls imply. Segments of one logical thread are in order, calls
+    /// begin after their callers, and callers wait for calls.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
         let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
@@ -228,8 +233,9 @@ impl Graph {
         }
     }
 
-    /// Classifies a caller's pause as queueing if its call began as soon as the serving thread was
-    /// free: then the pause is no work of the caller.
+    /// Classifies the pause of a caller before its call as queueing, if the call began as soon as
+    /// the previous call on the serving thread (`served`) had ended. Then the pause is no work of
+    /// the caller. `caller` and `served` are segments, `start_ns` is the call's start.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.lanes.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -251,7 +257,8 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds inferred dependencies, and subtracts the waiting time from the segments' work.
+    /// Adds the inferred dependencies as edges, and takes the time spent waiting for them out of
+    /// the work of segments.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.lanes.segments.len()];
@@ -295,7 +302,8 @@ impl Graph {
             let usual = match kind {
                 Class::Wait => 0,
                 _ if free.len() >= 3 => free[free.len() / 2],
-                // The gap always waited for others: it may contain no work at all.
+                // The gap between calls waited for others each time, so it may contain no work at
+                // all.
                 Class::Between => 0,
                 Class::Leaf => least,
             };
@@ -308,7 +316,7 @@ impl Graph {
         }
     }
 
-    /// Ignores unexplained gaps that are too short to matter.
+    /// Stops considering gaps without explanation that are too short to matter.
     fn keep_notable(&mut self, forest: &Forest) {
         let roots = roots_of(forest);
         for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
@@ -317,8 +325,8 @@ impl Graph {
         }
     }
 
-    /// Sorts the events topologically; a cycle of inferred dependencies is cut at its earliest
-    /// event.
+    /// Sorts the events topologically. If inferred dependencies form a cycle, those of the earliest
+    /// event in it are removed.
     fn sort(&mut self) {
         let events = self.after.len();
         let mut missing: Vec<u32> = vec![0; events];
@@ -368,7 +376,8 @@ impl Graph {
         }
     }
 
-    /// Computes the residual delays: gaps before starts, and ends whose cause was cut with a cycle.
+    /// Computes the delays that no edge explains: before the starts of segments, and before ends
+    /// that lost their edges when a cycle was cut.
     fn measure_lags(&mut self) {
         for at in 0..self.lanes.segments.len() {
             let latest = |event: usize| {
@@ -386,7 +395,8 @@ impl Graph {
     }
 }
 
-/// Streams whose waiting times are distinguished.
+/// Classes of segments by the type of their waiting. The usual time of work is determined
+/// separately for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,
@@ -420,7 +430,8 @@ fn waits(forest: &Forest, options: &Options) -> Vec<bool> {
         .collect()
 }
 
-/// Each span's step, and the (service, name) of each step.
+/// Returns the number of the step of each span, and (service, name) of each step as numbers of
+/// texts.
 fn steps_of(forest: &Forest) -> (Vec<u32>, Vec<(u32, u32)>) {
     let (mut ids, mut names) = (HashMap::new(), Vec::new());
     let steps = forest.spans.iter().map(|span| {

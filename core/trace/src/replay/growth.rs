@@ -1,11 +1,12 @@
-//! A trace of twice the size takes twice the number of steps to replay, whatever its shape.
+//! Shows that the replay of a trace of twice the size takes about twice the number of elementary
+//! steps, whatever the shape of its call trees.
 
 use super::{savings, steps};
 use crate::rank::Options;
 use crate::span::{Span, SpanStore};
 use crate::tree::{Forest, NONE};
 
-/// One call of a tree: name, thread, index of the caller or `NONE`, start, end.
+/// One call of a tree: name, thread, index of the caller or `NONE`, start and end in ns.
 type Row = (&'static str, u64, u32, u64, u64);
 
 fn forest(rows: &[Row]) -> Forest {
@@ -29,37 +30,37 @@ fn forest(rows: &[Row]) -> Forest {
     Forest::recover(store)
 }
 
-/// A long root call with calls below it.
+/// Creates a tree with one long root call and the given calls below it.
 fn below_root(calls: impl Iterator<Item = Row>) -> Vec<Row> {
     let mut rows: Vec<Row> = vec![("root", 1, NONE, 0, 1 << 40)];
     rows.extend(calls);
     rows
 }
 
-/// A chain of nested calls.
+/// Creates a tree that is a chain of nested calls.
 fn deep(calls: u64) -> Vec<Row> {
     let caller = |call: u64| call.checked_sub(1).map_or(NONE, |above| above as u32);
     let one = |call| ("call", 0, caller(call), call, 3 * calls - call);
     (0..calls).map(one).collect()
 }
 
-/// One call that waits for many concurrent calls.
+/// Creates a tree in which one call waits for many concurrent calls.
 fn wide(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 0, 0, 1 + call, 1 + call + calls)))
 }
 
-/// Consecutive calls on their caller's thread.
+/// Creates a tree of consecutive calls on their caller's thread.
 fn in_a_row(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(|call| ("call", 1, 0, 10 * call, 10 * call + 7)))
 }
 
-/// Calls in turn on a few threads; the end of one may release another.
+/// Creates a tree of calls on a few threads in turn. The end of one call may release another call.
 fn on_servers(calls: u64) -> Vec<Row> {
     let one = |call| ("call", 2 + call % 16, 0, 100 * call, 100 * call + 1000);
     below_root((0..calls).map(one))
 }
 
-/// Eight calls on each of many threads.
+/// Creates a tree of eight calls on each of many threads.
 fn on_many_threads(calls: u64) -> Vec<Row> {
     let one = |call| {
         let (thread, turn) = (call / 8, call % 8);
@@ -69,7 +70,8 @@ fn on_many_threads(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// Consecutive calls, with very long calls that begin between them on other lanes, and chains.
+/// Creates a tree of consecutive calls and chains of calls. Very long calls on other threads begin
+/// between them.
 fn mixed(calls: u64) -> Vec<Row> {
     let one = |call: u64| {
         let at = 100 * (call / 3);
@@ -82,7 +84,8 @@ fn mixed(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// A name, and the function that makes the rows for a number of calls.
+/// The name of a shape of tree, and the function that creates a tree with the given number of
+/// calls.
 type Shape = (&'static str, fn(u64) -> Vec<Row>);
 const SHAPES: [Shape; 6] = [
     ("deep", deep),
@@ -106,8 +109,9 @@ fn twice_the_calls_take_twice_the_steps() {
         let (once, twice) = (steps_of(CALLS), steps_of(2 * CALLS));
         println!("{name}: {once} steps, then {twice}");
         assert!(once >= CALLS, "{name}: nobody counted");
-        // Sorting adds a little, and a limit on the streams can make the ratio less than two. Work
-        // for every pair of calls would make the ratio 4.
+        // Work proportional to the number of calls makes the ratio 2, and work for every pair of
+        // calls would make it 4. Sorting adds a little to 2, and a limit on the number of streams
+        // can subtract from it.
         let ratio = twice as f64 / once as f64;
         assert!((1.0..2.3).contains(&ratio), "{name}: {ratio}");
     }

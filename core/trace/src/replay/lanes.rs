@@ -1,4 +1,5 @@
-//! Lays out trees on lanes: a lane is a logical thread, a sequence of segments in time.
+//! Assigns the calls of trees to lanes. A lane is a logical thread; its calls are disjoint or
+//! nested in time, and it is divided into consecutive segments.
 
 use std::collections::HashMap;
 
@@ -8,27 +9,28 @@ use super::steps;
 use crate::span::Span;
 use crate::tree::{Forest, NONE};
 
-/// The type of a segment.
+/// The type of a segment, which is a time interval of one call on one logical thread (lane).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A call without child calls.
+    /// A whole call without child calls.
     Leaf,
-    /// The self time of a call between its child calls.
+    /// Self time of a call between its child calls.
     Between,
     /// A call whose name marks it as a wait.
     Wait,
-    /// A call that is blocked until a call on another lane has ended.
+    /// The call is blocked until a call on another logical thread has ended.
     Joined,
-    /// A call on another lane runs, but the segment ends independently of the call's end.
+    /// A call on another logical thread runs meanwhile, but the segment does not end with that
+    /// call.
     Open,
 }
 
-/// A time interval on one lane that belongs to one span.
+/// A time interval on one logical thread (lane) that belongs to one span.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// The span to whose self time the segment belongs.
+    /// Index of the span to whose self time the segment belongs.
     pub span: u32,
-    /// The lane of the segment.
+    /// Number of the lane (logical thread) of the segment.
     pub lane: u32,
     /// The type of the segment.
     pub kind: Kind,
@@ -36,18 +38,18 @@ pub struct Segment {
     pub start_ns: u64,
     /// End of the segment, ns.
     pub end_ns: u64,
-    /// The span whose end is also the segment's end, or `NONE`.
+    /// Index of the span whose end is also the end of the segment, or `NONE`.
     pub joins: u32,
 }
 
-/// The segments of a forest, and the segments and lane of each span.
+/// The segments of a forest, and the segments and the lane (logical thread) of each span.
 #[derive(Debug, Default)]
 pub struct Lanes {
-    /// All segments; those of one lane are ordered by time.
+    /// All segments. Those of one lane are in order of time.
     pub segments: Vec<Segment>,
-    /// The first and last segment of each span.
+    /// Indices of the first and the last segment of each span.
     pub of_span: Vec<(u32, u32)>,
-    /// The lane of each span.
+    /// Number of the lane of each span.
     pub lane_of: Vec<u32>,
     nested: Vec<bool>,
 }
@@ -55,12 +57,13 @@ pub struct Lanes {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Thread(u32, u32, u64),
-    /// A row of calls for which the trace names no thread.
+    /// Calls of one service, host and name below one caller, if the trace names no thread.
     Row(u32, u32, u32, u32),
 }
 
 impl Lanes {
-    /// Lays out a forest. `waits` says for each span whether its name marks it as a wait.
+    /// Assigns the calls of a forest to lanes and divides them into segments. `waits` says for each
+    /// span whether its name marks it as a wait.
     pub fn of(forest: &Forest, waits: &[bool]) -> Self {
         let mut lanes = Lanes {
             of_span: vec![(NONE, NONE); forest.spans.len()],
@@ -77,21 +80,22 @@ impl Lanes {
         lanes
     }
 
-    /// Whether a span lies inside its parent on the parent's lane.
+    /// Whether a span is on the lane of its parent, and within the parent's time.
     pub fn is_nested(&self, span: u32) -> bool {
         self.nested[span as usize]
     }
 
-    /// Assigns each span a lane; spans of one lane are disjoint or nested.
+    /// Assigns each span to a lane (logical thread), so that spans of one lane are disjoint or
+    /// nested.
     fn assign(&mut self, forest: &Forest) {
         self.lane_of = vec![NONE; forest.spans.len()];
         self.nested = vec![false; forest.spans.len()];
         let mut known: HashMap<Key, Rows> = HashMap::new();
         let mut lanes = 0;
-        // For each span, the end of the calls that the span has made so far on its own lane.
+        // For each span, the end of the calls that it has made so far on its lane.
         let mut inside_until: Vec<u64> = forest.spans.iter().map(|span| span.start_ns).collect();
         let mut order = forest.order.clone();
-        // Where a parent and its child begin at the same time, the parent comes first.
+        // If a parent and its child begin at the same time, the parent comes first.
         let mut rank = vec![0u32; forest.spans.len()];
         for (place, &node) in (0u32..).zip(&forest.order) {
             rank[node as usize] = place;
@@ -126,8 +130,8 @@ impl Lanes {
         }
     }
 
-    /// Divides one span and the calls within it on its lane into segments; recursion is bounded by
-    /// the depth of trees.
+    /// Divides the time of one span, with the calls within it on its lane, into segments. The
+    /// recursion is at most as deep as the trees.
     fn lay(&mut self, forest: &Forest, waits: &[bool], span: u32) {
         let whole = &forest.spans[span as usize];
         let first = self.segments.len() as u32;
@@ -140,16 +144,16 @@ impl Lanes {
             let call = &forest.spans[child as usize];
             (call.start_ns, call.end_ns)
         };
-        // Calls that were moved up because of their depth are in the order of their ids, not of
-        // time.
+        // The calls are sorted by time: calls that were moved up because of their depth are in the
+        // order of their ids.
         own.sort_by_key(|&child| times(child));
         steps::take(1 + own.len() + others.len());
         let mut reached = whole.start_ns;
         let leaf = own.is_empty() && others.is_empty();
         let call = |child: u32| (times(child).0, times(child).1, child);
         let mut others = Elsewhere::of(others.into_iter().map(call).collect());
-        // A wait and the pause after it form one segment, up to the call that had to wait. So the
-        // n-th segment always precedes the n-th call, whether that call waited or not.
+        // A wait and the pause after it form one segment, which ends at the next call. So the n-th
+        // segment always precedes the n-th call, whether or not the call had to wait.
         let mut waiting = None;
         for child in own {
             let begin = forest.spans[child as usize].start_ns;
@@ -184,7 +188,8 @@ impl Lanes {
         });
     }
 
-    /// Adds one piece of a span's self time, divided where calls on other lanes begin and end.
+    /// Adds segments for a part of a span's self time. The part is divided where calls on other
+    /// lanes begin and end.
     fn piece(
         &mut self,
         waits: &[bool],
@@ -208,7 +213,8 @@ impl Lanes {
         };
         let before = self.segments.len();
         let mut put = |kind, start_ns, end_ns, joins| {
-            // A segment of zero length is kept only if it ends with a call on another lane.
+            // A segment of zero length is needed only if it ends together with a call on another
+            // lane.
             if start_ns == end_ns && joins == NONE {
                 return;
             }

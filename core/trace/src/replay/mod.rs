@@ -1,9 +1,10 @@
-//! Estimates the end-to-end gain of a faster step by replaying a forest.
+//! Estimates the end-to-end gain of making one step faster, by replaying recorded call trees.
 //!
-//! Recorded times become a graph of events (max-plus, as in tandem queues with finite buffers):
-//! each lane executes its segments in order, calls begin after their callers, callers wait for
-//! calls, and `rules` adds inferred dependencies. Without a change, the replay reproduces the
-//! recorded times exactly; with one step's own work divided by a factor, it yields the new times.
+//! Recorded times become a graph of events (max-plus, as in tandem queues with finite buffers).
+//! Each logical thread (lane) executes its segments in order, calls begin after their callers, and
+//! callers wait for calls; `rules` adds inferred dependencies. Without a change, the replay
+//! reproduces the recorded times exactly. With the own work of one step divided by a factor, it
+//! yields the times of the changed execution.
 
 mod elsewhere;
 mod graph;
@@ -28,85 +29,91 @@ use crate::tree::{Forest, NONE};
 use graph::{Change, Graph};
 pub use sample::Sample;
 
-/// Maximum number of spans that are replayed; of more spans, complete traces are sampled at random.
+/// Maximum number of spans that are replayed. Of larger traces, complete call trees are sampled at
+/// random.
 pub(crate) const SPANS_MAX: usize = 300_000;
-/// Number of steps whose gain is estimated: those with most work.
+/// Number of steps whose gain is estimated: those with the most work.
 const STEPS_MAX: usize = 60;
-/// Width of an interval as a share of its upper end. An interval wider than that, and wider than
-/// `NOTABLE` of all time, gets the verdict "cannot tell".
+/// The verdict on a step is "cannot tell" if the interval of its saving is wider than `WIDE` times
+/// its upper end, and also wider than `NOTABLE` of all time.
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
-/// Half-width of a 90 % interval in standard errors.
+/// Half-width of a 90 % confidence interval in standard errors.
 const Z90: f64 = 1.645;
 
-/// The estimated gain from one faster step.
+/// The estimated end-to-end gain from making one step faster.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
     /// Service and name of the step, joined by ":"; the name alone if no service is known. In
-    /// profiles of processes, the whole path.
+    /// profiles of processes, it is the whole call path.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
-    /// Saved end-to-end time, as a fraction, if the step were faster by the factor.
+    /// Fraction of end-to-end time that would be saved if the step were faster by the factor.
     pub saving: f64,
-    /// Lower end of the 90 % interval of the saving.
+    /// Lower end of the 90 % confidence interval of the saving.
     pub low: f64,
-    /// Upper end of the 90 % interval of the saving.
+    /// Upper end of the 90 % confidence interval of the saving.
     pub high: f64,
-    /// "faster" if the interval excludes zero, else "no gain" or "cannot tell".
+    /// "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
+    /// interval is wide.
     pub verdict: &'static str,
-    /// Self time that is work or an unexplained delay, seconds.
+    /// Self time of the step that is work or an unexplained delay, seconds.
     pub work_s: f64,
-    /// Self time spent waiting for others, seconds.
+    /// Self time of the step that was spent waiting for others, seconds.
     pub waited_s: f64,
-    /// Whether the names of the calls mark them as waits.
+    /// Whether the name of the step's calls marks them as waits.
     pub wait: bool,
-    /// Share of all self time: the estimate of a ranking by sums.
+    /// Self time of the step as a fraction of all self time. A ranking by sums would take it for
+    /// the gain.
     pub summed_share: f64,
-    /// Share of the path of last finishers: the estimate of the usual critical path. In traces of
-    /// spans only.
+    /// Fraction of the path of last finishers that the step takes, which is the estimate of the
+    /// usual critical path. Only in traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_finisher_share: Option<f64>,
-    /// Work divided by the elapsed time of the logical threads that do it. In traces of spans only.
+    /// Work of the step divided by the elapsed time of the logical threads that do it. Only in
+    /// traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// The root call below which the step is; in profiles of processes only.
+    /// Name of the root call below which the step is. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Cost class: what the step does or waits for; in profiles of processes only.
+    /// Cost class, which says what the step does or waits for. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Number of calls; in profiles of processes only.
+    /// Number of calls of the step. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Self time in nanoseconds; in profiles of processes only.
+    /// Self time of the step in nanoseconds. Only in profiles of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_ns: Option<u64>,
 }
 
-/// The estimated gain from each faster step, the largest gain first.
+/// The estimated end-to-end gains from making each step faster, the largest gain first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Savings {
     /// Factor by which each step is made faster.
     pub factor: f64,
-    /// Sum of the durations of the replayed trees, seconds.
+    /// Sum of the durations of all replayed trees, seconds.
     pub end_to_end_s: f64,
     /// Number of trees replayed.
     pub trees: u64,
-    /// Number of trees left out because there were too many spans. In traces of spans only.
+    /// Number of trees that were not replayed because there were too many spans. Only in traces of
+    /// spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees_left_out: Option<u64>,
-    /// Share of end-to-end time in delays whose end no recorded event explains. In traces of spans
-    /// only.
+    /// Fraction of end-to-end time in delays whose end no recorded event explains. Only in traces
+    /// of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<f64>,
-    /// The root calls to which the gains refer; in profiles of processes only.
+    /// Names of the root calls to which the gains refer. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<String>,
-    /// The steps.
+    /// The gain from each step, the largest first.
     pub steps: Vec<Saving>,
 }
 
-/// Replays a forest once for each step made `options.factor` times faster.
+/// Replays a forest once for each of its main steps, each time with that step made `options.factor`
+/// times faster. Returns the gains.
 pub fn savings(forest: &Forest, options: &Options) -> Savings {
     if forest.spans.len() <= SPANS_MAX {
         return predict(forest, options, 0);
@@ -122,10 +129,11 @@ pub fn savings(forest: &Forest, options: &Options) -> Savings {
     predict(&smaller, options, forest.trees() - smaller.trees())
 }
 
-/// Like `savings`, for a sample of a larger forest, whose other trees are only counted. Calls that
-/// the options leave out are not replayed.
+/// Estimates gains like `savings`, for a sample of a larger trace, of which `trees_left_out` trees
+/// are not in the sample. Calls that the options drop are not replayed.
 ///
 /// # Panics
+///
 /// If the options are invalid; reading the files would have failed with an error.
 pub fn savings_of_sample(sample: &Forest, trees_left_out: u64, options: &Options) -> Savings {
     let mut selection = Selection::of(&options.choice).expect("a choice that was read under");
@@ -147,7 +155,8 @@ struct Sums {
     wait: bool,
 }
 
-/// The time of each step by every accounting method.
+/// Returns the time of each step by every method of accounting: work, waiting, self time and the
+/// path of last finishers.
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
@@ -241,8 +250,10 @@ fn verdict(low: f64, high: f64) -> &'static str {
     }
 }
 
-/// Returns (saving, low, high). The interval covers the variance over trees (as that of a ratio),
-/// and two assumptions about unexplained gaps: they stay, or they shrink like the step.
+/// Returns the saving from a step made `factor` times faster, with the lower and the upper end of
+/// its interval. The interval covers the variance over trees (as that of a ratio), and two
+/// assumptions about gaps without explanation: they stay, or they shrink like the step. `all` has
+/// the durations of the trees without a change.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
     if whole == 0.0 {
@@ -278,10 +289,11 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Time of each span on the path that leads from each root's end back over the last finishers, ns.
+/// Returns the time of each span, in ns, on the path of last finishers. That path leads back from
+/// the end of each root call, at each call to the child that finished last.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
-    // Spans to be walked, each with the time up to which its calls are considered.
+    // Spans still to be visited, each with the time up to which its calls are considered.
     let mut open: Vec<(u32, u64)> = Vec::new();
     for &node in &forest.order {
         if forest.parents[node as usize] == NONE {

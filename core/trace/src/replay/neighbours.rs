@@ -1,13 +1,14 @@
-//! The graph of calls between a tree's lanes, and distances in it.
+//! The graph of which logical threads (lanes) of a call tree call each other, and distances in that
+//! graph.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::steps;
 
-/// Lanes at a larger distance are not considered as dependencies.
+/// Largest distance between two lanes at which one may depend on the other.
 const DISTANCE_MAX: u32 = 6;
 
-/// Each lane's adjacent lanes, as ranges of one list.
+/// The lanes that are adjacent to each lane, as ranges of one list.
 #[derive(Default)]
 pub struct Neighbours {
     ranges: HashMap<u32, (u32, u32)>,
@@ -15,8 +16,9 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Lists the neighbours of each lane by the calls between lanes. A lane with one neighbour
-    /// leads to no other lane, so it is left out of that neighbour's list, unless it is in `asked`.
+    /// Lists the neighbours of each lane, from pairs of a calling and a called lane. A lane with a
+    /// single neighbour leads to no other lane, so it is omitted from its neighbour's list, unless
+    /// distances to it are needed: then it is in `asked`.
     pub fn of(calls: &[(u32, u32)], asked: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
@@ -47,7 +49,7 @@ impl Neighbours {
         &self.lanes[first as usize..end as usize]
     }
 
-    /// Distances from a lane to the lanes within the limit that may be queried.
+    /// Returns the distance from a lane to each lane within `DISTANCE_MAX`.
     pub fn distances(&self, from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         let mut open = VecDeque::from([from]);
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The naive definition: every call is checked from every lane.
+    /// Computes the distances by their definition: every call is checked from every lane.
     fn plain(calls: &[(u32, u32)], from: u32) -> HashMap<u32, u32> {
         let mut far = HashMap::from([(from, 0)]);
         for distance in 1..=DISTANCE_MAX {
@@ -90,7 +92,7 @@ mod tests {
         far
     }
 
-    /// Lanes that call each other: mostly a tree, with some calls back.
+    /// Random calls between lanes: mostly a tree of lanes, with some calls back.
     fn calls() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let one = (any::<prop::sample::Index>(), any::<bool>(), 0..40u32);
         prop::collection::vec(one, 1..60).prop_map(|rows| {

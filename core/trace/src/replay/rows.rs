@@ -1,11 +1,12 @@
-//! Lanes for calls of unknown thread: each call takes the lowest free lane.
+//! Assigns calls whose thread is unknown to logical threads (lanes): each call takes the lowest
+//! free lane.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::steps;
 
-/// Free lanes, lowest first, and busy lanes by the time at which they become free.
+/// The free lanes by number, and the busy lanes by the time at which they become free.
 #[derive(Default)]
 pub struct Rows {
     free: BinaryHeap<Reverse<u32>>,
@@ -13,7 +14,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The lowest lane that is free at a time; times must not decrease from call to call.
+    /// Returns the lowest lane that is free at `start_ns`; None if all are busy. The times of
+    /// consecutive calls must not decrease.
     pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
         steps::take(1);
         while let Some(&Reverse((until_ns, lane))) = self.busy.peek() {
@@ -27,7 +29,7 @@ impl Rows {
         self.free.pop().map(|Reverse(lane)| lane)
     }
 
-    /// Marks a lane as busy until a time.
+    /// Marks a lane as busy until `until_ns`.
     pub fn take(&mut self, lane: u32, until_ns: u64) {
         self.busy.push(Reverse((until_ns, lane)));
     }

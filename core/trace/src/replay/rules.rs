@@ -1,9 +1,10 @@
-//! Infers regular dependencies between lanes from the times of many repetitions.
+//! Infers regular dependencies between logical threads (lanes) from the times of many repetitions.
 //!
 //! No span of a streaming write says "packet 40 was accepted once packet 24 had left the buffer".
-//! But if the i-th item of one stream never ends before the (i + d)-th event of another stream, and
-//! often ends right after it, the second stream releases the first. In this way a pipeline, its
-//! buffers and its window of unacknowledged packets are found without a model.
+//! But the times may show it: the i-th item of one stream never ends before the (i + d)-th event of
+//! another stream, for some distance d, and often ends right after it. Then the second stream
+//! releases the first. In this way a pipeline, its buffers and its window of unacknowledged packets
+//! are found without a model.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,39 +14,44 @@ use super::steps;
 use super::streams::{roots_of, streams_of, Stream};
 use crate::tree::{Forest, NONE};
 
-/// Minimum number of repetitions for a rule.
+/// Minimum number of repetitions from which a dependency is inferred.
 const ITEMS_MIN: usize = 8;
-/// Minimum share of its tree that a stream must take for its dependencies to be inferred.
+/// Minimum fraction of its tree's duration that a stream of segments must take for its dependencies
+/// to be inferred.
 const SHARE_MIN: f64 = 0.005;
-/// Tolerance of an end around its cause's usual lag, as a fraction of the usual spacing of ends.
+/// An end follows its cause if the lag differs from the usual lag by at most this fraction of the
+/// usual time between two ends.
 const SLACK: f64 = 0.1;
-/// Minimum fraction of the otherwise unexplained pauses that a cause must explain.
+/// Minimum fraction of the pauses not yet explained that a cause must explain.
 const EXPLAINED_MIN: f64 = 0.4;
 const STREAMS_MAX: usize = 400;
 
-/// A dependency: a segment's end waited for an event, or could not precede it.
+/// A dependency: the end of a segment (a time interval on one logical thread) waited for an event,
+/// or at least never preceded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// The segment.
+    /// Index of the segment.
     pub segment: u32,
-    /// The span that releases the segment.
+    /// Index of the span whose start or end is the event that releases the segment.
     pub by: u32,
-    /// Whether the span's end releases the segment, rather than its start.
+    /// True if the end of the span releases the segment, false if its start does.
     pub at_end: bool,
-    /// Minimum time from that event to the end, nanoseconds.
+    /// Minimum time from the event to the end of the segment, ns.
     pub lag_ns: u64,
-    /// Whether the end followed without slack.
+    /// Whether the segment ended right after the event, so that it waited for it.
     pub tight: bool,
-    /// Whether the dependency occurred only once, so that its times are the only evidence.
+    /// Whether the dependency was observed only once, so that the times of that case are the only
+    /// evidence.
     pub once: bool,
 }
 
-/// A pause that occurs once is attributed to a call on another lane if it ends this soon after the
-/// call, as a fraction of the pause. Pauses shorter than this share of the tree are ignored.
+/// A pause that occurs once is attributed to a call on another lane if it ends at most `ONCE_SLACK`
+/// of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree are ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
-/// Events of one type on one lane of a tree: starts or ends of calls of one name.
+/// The calls of one name on one lane of a tree. Their starts and ends are the events that may
+/// release segments.
 struct Events {
     lane: u32,
     spans: Vec<u32>,
@@ -60,7 +66,7 @@ struct Candidate {
     shift: i64,
 }
 
-/// All dependencies found in a forest.
+/// Finds all dependencies in a forest of call trees.
 pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     let roots = roots_of(forest);
     let mut trees = trees_of(forest, lanes, waits, &roots);
@@ -87,7 +93,7 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     found
 }
 
-/// For each tree: events by lane and name, and which lanes call which.
+/// Returns, for each tree, the calls by lane and name, and the pairs of lanes that call each other.
 fn trees_of<'a>(
     forest: &'a Forest,
     lanes: &'a Lanes,
@@ -133,18 +139,19 @@ struct Tree<'a> {
     edges: Vec<(u32, u32)>,
     neighbours: Neighbours,
     events: Vec<Events>,
-    /// The outermost call of each period on a lane that is not its caller's, ordered by end.
+    /// Calls that are on another lane than their caller, ordered by end.
     tops: Vec<u32>,
     whole_ns: u64,
 }
 
 impl Tree<'_> {
     fn releases(&self, streams: impl Iterator<Item = Stream>, found: &mut Vec<Release>) {
-        // The dependency of each pair of lanes where one follows the other without visible waiting.
+        // For each pair of lanes, the dependency by which one follows the other although no waiting
+        // is visible.
         let mut gates: BTreeMap<(u32, u32), (u64, Vec<Release>)> = BTreeMap::new();
         let mut near = (NONE, HashMap::new());
         for stream in streams {
-            // Streams of one lane follow each other.
+            // Streams of one lane are consecutive, so its distances are computed once.
             if near.0 != stream.lane {
                 near = (stream.lane, self.neighbours.distances(stream.lane));
             }
@@ -162,7 +169,8 @@ impl Tree<'_> {
                 }
             }
             let tenth = 1.max(paused.iter().filter(|&&one| one).count() / 10);
-            // Candidates that explain clearly more pauses come first, then nearer ones.
+            // Candidates that explain clearly more pauses come first. Equal ones are ordered by
+            // distance and lag.
             candidates
                 .sort_by_key(|one| (usize::MAX - one.tight / tenth, one.distance, one.lag_ns));
             let before = found.len();
@@ -187,8 +195,9 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// The call that must precede each item although no wait was recorded: the nearest event of a
-    /// neighbour lane with the same number of items.
+    /// Finds the event that precedes the end of nearly each item although no waiting is visible. It
+    /// is the one with the smallest lag among events that are as many as the items and are on a
+    /// neighbouring lane.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -217,7 +226,8 @@ impl Tree<'_> {
         found
     }
 
-    /// Finds long pauses that end right after another lane's call: they waited for that call.
+    /// Finds long pauses that occur rarely and end right after a call on another lane. Each is
+    /// added to `found` as waiting for that call.
     fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
         let before = self.tops_before();
         for &at in streams
@@ -258,8 +268,8 @@ impl Tree<'_> {
         }
     }
 
-    /// For each outermost call, the latest outermost call on another lane that ended before it, or
-    /// `NONE`.
+    /// Returns, for each call in `tops`, the latest of these calls that ended before it on another
+    /// lane, or `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -275,7 +285,7 @@ impl Tree<'_> {
         before
     }
 
-    /// Which items took notable time: only these need an explanation.
+    /// Returns for each segment of a stream whether it took so long that it needs an explanation.
     fn paused(&self, stream: &Stream, ends: &[u64]) -> Vec<bool> {
         let notable_ns = spacing_ns(ends) * SLACK;
         let took = |&at: &u32| {
@@ -312,7 +322,9 @@ impl Tree<'_> {
         }
     }
 
-    /// The closest regular distance at which the events never come after the ends.
+    /// Finds the shift between a stream's items and the calls `events` for which event i + shift
+    /// nearly never comes after the end of item i, but is as late as possible. None if there are
+    /// too few pairs.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -353,7 +365,8 @@ impl Tree<'_> {
         })
     }
 
-    /// Accepts candidates in turn, as long as each explains ends that are still unexplained.
+    /// Accepts candidates in their order, as long as each explains enough ends that are still
+    /// unexplained. Adds their dependencies to `found`.
     fn choose(
         &self,
         stream: &Stream,
@@ -386,8 +399,8 @@ impl Tree<'_> {
         }
     }
 
-    /// Whether a call that is not named a wait took longer whenever it ended together with the
-    /// event.
+    /// Whether the calls of a stream, whose name does not mark waits, took clearly longer whenever
+    /// they ended right after their event.
     fn is_held_up(
         &self,
         stream: &Stream,
@@ -447,7 +460,8 @@ impl Tree<'_> {
     }
 }
 
-/// Time from the event to the end for each item; None where there is no event or it comes later.
+/// Returns, for each item, the time from the event (at the item's index plus `shift`) to the item's
+/// end, ns. None if there is no such event or it comes later.
 fn slacks(ends: &[u64], shift: i64, time: &impl Fn(i64) -> Option<u64>) -> Vec<Option<u64>> {
     steps::take(ends.len());
     let slack = |(index, &end_ns): (i64, &u64)| end_ns.checked_sub(time(index + shift)?);

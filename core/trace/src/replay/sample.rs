@@ -1,4 +1,5 @@
-//! A uniform random sample of complete traces from a stream of any length, limited by replay size.
+//! Samples complete traces uniformly at random from a stream of any length. The number of spans is
+//! limited by what a replay can handle.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,9 @@ use crate::shape::mix;
 use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
-/// The traces with the smallest random numbers (bottom-k sampling). Neither the order of arrival
-/// nor the size of a trace affects its probability of being first.
+/// The traces with the smallest pseudo-random numbers (bottom-k sampling). The number depends on
+/// the trace id only, so neither the order of arrival nor the size of a trace affects its chance to
+/// be in the sample.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,
@@ -16,7 +18,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Offers a trace; it is kept if its random number is small enough and may be dropped later.
+    /// Offers the spans of a complete trace. The trace is kept if its pseudo-random number is small
+    /// enough; later traces may displace it.
     pub fn offer(&mut self, trace: &[Span]) {
         let id = trace[0].trace_id;
         let lot = (mix(id as u64 ^ mix((id >> 64) as u64)), id);
@@ -33,7 +36,7 @@ impl Sample {
         }
     }
 
-    /// The call trees of the sample.
+    /// Reconstructs the call trees of the sample.
     pub fn forest(self, texts: &Texts) -> Forest {
         let mut spans = Vec::with_capacity(self.spans);
         for trace in self.traces.into_values() {

@@ -5,7 +5,7 @@ thread_local! {
     static TAKEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts `steps` elementary steps; has no effect outside tests.
+/// Counts `steps` elementary steps of a replay. Has no effect outside tests.
 #[inline(always)]
 pub fn take(steps: usize) {
     #[cfg(test)]
@@ -14,7 +14,7 @@ pub fn take(steps: usize) {
     let _ = steps;
 }
 
-/// The number of elementary steps that `work` takes on this thread.
+/// Returns the number of elementary steps that `work` takes on this thread.
 #[cfg(test)]
 pub fn counted(work: impl FnOnce()) -> u64 {
     let before = TAKEN.with(std::cell::Cell::get);

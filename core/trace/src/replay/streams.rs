@@ -1,24 +1,28 @@
-//! Finds repeated segments on a tree's lanes, whose dependencies can be inferred.
+//! Finds segments that repeat on a logical thread (lane) of a call tree, so that their dependencies
+//! can be inferred.
 
 use std::collections::BTreeMap;
 
 use super::lanes::{Kind, Lanes};
 use crate::tree::{Forest, NONE};
 
-/// Lane, service, name, the name of the next call, and whether the call is a separate one.
+/// Identifies similar segments: lane, service, name of the call, name of the next call, and whether
+/// the segment is a whole call without children.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
-/// Similar segments of one tree and lane, in order of time.
+/// Similar segments of one tree and lane (logical thread), in order of time.
 pub struct Stream {
-    /// The lane of the segments.
+    /// Number of the lane of the segments.
     pub lane: u32,
-    /// The type of the first segment.
+    /// The type of the first segment of the stream.
     pub kind: Kind,
-    /// The segments, by index.
+    /// Indices of the segments.
     pub segments: Vec<u32>,
 }
 
-/// The pieces of each tree that repeat: before a call of one name, inside a call of one name.
+/// Groups the segments of each tree into streams of similar ones. Segments are similar if they are
+/// inside calls of one name and before calls of one name. The result is by root and by key;
+/// segments that are known to wait for a call are omitted.
 pub fn streams_of(
     forest: &Forest,
     lanes: &Lanes,
@@ -30,7 +34,7 @@ pub fn streams_of(
             continue;
         }
         let own = segment.span as usize;
-        // A wait stands for the pause of the call around it.
+        // A wait counts as a pause of the call around it.
         let inside = segment.kind == Kind::Wait && lanes.is_nested(segment.span);
         let around = if inside {
             forest.parents[own] as usize
@@ -54,7 +58,7 @@ pub fn streams_of(
     streams
 }
 
-/// The root of each span's tree.
+/// Returns the index of the root of each span's tree.
 pub fn roots_of(forest: &Forest) -> Vec<u32> {
     let mut roots = vec![NONE; forest.spans.len()];
     for &node in &forest.order {

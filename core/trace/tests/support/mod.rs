@@ -1,4 +1,4 @@
-//! Seeded traces with a known truth, shared by the tests and the rate example.
+//! Creates seeded traces with a known truth, for the tests and for the example that measures rates.
 #![allow(dead_code)]
 
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dfslab_trace::{Forest, Options, Profile, Report, Span, SpanStore};
 
-/// SplitMix64: a seed gives the same numbers on every machine.
+/// The random number generator SplitMix64. A seed gives the same numbers on every machine.
 pub struct Random(pub u64);
 
 impl Random {
@@ -17,7 +17,7 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    /// Returns a number below the bound.
+    /// Returns a number from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// Returns random trees: the parent of each span is an earlier span of its trace, or none. Some
+/// Creates random trees: the parent of each span is an earlier span of its trace, or none. Some
 /// children extend beyond their parents, and span ids are not in the order of the calls.
 pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> SpanStore {
     let mut random = Random(seed);
@@ -63,7 +63,7 @@ pub fn random_forest(seed: u64, traces: u64, spans_max: u64, names: u64) -> Span
     store
 }
 
-/// Returns block writes as recorded by a DataNode: one `receiveBlock` around hundreds of
+/// Creates block writes as a DataNode records them: one `receiveBlock` around hundreds of
 /// `receivePacket` calls.
 pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
     let mut random = Random(seed);
@@ -109,7 +109,8 @@ pub fn hdfs_like(blocks: u64, seed: u64) -> SpanStore {
             let (id, start) = (4 + packet * 3, begin + 1_000_000 + packet * 100_000);
             push(id, 3, 3, start, 80_000 + random.below(15_000));
             push(id + 1, id, 4, start + 1000, 20_000 + random.below(9000));
-            // The last node of a pipeline has no next node to mirror to.
+            // The last node of a pipeline has no next node to which it sends a mirror of the
+            // packet.
             if !block.is_multiple_of(3) {
                 push(id + 2, id, 5, start + 30_000, 10_000 + random.below(20_000));
             }
@@ -127,7 +128,7 @@ pub fn report_of(profile: &Profile) -> String {
     serde_json::to_string(&report).expect("a report is plain data")
 }
 
-/// A path under the system's temporary folder that no other test uses.
+/// Returns a path in the system's temporary folder that no other test uses.
 pub fn temporary(name: &str) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

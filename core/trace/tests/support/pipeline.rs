@@ -1,5 +1,5 @@
-//! Traces of a streaming write with planted times: client, three DataNodes, buffers, and a window
-//! of packets.
+//! Simulates streaming writes with planted times: a client, three DataNodes, buffers, and a window
+//! of packets. Creates their traces.
 #![allow(dead_code)]
 
 use dfslab_trace::{Span, SpanStore};
@@ -8,13 +8,14 @@ use crate::support::Random;
 
 pub const NODES: usize = 3;
 
-/// The planted times in nanoseconds, and the sizes of window and buffers.
+/// The planted times in nanoseconds, and the sizes of the window and the buffers in packets.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     pub packets: usize,
-    /// Largest number of unacknowledged packets; at this number the client waits.
+    /// Largest number of unacknowledged packets. At this number the client waits for an
+    /// acknowledgement.
     pub window: usize,
-    /// Number of packets that fit into the buffer between two neighbours.
+    /// Number of packets that fit into the buffer between two neighbouring nodes.
     pub buffer: usize,
     pub send_ns: u64,
     pub disk_ns: [u64; NODES],
@@ -23,8 +24,8 @@ pub struct Pipeline {
     /// Relative variation of the times, per cent.
     pub spread_percent: u64,
     pub seed: u64,
-    /// Whether waiting for others is recorded as separate spans, or is only visible as longer spans
-    /// and gaps.
+    /// Whether waiting for others is recorded as separate spans. If not, it is visible only as
+    /// longer spans and gaps.
     pub waits_shown: bool,
 }
 
@@ -46,8 +47,8 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// Returns the pipeline with one component faster by a factor; components are named as in the
-    /// spans.
+    /// Returns the pipeline with one component made `factor` times faster. Components are named as
+    /// in the spans.
     pub fn faster(&self, component: &str, factor: u64) -> Self {
         let mut other = self.clone();
         let node = |name: &str| name[2..3].parse::<usize>().expect("a node's number") - 1;
@@ -60,7 +61,7 @@ impl Pipeline {
         other
     }
 
-    /// Returns the names of all components.
+    /// Returns the names of all components that can be made faster.
     pub fn components() -> Vec<String> {
         let mut all = vec!["client:send".to_owned()];
         all.extend((1..=NODES).map(|node| format!("dn{node}:disk")));
@@ -68,14 +69,14 @@ impl Pipeline {
         all
     }
 
-    /// Returns the duration of the write, ns.
+    /// Returns the duration of the whole write, ns.
     pub fn took_ns(&self) -> u64 {
         let trace = self.trace();
         let ends = trace.spans.iter().filter(|span| span.parent_id == 0);
         ends.map(Span::duration_ns).sum()
     }
 
-    /// Returns the spans of one write.
+    /// Returns the spans that a recorder would record of one write.
     pub fn trace(&self) -> SpanStore {
         let run = Run::of(self);
         let mut out = Out {
@@ -141,7 +142,7 @@ impl Pipeline {
     }
 }
 
-/// The times of one packet at one node.
+/// The times of one packet at one node, ns.
 #[derive(Clone, Copy, Default)]
 struct Row {
     taken: u64,
@@ -151,8 +152,8 @@ struct Row {
 }
 
 struct Run {
-    /// Times at which the client was free to send each packet, began to send it, and had sent it,
-    /// ns.
+    /// For each packet, the times at which the client was free to send it, began to send it, and
+    /// had sent it, ns.
     sent: Vec<(u64, u64, u64)>,
     acked: Vec<u64>,
     nodes: Vec<Vec<Row>>,
@@ -167,8 +168,8 @@ impl Run {
             nodes: vec![Vec::new(); NODES],
         };
         for packet in 0..told.packets {
-            // The random draws do not depend on the times, so an intervention changes only one
-            // component.
+            // The random draws do not depend on the times, so making one component faster changes
+            // nothing but that component.
             let mut took = |ns: u64| {
                 let wide = 2 * told.spread_percent + 1;
                 ns * (100 - told.spread_percent + random.below(wide)) / 100

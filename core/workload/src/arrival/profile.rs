@@ -1,13 +1,13 @@
-//! A rate that changes over time.
+//! Maps arrivals at a constant rate to arrivals at a rate that changes over time.
 
-/// A time-dependent rate as its cumulative integral, evaluated forwards. Arrivals of a process of
-/// rate 1 are mapped through the inverse of the integral (Çinlar 1975, non-homogeneous Poisson
-/// processes).
+/// A rate that changes over time, as its cumulative integral. The arrivals of a process of rate 1
+/// are mapped through the inverse of the integral (Çinlar 1975, on non-homogeneous Poisson
+/// processes). Times must be requested in ascending order.
 pub(super) struct Profile {
-    /// (time, rate) at the vertices of the piecewise linear rate.
+    /// The vertices of the piecewise linear rate, as (time in s, rate in 1/s).
     points: Vec<(f64, f64)>,
     piece: usize,
-    /// Integral of the rate up to the current piece.
+    /// Integral of the rate from 0 to the start of the current piece.
     before: f64,
 }
 
@@ -27,7 +27,8 @@ impl Profile {
         }
     }
 
-    /// The time at which the integral reaches `total`, which must not decrease from call to call.
+    /// The time in s at which the integral of the rate reaches `total`. From call to call, `total`
+    /// must not decrease.
     pub fn time_of(&mut self, total: f64) -> f64 {
         loop {
             let (start, rate) = self.points[self.piece];
@@ -37,8 +38,9 @@ impl Profile {
             };
             let (span, in_piece) = (end - start, (end - start) * (rate + next) / 2.0);
             if left <= in_piece && in_piece > 0.0 {
-                // Solves rate t + (next - rate) t² / (2 span) = left for t, in a form without
-                // cancellation.
+                // Solves `rate t + (next - rate) t² / (2 span) = left` for the time t after the
+                // start of the piece, in a form without cancellation. The piece lasts `span` and
+                // its rate goes from `rate` to `next`; `left` is the remaining integral.
                 let slope = (next - rate) / span;
                 let root = (rate * rate + 2.0 * slope * left).max(0.0).sqrt();
                 let after = if left > 0.0 {

@@ -1,33 +1,36 @@
-//! A fast path for phases that consist only of single transfers at random offsets.
+//! A fast generator for phases that consist only of single transfers at random offsets.
 
 use super::{Live, Purpose, Stream};
 use crate::random::{unit, Keyed};
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Share};
 use crate::{Access, Operation, OperationKind, Order};
 
-/// Bits of a random number that select the operation of a mix.
+/// Number of random bits that select one operation of a mix.
 const DECIDING_BITS: u32 = 53;
 
-/// Precomputed values of such a phase. Its files do not change, so an operation depends only on its
-/// random numbers. A test checks that the result equals that of `Stream` without this path.
+/// Precomputed values of a phase of single transfers. The files of such a phase do not change, so
+/// an operation depends only on its random numbers. A test checks that the operations equal those
+/// of `Stream` without this fast generator.
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
-    /// Logarithm of the transfer size where it is a power of two, since a division is slow.
+    /// Binary logarithm of the transfer size if the size is a power of two, so that a shift
+    /// replaces a slow division.
     shift: Option<u32>,
 }
 
-/// One operation of the mix.
+/// One operation of the mix, with the random bits that select it.
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// The operation is selected if the deciding bits are below this bound, and not below the bound
-    /// of the previous operation.
+    /// The operation is selected if the deciding bits are below this bound but not below that of
+    /// the previous operation in the mix.
     below: u64,
 }
 
 impl Singles {
-    /// The fast path for a phase; None where it does not apply.
+    /// Makes the fast generator for a phase; None if not all of its operations are single transfers
+    /// at random offsets of the client's own files.
     pub fn of(phase: &Phase, transfer_bytes: u64) -> Option<Self> {
         let drawn = phase.mix.len() == 1 || phase.mix_order == MixOrder::Random;
         if !drawn || phase.files != Files::Own {
@@ -52,7 +55,7 @@ impl Singles {
         })
     }
 
-    /// The operation that these bits select.
+    /// The operation of the mix that these random bits select.
     #[inline]
     fn drawn(&self, bits: u64) -> &Drawn {
         let deciding = bits >> (u64::BITS - DECIDING_BITS);
@@ -69,7 +72,8 @@ impl Singles {
         self.shares.len() > 1
     }
 
-    /// The transfer in a file of `file_bytes`: (offset, length).
+    /// The transfer in a file of `file_bytes` bytes that these random numbers select, as (offset,
+    /// length) in bytes.
     #[inline]
     fn place(&self, file_bytes: u64, bits: u64) -> (u64, u64) {
         if file_bytes == 0 {
@@ -86,8 +90,8 @@ impl Singles {
 }
 
 impl Stream<'_> {
-    /// Appends up to `most` remaining operations of a phase of single transfers to `operations`;
-    /// appends nothing in any other phase.
+    /// Appends up to `most` remaining operations of a phase of single transfers to `operations`.
+    /// Appends nothing if the phase has other operations.
     pub(super) fn singles_ahead(&mut self, most: usize, operations: &mut Vec<Operation>) {
         let Some(singles) = self.singles.as_ref() else {
             return;
@@ -96,8 +100,8 @@ impl Stream<'_> {
         let (keyed, client, phase) = (self.keyed, self.client, self.phase as u32);
         let transfer_size_bytes = self.spec.transfer_size_bytes;
         let (own, mut turn) = (self.own.make_contiguous(), self.turn);
-        // Each operation is constructed in place: a load wider than the last store would stall on
-        // store forwarding.
+        // Each operation is constructed directly in the vector: copying it there with wider loads
+        // than the preceding stores would stall the processor.
         operations.extend((self.index..self.index + count).map(|index| {
             let (kind, live, (offset_bytes, size_bytes)) =
                 singles.operation(keyed.at(index), own, &mut turn);
@@ -120,7 +124,7 @@ impl Stream<'_> {
 }
 
 impl Singles {
-    /// The operation, its file and its offset, determined by these random numbers.
+    /// The operation type, the file and the transfer that these random numbers determine.
     #[inline(always)]
     fn operation<'l>(
         &self,
@@ -160,7 +164,7 @@ fn is_single(kind: OperationKind, access: &Access, choice: &FileChoice) -> bool 
         && !matches!(choice, FileChoice::Zipf(_))
 }
 
-/// Index in a mix of the operation that these bits select by weight.
+/// Index in a mix of the operation that these random bits select by weight.
 #[inline]
 pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     let mut point = unit(bits) * total_weight;
@@ -173,8 +177,9 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     mix.len() - 1
 }
 
-/// The least deciding bits that select an operation after this one. Bisection makes the bound agree
-/// exactly with the rounding of the cumulative weights above.
+/// The smallest number in the deciding bits that selects an operation after number `place` of the
+/// mix. Bisection makes this bound agree exactly with the rounding of the cumulative weights in
+/// `place_in`.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {
         return u64::MAX;

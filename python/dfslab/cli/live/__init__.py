@@ -1,1 +1,1 @@
-"""Progress of commands: a live view in a terminal, progress lines in a log."""
+"""Shows the progress of commands: a live view in a terminal, or progress lines in a log."""

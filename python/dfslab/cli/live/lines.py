@@ -1,4 +1,4 @@
-"""Progress lines for logs: one line at intervals, if the output is no terminal."""
+"""Prints progress lines for logs: one line at intervals, if the output is no terminal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from dfslab.spec.clock import REAL
 
-EVERY_S = 15.0  # seconds between lines; a shorter run prints nothing
+EVERY_S = 15.0  # seconds between two lines; a run that is shorter prints nothing
 
 
 class LineReporter:
-    """A progress callback that prints at most one line per `EVERY_S` to standard error.
+    """A progress callback that prints at most one line per `EVERY_S` seconds to standard error.
 
-    The line has the minutes since the start, the share done, and the current activity.
+    Each line has the minutes since the start, the share that is done, and the current activity.
     """
 
-    watch = None  # live values of workload runs are shown in terminals only
+    watch = None  # None: live values of workload runs are shown in terminals only
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self._clock = clock
@@ -27,8 +27,8 @@ class LineReporter:
 
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
         now_s = self._clock()
-        # Preparations during a run, such as a new testbed, report a done amount of zero, which must
-        # not reset the share.
+        # A preparation during a run, such as the start of a testbed, reports that nothing is done.
+        # That must not reset the share.
         self._share = done / total if done and total else self._share
         if now_s < self._due_s:
             return

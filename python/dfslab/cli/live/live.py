@@ -1,4 +1,4 @@
-"""The live view of a workload run in a terminal: one row per second."""
+"""Shows a running workload live in a terminal, one row per second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class LiveSecond:
-    """One completed second of a workload run; times are None if no operation succeeded in it."""
+    """One completed second of a workload run.
+
+    Its latencies are None if no operation succeeded in that second.
+    """
 
     at_s: float
     rate_per_s: float
@@ -28,8 +31,10 @@ class LiveSecond:
 
 
 class LoadView:
-    """Receives live counts of a workload run and shows its seconds; a new run begins a new
-    table."""
+    """Receives the live counts of a workload run and shows one row for each second.
+
+    A new run begins a new table.
+    """
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self.rows: deque[LiveSecond] = deque(maxlen=ROWS)
@@ -46,7 +51,7 @@ class LoadView:
 
     def _observed(self, observed: LiveCounts) -> None:
         if observed.done < self._before.done:
-            # The counts were reset: the next workload run is being prepared, and a new table
+            # The counts were reset, because the next workload run is being prepared. A new table
             # begins.
             self._start_s = 0.0
         self._longest_ns = max(self._longest_ns, observed.latency_ns_max)

@@ -1,1 +1,1 @@
-"""The commands on traces: recording, reading, merging, ranking, drawing."""
+"""The commands on traces: they record, read, merge, rank and draw traces."""

@@ -1,4 +1,4 @@
-"""The options that say how trace files are read, shared by the commands that read some."""
+"""The command-line options for reading trace files, which several commands share."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def _read(
     drop: Drop = None,
     calls: CallsFile = None,
 ) -> Reading:
-    """The options as one value. InputError names the option that is wrong."""
+    """The options for reading traces as one value. Raises InputError with the option that is
+    wrong."""
     return reading(sampled, form, keep or (), drop or (), calls)
 
 
@@ -76,8 +77,10 @@ SHARED = list(inspect.signature(_read, eval_str=True).parameters.values())
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `_read` in the place of its parameter `how`, which it gets
-    as one `Reading`."""
+    """Decorates a command so that its parameter `how` is replaced by the options of `_read`.
+
+    The command receives them as one `Reading`.
+    """
     wanted: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():
         wanted += SHARED if one.name == "how" else [one]
@@ -88,7 +91,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
         how = read(**{one.name: given.pop(one.name) for one in SHARED})
         command(how=how, **given)
 
-    # Typer declares what a command's signature has.
+    # Typer derives the options of a command from its signature, so the signature is replaced.
     named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in wanted]
     run.__dict__["__signature__"] = inspect.Signature(named)
     return run

@@ -1,4 +1,4 @@
-"""The commands on traces: parsing and printing only."""
+"""The commands `dfslab trace`. This module only parses and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Cohorts within a trace: one process against others of its role, or slow against fast traces."""
+"""Compares cohorts within a trace: one process with the others of its role, or slow with fast
+traces."""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ HOSTS = "needs spans of two hosts (resource attribute host.name)"
 def compared(
     found: TraceProfile, files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
 ) -> CohortComparison:
-    """The steps that differ between the cohorts of a trace, tested by `cohort.compare_all`.
+    """Returns the steps that differ significantly between the cohorts of a trace.
+    `cohort.compare_all` tests them.
 
-    `found`: profile of the files, read with the same options. `kind`: kind of cohorts.
+    `found`: profile of the files, read with the same options. `kind`: kind of cohorts, a member of
+    KINDS.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
@@ -45,9 +48,10 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """Pairs of (process name, calls of the other processes of its role, calls of the process).
+    """One pair of cohorts for each process: (process name, calls of the other processes of its
+    role, calls of the process).
 
-    Paths name roles instead of processes, so that they can be compared.
+    The paths of the calls name roles instead of processes, so that they can be compared.
     """
     roles: dict[str, dict[str, list[callprofile.File]]] = {}
     for file in map(_by_role, files):
@@ -75,7 +79,8 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """Two cohorts from a random sample of traces: the slowest of each kind, and the others."""
+    """A pair of cohorts from a random sample of traces: the slowest traces of each kind, and all
+    others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)

@@ -1,4 +1,5 @@
-"""The live view of a trace: work of the last seconds, refreshed with every written profile."""
+"""Shows a trace live: the work of the last seconds, updated whenever a new profile has been
+written."""
 
 from __future__ import annotations
 
@@ -25,20 +26,21 @@ from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
-# New processes may follow after all processes have ended, such as those of the next command.
+# After all processes have ended, the view waits this long for new ones, such as those of the next
+# command.
 ENDED_AFTER_S = 10.0
 # A process is inactive if it wrote nothing for this many periods of the other processes.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
-# Lines of the screen that are no rows: two of the head, title and head of each table, the last
-# line.
+# Lines of the screen that are not table rows: two at the top, title and head of each table, and the
+# last line.
 OTHER_LINES = 7
 COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
 
 
 @dataclass(frozen=True)
 class Increase:
-    """The increase of a step's sums in the last period."""
+    """How much the sums of a step increased in the last period."""
 
     path: CallPath
     count: int
@@ -49,8 +51,8 @@ class Increase:
 
 @dataclass
 class Snapshot:
-    """The state of a trace at one refresh: the sums so far, and their increase in the last
-    period."""
+    """The state of a trace at one update: the sums so far, and their increase in the last period
+    (of `period_s` seconds)."""
 
     whole: TraceProfile
     written_s: float
@@ -61,7 +63,7 @@ class Snapshot:
 
 
 class Looks:
-    """Repeatedly reads a folder that a receiver or traced JVMs write to."""
+    """Reads again and again the profiles in a folder to which a receiver or traced JVMs write."""
 
     def __init__(self, folder: Path, clock: Clock = REAL) -> None:
         if not folder.is_dir():
@@ -73,7 +75,7 @@ class Looks:
         self._periods: dict[str, callprofile.File] = {}
 
     def look(self) -> Snapshot | None:
-        """The current state; None if nothing has been written yet."""
+        """The current state of the trace; None if no profile has been written yet."""
         path = self._folder / RECEIVED
         if path.is_file():
             self._snapshot = self._receiver(path)
@@ -101,7 +103,7 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # Savings are computed only at the end, because a refresh must be cheap.
+        # Savings are computed only at the end, because an update of the view must be cheap.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -132,7 +134,7 @@ def _period_ns(file: callprofile.File) -> float:
 def received(path: Path) -> ReceivedProfile:
     """The profile that a receiver has written to a file.
 
-    InputError if the file has other content.
+    Raises InputError if the file has other content.
     """
     try:
         return ReceivedProfile.model_validate(json.loads(path.read_text(encoding="utf-8")))
@@ -143,7 +145,10 @@ def received(path: Path) -> ReceivedProfile:
 
 
 def since(before: Sequence[Entry], now: Sequence[Entry]) -> list[Increase]:
-    """The increase of each row of a ranking, the largest self time first."""
+    """The increase of each step between two rankings, the largest self time first.
+
+    Steps without new calls are omitted.
+    """
     old = {row.path: row for row in before}
     rows = [_increase(row, old.get(row.path)) for row in now]
     return sorted((row for row in rows if row.count > 0), key=lambda row: -row.self_s)
@@ -162,14 +167,14 @@ def _increase(now: Entry, before: Entry | None) -> Increase:
 
 
 def once(folder: Path) -> TraceProfile:
-    """The current profile of a folder that a receiver or traced JVMs write to."""
+    """The current profile of a folder to which a receiver or traced JVMs write."""
     path = folder / RECEIVED
     return received(path) if path.is_file() else profile([folder])
 
 
 def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
-    """Show the work of the last seconds until all processes have ended or Ctrl-C; then the whole
-    trace."""
+    """Shows the work of the last seconds until all processes have ended or Ctrl-C is pressed;
+    then shows the whole trace."""
     console, last = terminal.console(False), None
     try:
         if console.is_terminal:
@@ -179,7 +184,7 @@ def watch(folder: Path, interval_s: float, clock: Clock = REAL) -> None:
         else:
             last = _log(folder, interval_s, clock)
     except KeyboardInterrupt:
-        pass  # Ctrl-C is the normal end of the live view
+        pass  # Ctrl-C is the normal way to end the live view
     if last is None:
         console.print(f"nothing was written into {folder}", markup=False)
         return
@@ -198,8 +203,10 @@ def _looks(folder: Path, interval_s: float, clock: Clock) -> Iterator[Snapshot |
 
 
 def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
-    """Print a view for each written profile, if standard output is no terminal; returns the last
-    state."""
+    """Prints a view for each newly written profile, if standard output is no terminal.
+
+    Returns the last state.
+    """
     console, last, reported_s = Console(width=LOG_WIDTH, highlight=False), None, -1.0
     try:
         for last in _looks(folder, interval_s, clock):
@@ -213,7 +220,10 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
 
 
 def view(snapshot: Snapshot | None, folder: Path, width: int, height: int) -> Group:
-    """The view of a snapshot on a screen with `width` columns and `height` lines."""
+    """The view of a snapshot for a screen with `width` columns and `height` lines.
+
+    `folder` is named while nothing has been written.
+    """
     if snapshot is None:
         return Group(f"waiting for the first profile in {folder}")
     when = datetime.fromtimestamp(snapshot.written_s).strftime("%H:%M:%S")
@@ -240,12 +250,12 @@ def _cut(text: str, width: int) -> str:
 
 
 def _table(title: str, rows: list[Increase], period_s: float, width: int, most: int) -> Table:
-    """Work of steps per second of the period.
+    """A table of the work of steps in the last period, in calls, seconds and bytes per second.
 
-    A step with several callers has a row for each, named by the end of its path.
+    A step with several callers has a row for each caller. A row is named by the end of its path.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
-    # Columns are separated by two blanks.
+    # Two blanks separate the columns.
     step_width = max(16, width - sum(wide + 2 for _, wide in COLUMNS))
     table.add_column("step", no_wrap=True, width=step_width)
     for name, wide in COLUMNS:

@@ -1,4 +1,4 @@
-"""Implementation of the commands on traces: record, read, merge, rank, draw."""
+"""Does the work of the commands on traces: records, reads, merges, ranks and draws them."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ else:
     pages = lazily("dfslab.report.page")
 
 RECEIVED = "received.json"
-# The model that reads descriptions whose steps are compared with traced ones; no fit is needed.
+# Traced steps are compared with the steps of this model, which derives them from a description
+# without any fit.
 MODEL = "sequence"
 
 
 def record(scenario: Scenario, output: Path, report: Progress) -> TraceProfile:
-    """Trace a scenario's first configuration and write an OTLP file; returns the trace's
-    profile."""
+    """Traces the first configuration of a scenario and writes an OTLP file.
+
+    Returns the profile of the trace.
+    """
     point = check(scenario)[0]
     new_file("--output", output)
     with access.session(notify=lambda text: report(0, 1, text)) as session:
@@ -65,7 +68,7 @@ def record_command(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Run a client command on a testbed whose daemons are traced, and the command's JVMs as well.
+    """Runs a client command on a testbed and traces the testbed's daemons and the command's JVMs.
 
     `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
     profile.
@@ -87,7 +90,8 @@ def record_command(
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
         if words != list(command):
-            # Processes in a host are killed together with the host, and then write no profile.
+            # Processes in a host are killed together with the host. A killed process writes no
+            # profile, so wait for the profiles first.
             callprofile.await_written(folder)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
@@ -102,7 +106,8 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Like `record_command`, on a testbed with server counters; the command runs in its mount."""
+    """Does the same as `record_command` on a testbed that has server counters instead of traced
+    JVMs. The command runs in its mount."""
     if not issubclass(kind, MountedTestbed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
@@ -120,7 +125,7 @@ def profile(
 ) -> TraceProfile:
     """The merged profile of OTLP files, or of files written by traced JVMs.
 
-    With a `scheduler`, the workers of that Dask cluster read the files.
+    If a `scheduler` is given, the workers of its Dask cluster read the files.
     """
     reading = reading or Reading()
     found = _existing(files)
@@ -136,8 +141,10 @@ def profile(
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
-    """The significant changes of a profile compared with an earlier one, read with the same
-    options."""
+    """The profile `found`, with its significant changes since the earlier profile in `files`.
+
+    Both must be read with the same options.
+    """
     compared = cohort.compare(profile(files, reading), found)
     return TraceAnalysis.of(found).model_copy(update={"compared": compared})
 
@@ -145,7 +152,10 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """A profile with the differences between the cohorts of its files; `kind`: kind of cohorts."""
+    """The profile `found`, with the significant differences between the cohorts of its files.
+
+    `kind`: kind of cohorts.
+    """
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
     compared = trace_cohorts.compared(found, here, of_jvms, kind, reading)
@@ -153,7 +163,8 @@ def with_cohorts(
 
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
-    """A profile compared with the sequence model's steps of a scenario's first configuration."""
+    """The profile `found`, compared with the steps of the sequence model for a scenario's first
+    configuration."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -166,7 +177,7 @@ def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
 
 
 def write_trace_page(found: TraceProfile, path: Path) -> None:
-    """Write a page that shows one profile, without a scenario."""
+    """Writes an HTML page that shows one profile, without a scenario."""
     if not path.parent.is_dir():
         raise InputError("--page", str(path), "its directory does not exist")
     title = f"{found.spans:,} calls in {found.trees:,} call trees"
@@ -174,7 +185,7 @@ def write_trace_page(found: TraceProfile, path: Path) -> None:
 
 
 def folded(files: Sequence[Path], reading: Reading) -> str:
-    """A profile as folded stacks, the text format of flame graph tools."""
+    """The merged call trees of the files as folded stacks, the text format of flame graph tools."""
     found = _existing(files)
     if not reading.format and _of_jvms(found):
         reading.refuse_for_sums()
@@ -183,7 +194,7 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
-    """Traces in the format of another viewer, with a note on what was left out."""
+    """Traces in the format of another viewer, with a note on what the format cannot hold."""
     exporter = chosen(form)
     found = _existing(files)
     of_spans = bool(reading.format) or not _of_jvms(found)
@@ -195,7 +206,8 @@ def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str 
 
 
 def chosen(form: str) -> TraceExporter:
-    """The exporter of traces named `form`. InputError with the known names if there is none."""
+    """The exporter of traces named `form`. Raises InputError with the known names if there is
+    none."""
     found = exporters.find(TraceExporter, form)
     if found is None:
         known = ", ".join(exporters.exporters(TraceExporter))
@@ -211,8 +223,10 @@ def import_traces(
     reading: Reading | None = None,
     scheduler: str = "",
 ) -> TraceProfile:
-    """The profile of trace files, also stored as JSON (`output`) or as tables in a folder
-    (`into`)."""
+    """Reads trace files into one profile.
+
+    The profile is also stored as JSON (`output`) or as tables in a folder (`into`, `label`).
+    """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
     label = label or re.sub("[^A-Za-z0-9_-]", "_", files[0].stem)[:64].lstrip("_-") or "trace"
@@ -231,7 +245,7 @@ def import_traces(
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
-    """(column names, rows) of an SQL query on the tables of a folder."""
+    """Runs an SQL query on the tables of a folder. Returns (column names, rows)."""
     return trace_store.query(folder, sql)
 
 
@@ -242,10 +256,10 @@ def receive(
     duration_s: float | None,
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
-    """Receive spans over HTTP into a folder for `duration_s` (None: until Ctrl-C); returns the
-    profile.
+    """Receives spans over HTTP into a folder, for `duration_s` seconds or (None) until Ctrl-C.
+    Returns the profile.
 
-    The profile is written at every interval, the tables at the end.
+    The profile is written every `interval_s` seconds, the tables at the end.
     """
     new_folder("--into", folder)
     folder.mkdir(exist_ok=True)
@@ -264,8 +278,10 @@ def receive(
 
 
 def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
-    """(file name, content) of the profiles of traced JVMs, and of server counters converted to
-    profiles."""
+    """(file name, content) of each profile of traced JVMs.
+
+    Files with server counters are converted to profiles.
+    """
     found = []
     for path in files:
         whole = callprofile.is_profile(path)
@@ -274,7 +290,7 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
-    """The profiles, read by the workers of a Dask cluster, sorted by file name."""
+    """The profiles in files that the workers of a Dask cluster read, sorted by file name."""
     # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 
@@ -287,7 +303,10 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
 
 
 def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
-    """The profiles of a file, or an error message, because our exceptions cannot be pickled."""
+    """The profiles of a file, read by a worker.
+
+    An error is returned as its message, because exceptions of dfslab cannot be pickled.
+    """
     try:
         return _profiles([Path(path)])
     except (InputError, OSError) as error:
@@ -297,7 +316,7 @@ def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
 def _of_jvms(files: Sequence[Path]) -> bool:
     """Whether the files hold sums of calls (of traced JVMs or of server counters) instead of spans.
 
-    InputError if only some of them do.
+    Raises InputError if only some of the files do.
     """
     profiles = [
         path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)

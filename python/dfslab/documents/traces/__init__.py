@@ -1,1 +1,1 @@
-"""Documents of traces: call trees, paths of calls, what studies compute from them."""
+"""The documents of traces: call trees, paths of calls, and the results of studies of traces."""

@@ -1,4 +1,6 @@
-"""The path of a call: the process and step of each call from the root, printed only for people."""
+"""The path of a call in a trace: the process and step of each call from the root. It is written as
+text only for people and JSON.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ from pydantic_core import CoreSchema, core_schema
 
 @dataclass(frozen=True, eq=False)
 class CallPath:
-    """One call and, by `parent`, the calls around it.
+    """A call in a trace with its calling context. `parent` is the path of the call around it.
 
-    `process`: the process, if this is the first call in it; None for a call in its parent's
-    process, and where the trace names no processes. Equal paths have equal names from the root.
+    `process` is the process if this call is the first one in it. It is None for a call in the
+    process of its parent, and where the trace names no processes. Two paths are equal if their
+    names from the root are equal.
     """
 
     process: str | None
@@ -29,13 +32,15 @@ class CallPath:
 
     @classmethod
     def of(cls, name: str, parent: CallPath | None = None) -> CallPath:
-        """Returns the path of a call that recorders name "process:step", or "step" alone."""
+        """Returns the path of a call with the recorded name "process:step", or "step" alone, inside
+        `parent`.
+        """
         process, colon, step = name.rpartition(":")
         return cls(process if colon else None, step, parent)
 
     @classmethod
     def read(cls, text: str) -> CallPath:
-        """Parses a path as it is printed: names from the root, joined by "/"."""
+        """Parses a path from text: names from the root, joined by "/"."""
         first, *others = text.split("/")
         path = cls.of(first)
         for name in others:
@@ -44,7 +49,7 @@ class CallPath:
 
     @property
     def name(self) -> str:
-        """The name of the call itself, as recorded."""
+        """The recorded name of the call itself, without its calling context."""
         return self.step if self.process is None else f"{self.process}:{self.step}"
 
     @property
@@ -62,16 +67,16 @@ class CallPath:
 
     @property
     def origin(self) -> str | None:
-        """The process of the root call; None where its name has none."""
+        """The process of the path's root call. None where the root's name contains no process."""
         return CallPath.of(self.names[0]).process
 
     @property
     def processes(self) -> int:
-        """Number of times that the path enters a process, from the root on."""
+        """Number of times that the path enters a process, counted from the root."""
         return sum(":" in name for name in self.names)
 
     def is_below(self, other: CallPath) -> bool:
-        """Whether this call is inside `other`, at any distance."""
+        """Whether this call is inside the call `other`, at any depth."""
         many = len(other.names)
         return len(self.names) > many and self.names[:many] == other.names
 
@@ -80,7 +85,7 @@ class CallPath:
         return self.names[: len(other.names)] == other.names
 
     def ends_with(self, steps: str) -> bool:
-        """Whether the path ends with `steps`, printed without processes."""
+        """Whether the path, written without processes, ends with `steps`."""
         return f"/{'/'.join(self.steps)}".endswith(f"/{steps}")
 
     def __str__(self) -> str:

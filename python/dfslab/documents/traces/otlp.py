@@ -1,4 +1,6 @@
-"""The parts of OTLP trace JSON that dfslab reads; other keys are preserved unchanged."""
+"""The parts of OTLP's trace JSON (OpenTelemetry) that dfslab reads. Other keys are preserved
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from typing import NotRequired, TypedDict
 
 
 class OtlpAttribute(TypedDict):
-    """A key and its value, which is in a dictionary by the type of the value."""
+    """A key and its value. The value is in a dictionary whose key is the type of the value, such as
+    "stringValue".
+    """
 
     key: str
     value: dict[str, object]
@@ -19,13 +23,13 @@ class OtlpResource(TypedDict):
 
 
 class OtlpStatus(TypedDict):
-    """How a call ended; code 2 is an error."""
+    """The status of a span. Code 2 means that the call ended with an error."""
 
     code: NotRequired[int]
 
 
 class OtlpSpan(TypedDict):
-    """One call; ids are hexadecimal, times are Unix times in nanoseconds as text."""
+    """One call in OTLP. Ids are hexadecimal; times are Unix times in nanoseconds as text."""
 
     traceId: str
     spanId: str
@@ -38,20 +42,20 @@ class OtlpSpan(TypedDict):
 
 
 class OtlpScopeSpans(TypedDict):
-    """Spans of one instrumentation scope."""
+    """Spans of one instrumentation scope, such as a library."""
 
     spans: list[OtlpSpan]
 
 
 class OtlpResourceSpans(TypedDict):
-    """Spans of one resource."""
+    """Spans of one resource, that is, of one process or host."""
 
     resource: NotRequired[OtlpResource]
     scopeSpans: list[OtlpScopeSpans]
 
 
 class OtlpDocument(TypedDict):
-    """A message or file of OTLP."""
+    """A message or a file in OTLP's JSON encoding."""
 
     resourceSpans: list[OtlpResourceSpans]
 

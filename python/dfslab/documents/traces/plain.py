@@ -1,4 +1,4 @@
-"""Converts a trace profile to plain data for JSON; trees may be deep."""
+"""Converts a trace profile to plain data for JSON. Its trees may be too deep for recursion."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 
 
 def plain(profile: TraceProfile) -> dict[str, Any]:
-    """Returns the profile's fields as JSON data, without fields that were never set."""
+    """Returns the profile's fields as JSON data. Fields that were never set are omitted."""
     table = profile.model_dump(mode="json", exclude_unset=True, exclude={"roots"})
     return {**table, "roots": plain_trees(profile.roots)}
 
 
 def plain_trees(roots: Sequence[TreeNode]) -> list[dict[str, Any]]:
-    """Returns trees as JSON data, converted without recursion, whose depth is limited."""
+    """Returns call trees as JSON data. They are converted without recursion, because Python limits
+    its depth.
+    """
     found: list[dict[str, Any]] = []
     open_nodes = [(node, found) for node in reversed(roots)]
     while open_nodes:

@@ -1,4 +1,6 @@
-"""A trace profile together with what studies compute from it: parts, comparisons, a model."""
+"""A trace profile together with what studies compute from it: ranking of parts, comparisons, a
+model's step times.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
-    """Returns the fields of a profile that were set, as arguments of an extended profile."""
+    """Returns the fields of a profile that were set, as arguments for an object of a class that
+    extends the profile.
+    """
     return {name: value for name, value in profile if name in profile.model_fields_set}
 
 
 class PartGain(Document):
-    """What a faster processor, disk or link would save, as fractions of end-to-end time."""
+    """What a faster processor, disk or link would save, as fractions of end-to-end time with
+    bounds.
+    """
 
-    # "process: processor", "process: disk" or "process: link"; for a sleep "process: step".
+    # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
+    # for a sleep.
     part: str
     saving: float
     # Lower bound of the saving, from the sums of the trace; `most` is the upper bound.
@@ -28,57 +35,64 @@ class PartGain(Document):
     # Lower end of the 90 % prediction interval for other runs; `high` is the upper end.
     low: float
     high: float
-    # "faster", "no gain" or "cannot tell", according to the bounds.
+    # The verdict, "faster", "no gain" or "cannot tell", according to the bounds.
     verdict: str
-    # Busy time over the life of the process; above 1 with several threads; None for links.
+    # Busy time divided by the life time of the process. It exceeds 1 with several threads, and is
+    # None for links.
     utilisation: float | None
 
 
 class PartShare(Document):
-    """The share of one part in a ranking of self time."""
+    """The share of a processor, disk or link in a ranking of self time."""
 
     part: str
     share: float
 
 
 class PartRanking(Document):
-    """Processors, disks and links by what each would save, and two other rankings of them."""
+    """Processors, disks and links, ranked by what each would save, and two other rankings for
+    comparison.
+    """
 
     # Factor by which each part is made faster.
     factor: float
     # Sum of the durations of the clients' outermost calls, seconds.
     end_to_end_s: float
     parts: list[PartGain]
-    # By self time of all work that the operations cause.
+    # Ranking by self time of all work that the operations cause.
     by_sum: list[PartShare]
-    # By self time of the threads that finish last (the usual critical path).
+    # Ranking by self time of the threads that finish last (the usual critical path).
     by_last_finisher: list[PartShare]
 
 
 class StepChange(Document):
-    """A step whose mean duration differs significantly between two cohorts of calls."""
+    """A step whose mean duration differs significantly between two cohorts (groups) of calls."""
 
-    # The host or process of the second cohort, where several are compared; else "".
+    # The host or process of the second cohort, if several are compared, else "".
     cohort: str
-    # The call path, or "process: step" where all its calling contexts are merged.
+    # The step's call path, or "process: step" if all its calling contexts are merged.
     path: CallPath
-    # Numbers of calls in the first and second cohort; the next fields are their mean durations,
-    # seconds.
+    # Numbers of calls in the first and second cohort. The next two fields are the mean durations in
+    # both, seconds.
     count_before: int
     count: int
     mean_before_s: float
     mean_s: float
-    # Change of self time per call, multiplied by the calls of the second cohort, seconds.
+    # Change of the step's self time per call, multiplied by the calls of the second cohort,
+    # seconds.
     own_change_s: float
-    # Relative change of the mean duration.
+    # Relative change of the step's mean duration.
     change: float
-    # P value of Welch's t test; the next field is corrected by Holm's method for all steps tested.
+    # P value of Welch's t test. The next field is the P value corrected by Holm's method for all
+    # steps tested.
     p: float
     p_corrected: float
 
 
 class CohortComparison(Document):
-    """Steps of a trace compared between two cohorts of calls, or between several pairs."""
+    """A comparison of the steps of a trace between two cohorts (groups) of calls, or between
+    several pairs of cohorts.
+    """
 
     # Significance level of the corrected P values.
     level: float
@@ -86,32 +100,35 @@ class CohortComparison(Document):
     sides: tuple[str, str]
     # Number of steps tested.
     tests: int
-    # Whether several pairs were compared.
+    # Whether several pairs of cohorts were compared.
     several: bool
     # Relative change of every step, for colours.
     changes: dict[CallPath, float]
     # Significant changes, in descending order of their effect on total time.
     rows: list[StepChange]
-    # Steps that occur in one cohort only.
+    # Steps that occur in the first cohort only; the next field has those that occur in the second
+    # cohort only.
     only_before: list[CallPath]
     only_now: list[CallPath]
 
 
 class ModelledStep(Document):
-    """Mean seconds that one operation spends in a step, as described and as traced.
+    """Mean seconds that one operation spends in a step, as a description models it and as a trace
+    shows it.
 
-    The values of a side that lacks the step are None.
+    If the description or the trace lacks the step, its values are None.
     """
 
-    # Operation and step of the description; "" for a step that exists only in the trace.
+    # Operation and step of the description. Both are "" for a step that exists only in the trace.
     operation: str
     step: str
     modelled_s: float | None
-    # Path of the step in the trace; its mean duration in seconds and its number of calls follow.
+    # Path of the step in the trace. The next fields are its mean duration in seconds and its number
+    # of calls.
     traced: CallPath | None
     traced_s: float | None
     count: int
-    # Relative error: modelled / traced - 1.
+    # Relative error of the model: modelled / traced - 1.
     error: float | None
 
     @field_serializer("traced")
@@ -120,7 +137,7 @@ class ModelledStep(Document):
 
 
 class TraceAnalysis(TraceProfile):
-    """A trace profile with the results of studies of it; None where a study was not run."""
+    """A trace profile with the results of studies. A result is None if its study was not run."""
 
     parts: PartRanking | None = None
     compared: CohortComparison | None = None
@@ -129,13 +146,14 @@ class TraceAnalysis(TraceProfile):
 
     @classmethod
     def of(cls, profile: TraceProfile) -> TraceAnalysis:
-        """Returns the profile as an analysis without results; an analysis is returned unchanged."""
+        """Returns a profile as an analysis without results. An analysis is returned unchanged."""
         return profile if isinstance(profile, TraceAnalysis) else cls(**given(profile))
 
 
 class Received(Document):
-    """Messages that a receiver accepted, their bytes, and the number of messages that it
-    refused."""
+    """What a receiver of spans accepted: messages and bytes. `refused` is the number of messages
+    that it refused.
+    """
 
     messages: int
     bytes: int
@@ -143,9 +161,10 @@ class Received(Document):
 
 
 class ReceivedProfile(TraceProfile):
-    """The profile of a stream of spans, which may continue."""
+    """The profile of a stream of spans that a receiver accepts. The stream may continue."""
 
-    # Spans buffered until their traces are complete; unknown once the stream has ended.
+    # Number of spans that are buffered until their traces are complete; None once the stream has
+    # ended.
     waiting: int | None = None
     received: Received
     ended: bool

@@ -9,45 +9,47 @@ from dfslab.documents.traces.call_path import CallPath
 
 
 class AlignedClock(Document):
-    """The clock of one host compared with that of a reference host."""
+    """The offset of one host's clock from the clock of a reference host."""
 
-    # Number of these calls that contradict the estimate: asynchronous calls, or calls during
-    # clock drift.
+    # Number of the calls in `calls` that contradict the estimate: asynchronous calls, or calls
+    # during clock drift.
     against: int
-    # Time by which this clock is ahead of the first host's clock, ns; the host's spans are moved
-    # back by this time.
+    # Time by which this clock is ahead of the reference host's clock, ns. The host's spans are
+    # moved back by this time.
     ahead_ns: int
-    # Number of calls between hosts on which the estimate is based, over the whole chain of hosts.
+    # Number of calls between hosts on which the estimate is based, over the whole chain of hosts
+    # to the reference host.
     calls: int
     # Name of the host, as in the spans.
     host: str
-    # Largest remaining error of `ahead_ns`, ns; errors add up along a chain of hosts.
+    # Largest remaining error of `ahead_ns`, ns. If hosts are connected only through other hosts,
+    # the errors along that chain add up.
     residual_ns: int
 
 
 class Entry(Document):
-    """The time of all calls with one path, or with one name."""
+    """Sums over all calls with one call path (or with one name, in the ranking by name)."""
 
     # Number of failed calls that their caller retried.
     again: int
-    # Sum of the durations of these failed calls, ns, exact.
+    # Sum of the durations of failed calls that their caller retried, ns, exact.
     again_ns: int
     # Bytes moved.
     bytes: int
-    # Number of calls. If the recorder sampled calls, this and all sums are estimates for all
-    # calls.
+    # Number of calls. If the recorder sampled calls, this number and all sums are estimates for
+    # all calls.
     count: int
     # Number of calls that reported an error.
     errors: int
-    # The processes that made the calls; in profiles of processes only.
+    # The processes that made the calls. Only in profiles of processes.
     instances: list[str] = Field(default_factory=list)
-    # Cost class: what the calls do or wait for; in profiles of processes only.
+    # Cost class, which says what the calls do or wait for. Only in profiles of processes.
     kind: str | None = None
-    # Mean duration, seconds; none where no durations are known.
+    # Mean duration, seconds; none if no durations are known.
     mean_s: float | None
     # Name of the calls.
     name: str
-    # Names from the root to the call, joined by "/"; in the ranking by name, the name.
+    # Names from the root call to this call, joined by "/". In the ranking by name, only the name.
     path: CallPath
     # Number of recorded calls.
     read: int
@@ -55,56 +57,59 @@ class Entry(Document):
     self_ns: int
     # Sum of self times, seconds.
     self_s: float
-    # Self time as a fraction of the self time of all calls, work and waits.
+    # Self time of these calls as a fraction of the self time of all calls, work and waits.
     share: float
-    # Number of calls with known durations, where some servers only count calls; otherwise none,
-    # and all durations are known.
+    # Number of calls with known durations, if some servers only count calls. None if all
+    # durations are known.
     timed: int | None = None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
-    # Sum of durations, seconds. In the ranking by name, a call within a call of the same name
-    # counts twice.
+    # Sum of durations, seconds. In the ranking by name, the time of a call within a call of the
+    # same name counts twice.
     total_s: float
 
 
 class ExemplarNote(Document):
-    """An exemplar: a call to look up in the trace. Its ids are hexadecimal, as in OTLP JSON."""
+    """A call that can be looked up in the trace (an exemplar). Its ids are hexadecimal, as in OTLP
+    JSON.
+    """
 
     # Duration of the call, seconds.
     duration_s: float
-    # Why the exemplar was kept: "slowest" or "sampled".
+    # Why the call was kept as an exemplar: "slowest" or "sampled".
     kind: str
-    # Span id, 16 hexadecimal digits.
+    # Span id of the call, 16 hexadecimal digits.
     span_id: str
-    # Trace id, 32 hexadecimal digits.
+    # Trace id of the call, 32 hexadecimal digits.
     trace_id: str
 
 
 class LeftOut(Document):
-    """The calls that one rule dropped."""
+    """Sums over the calls that one rule dropped."""
 
-    # Bytes moved.
+    # Bytes moved by the dropped calls.
     bytes: int
     # Number of dropped calls.
     calls: int
-    # Sum of self times, ns. Where there is a kept caller, this time counts as the caller's own.
+    # Sum of the self times of the dropped calls, ns. If there is a kept caller, this time counts
+    # as the caller's self time.
     self_ns: int
-    # Sum of durations, ns.
+    # Sum of the durations of the dropped calls, ns.
     total_ns: int
-    # Number of dropped calls without a kept caller; their time is attributed to no call.
+    # Number of dropped calls that have no kept caller. Their time is attributed to no call.
     without_caller: int
 
 
 class Process(Document):
-    """A process that wrote a separate profile."""
+    """A process that wrote a profile."""
 
-    # The file of its profile.
+    # Name of the file with the profile of the process.
     file: str
-    # The name of the process among those of its type.
+    # The name of the process, which distinguishes it from others of its type.
     instance: str
     # Whether the process has ended.
     last: bool
-    # Process id on its host; 0 if unknown.
+    # Process id on the process's host; 0 if unknown.
     pid: int
     # The type of the process, such as the name of a daemon.
     service: str
@@ -113,98 +118,103 @@ class Process(Document):
 class Reduction(Document):
     """Numbers of spans and trees before and after compression."""
 
-    # Number of rows of all files; in profiles of processes only.
+    # Number of rows in all files. Only in profiles of processes.
     rows: int | None = None
-    # Number of nodes after compression.
+    # Number of nodes in the compressed trees.
     spans_after: int
     # Number of spans recorded.
     spans_before: int
-    # Fraction of spans that compression removed.
+    # Fraction of spans that compression removed, from 0 to 1.
     spans_removed: float
-    # Number of trees of distinct shape.
+    # Number of trees of distinct shape, after compression.
     trees_after: int
     # Number of call trees recorded.
     trees_before: int
-    # Fraction of trees that compression removed.
+    # Fraction of trees that compression removed, from 0 to 1.
     trees_removed: float
 
 
 class Sampling(Document):
-    """Sampling by a recorder that kept only some calls."""
+    """How a recorder sampled that kept only some calls."""
 
-    # Smallest sampling probability of a span.
+    # Smallest probability with which a span was sampled.
     probability_least: float
-    # Largest sampling probability of a span.
+    # Largest probability with which a span was sampled.
     probability_most: float
-    # Estimated number of all spans: the sum of the weights of the recorded ones.
+    # Estimated number of all spans, recorded or not: the sum of the sampling weights of the
+    # recorded ones.
     spans_estimated: int
-    # Number of recorded spans with a sampling weight above one.
+    # Number of recorded spans that have a sampling weight above one.
     spans_weighted: int
 
 
 class Saving(Document):
-    """The estimated gain from one faster step."""
+    """The estimated end-to-end gain from making one step faster."""
 
-    # Number of calls; in profiles of processes only.
+    # Number of calls of the step. Only in profiles of processes.
     count: int | None = None
-    # Upper end of the 90 % interval of the saving.
+    # Upper end of the 90 % confidence interval of the saving.
     high: float
-    # Cost class: what the step does or waits for; in profiles of processes only.
+    # Cost class, which says what the step does or waits for. Only in profiles of processes.
     kind: str | None = None
-    # Share of the path of last finishers: the estimate of the usual critical path. In traces of
-    # spans only.
+    # Fraction of the path of last finishers that the step takes, which is the estimate of the
+    # usual critical path. Only in traces of spans.
     last_finisher_share: float | None = None
-    # Lower end of the 90 % interval of the saving.
+    # Lower end of the 90 % confidence interval of the saving.
     low: float
-    # The root call below which the step is; in profiles of processes only.
+    # Name of the root call below which the step is. Only in profiles of processes.
     operation: str | None = None
-    # Self time in nanoseconds; in profiles of processes only.
+    # Self time of the step in nanoseconds. Only in profiles of processes.
     own_ns: int | None = None
-    # Saved end-to-end time, as a fraction, if the step were faster by the factor.
+    # Fraction of end-to-end time that would be saved if the step were faster by the factor.
     saving: float
     # Service and name of the step, joined by ":"; the name alone if no service is known. In
-    # profiles of processes, the whole path.
+    # profiles of processes, it is the whole call path.
     step: CallPath
-    # Share of all self time: the estimate of a ranking by sums.
+    # Self time of the step as a fraction of all self time. A ranking by sums would take it for
+    # the gain.
     summed_share: float
-    # Work divided by the elapsed time of the logical threads that do it. In traces of spans only.
+    # Work of the step divided by the elapsed time of the logical threads that do it. Only in
+    # traces of spans.
     utilisation: float | None = None
-    # "faster" if the interval excludes zero, else "no gain" or "cannot tell".
+    # "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
+    # interval is wide.
     verdict: str
-    # Whether the names of the calls mark them as waits.
+    # Whether the name of the step's calls marks them as waits.
     wait: bool
-    # Self time spent waiting for others, seconds.
+    # Self time of the step that was spent waiting for others, seconds.
     waited_s: float
-    # Self time that is work or an unexplained delay, seconds.
+    # Self time of the step that is work or an unexplained delay, seconds.
     work_s: float
 
 
 class Savings(Document):
-    """The estimated gain from each faster step, the largest gain first."""
+    """The estimated end-to-end gains from making each step faster, the largest gain first."""
 
-    # Sum of the durations of the replayed trees, seconds.
+    # Sum of the durations of all replayed trees, seconds.
     end_to_end_s: float
     # Factor by which each step is made faster.
     factor: float
-    # The root calls to which the gains refer; in profiles of processes only.
+    # Names of the root calls to which the gains refer. Only in profiles of processes.
     operations: list[str] = Field(default_factory=list)
-    # The steps.
+    # The gain from each step, the largest first.
     steps: list[Saving]
     # Number of trees replayed.
     trees: int
-    # Number of trees left out because there were too many spans. In traces of spans only.
+    # Number of trees that were not replayed because there were too many spans. Only in traces of
+    # spans.
     trees_left_out: int | None = None
-    # Share of end-to-end time in delays whose end no recorded event explains. In traces of spans
-    # only.
+    # Fraction of end-to-end time in delays whose end no recorded event explains. Only in traces
+    # of spans.
     unexplained: float | None = None
 
 
 class TimelineCall(Document):
     """One call of a timeline."""
 
-    # The object of the call (such as a file), as recorded.
+    # The object on which the call acted (such as a file), as recorded.
     about: str | None = None
-    # Number of calls around this call.
+    # Depth of the call in the tree: the number of calls around it.
     depth: int
     # Duration of the call, seconds.
     duration_s: float
@@ -214,7 +224,8 @@ class TimelineCall(Document):
     name: str
     # Service and host of the call, as far as they are known.
     place: str
-    # Start of the call, seconds after the start of the tree; negative if clocks disagree.
+    # Start of the call, seconds after the start of the tree; negative if the hosts' clocks
+    # disagree.
     start_s: float
     # Whether the recorder classifies the call as a wait.
     wait: bool
@@ -223,18 +234,18 @@ class TimelineCall(Document):
 class Timeline(Document):
     """One call tree on a time axis."""
 
-    # The other calls, in order of start, each after its caller.
+    # The calls of the tree without the root call, in order of start; each follows its caller.
     calls: list[TimelineCall]
-    # The path of the call in another process that caused this tree; in profiles of processes
-    # only.
+    # The path of the call in another process that caused this tree. Only in profiles of
+    # processes.
     cause: CallPath | None = None
     # Duration of the root call, seconds.
     duration_s: float
-    # Number of shorter calls of the tree that are not shown.
+    # Number of shorter calls of the tree that are left out.
     left_out: int
     # Name of the root call.
     name: str
-    # Trace id, 32 hexadecimal digits. In traces of spans only.
+    # Trace id of the tree, 32 hexadecimal digits. Only in traces of spans.
     trace_id: str | None = None
 
 
@@ -243,16 +254,16 @@ class Times(Document):
 
     # Number of parent calls with at least one call of the step.
     callers: int
-    # Smallest number of calls of the step within one of these parent calls.
+    # Smallest number of calls of the step within one of the counted parent calls.
     least: int
-    # Largest number of calls of the step within one of these parent calls.
+    # Largest number of calls of the step within one of the counted parent calls.
     most: int
-    # Median number of calls of the step within one of these parent calls.
+    # Median number of calls of the step within one of the counted parent calls.
     p50: int
 
 
 class TreeNode(Document):
-    """One node of a compressed tree."""
+    """One node of a compressed tree: the calls with one shape below one parent node."""
 
     # Whether the calls of this node are failed attempts that their caller retried.
     again: bool
@@ -260,46 +271,47 @@ class TreeNode(Document):
     bytes: int
     # Child nodes, in descending order of total time.
     children: list[TreeNode]
-    # Number of calls merged in this node. If the recorder sampled calls, this and all sums are
-    # estimates for all calls.
+    # Number of calls merged in this node. If the recorder sampled calls, this number and all sums
+    # are estimates for all calls.
     count: int
     # Number of calls that reported an error.
     errors: int
-    # Exemplars: calls to look up in the trace.
+    # Some calls of this node, which can be looked up in the trace (exemplars).
     exemplars: list[ExemplarNote]
-    # The processes that made the calls; in profiles of processes only.
+    # The processes that made the calls. Only in profiles of processes.
     instances: list[str] = Field(default_factory=list)
-    # "blocked" if the recorder classifies most of these calls as waits, else "service".
+    # "blocked" if the recorder classifies most of the node's calls as waits, else "service".
     kind: str
-    # Longest duration, seconds; none where a server reported sums only.
+    # Longest duration, seconds; none if a server reported sums only.
     max_s: float | None
-    # Shortest duration, seconds; none where a server reported sums only.
+    # Shortest duration, seconds; none if a server reported sums only.
     min_s: float | None
     # Name of the calls.
     name: str
-    # Sums by host if the trace has several hosts; in profiles of processes, sums by process.
+    # Sums by host if the trace has several hosts. In profiles of processes, sums by process.
     of: dict[str, tuple[int, int, int, int, float | None]]
-    # Median duration, seconds, within the error of the histogram; none where a server reported
-    # sums only.
+    # Median duration, seconds, within the error of the histogram; none if a server reported sums
+    # only.
     p50_s: float | None
-    # 99th percentile of durations, seconds, within the error of the histogram; none where a
-    # server reported sums only.
+    # 99th percentile of durations, seconds, within the error of the histogram; none if a server
+    # reported sums only.
     p99_s: float | None
     # Number of recorded calls.
     read: int
-    # Standard deviation of durations, seconds; none where a server reported sums only.
+    # Standard deviation of durations, seconds; none if a server reported sums only.
     sd_s: float | None
     # Sum of self times, nanoseconds, exact.
     self_ns: int
     # Sum of self times, seconds.
     self_s: float
-    # Time for which other processes worked on these calls, ns; in profiles of processes only.
+    # Time for which other processes worked on the calls of this node, ns. Only in profiles of
+    # processes.
     served_ns: int | None = None
-    # Number of calls with known durations, where some servers only count calls; otherwise none,
-    # and all durations are known.
+    # Number of calls with known durations, if some servers only count calls. None if all
+    # durations are known.
     timed: int | None = None
-    # Distribution of the number of these calls within one call of the parent; none for root
-    # calls.
+    # Distribution of the number of calls of this node within one call of the parent node; none
+    # for root calls.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
@@ -308,40 +320,42 @@ class TreeNode(Document):
 
 
 class TraceProfile(Document):
-    """A profile with its rankings and the results of the analyses of its spans."""
+    """A profile with its rankings and the results of analyses of its spans."""
 
-    # Clock offsets of the hosts, where calls between hosts determine them.
+    # Clock offsets of the hosts. Empty if no calls between hosts determine them.
     clocks: list[AlignedClock]
-    # Whether some of the processes are servers that only count calls.
+    # Whether some of the processes are servers that only count calls, without durations.
     counted: bool = False
-    # Calls that the user's rules dropped, by rule; they are in no other figure.
+    # Calls that the user's rules dropped, by rule. No other figure includes them.
     left_out: dict[str, LeftOut]
-    # Numbers of repaired or dropped records, by kind; the kinds are those of the recorder.
+    # Numbers of repaired or dropped records, by kind. In profiles of processes, the kinds are
+    # those of the recorder.
     losses: dict[str, int]
-    # The processes that each wrote a profile; always empty for traces of spans.
+    # The processes that each wrote a profile; always empty in traces of spans.
     processes: list[Process] = Field(default_factory=list)
-    # Calls that work, by path.
+    # Calls that work instead of wait, by call path.
     ranking: list[Entry]
     # Number of entries left out of the three rankings because of the limit.
     ranking_beyond_limit: int
-    # Calls that work, by name.
+    # Calls that work instead of wait, by name.
     ranking_by_name: list[Entry]
-    # Sizes before and after compression.
+    # Numbers of spans and trees before and after compression.
     reduction: Reduction
     # The compressed trees, in descending order of total time.
     roots: list[TreeNode]
-    # Sampling by the recorder; none if all calls were recorded. With sampling, counts and sums
-    # are estimates.
+    # How the recorder sampled calls; none if it recorded all. With sampling, counts and sums are
+    # estimates.
     sampling: Sampling | None
-    # The estimated gain from each faster step; none if the spans were not replayed.
+    # The estimated end-to-end gain from making each step faster; none if the spans were not
+    # replayed.
     savings: Savings | None
     # Number of call trees after compression.
     shapes: int
     # Number of spans recorded.
     spans: int
-    # The slowest trees on a time axis; empty if the spans are not available.
+    # The slowest call trees on a time axis; empty if the spans are not available.
     timelines: list[Timeline]
     # Number of call trees before compression.
     trees: int
-    # Calls that wait, by path.
+    # Calls that wait, by call path.
     waits: list[Entry]

@@ -1,4 +1,4 @@
-"""Walks the call trees of a trace profile; without recursion, since trees may be deep."""
+"""Walks the call trees of a trace profile without recursion, since trees may be deep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dfslab.documents.traces.trace_profile import TreeNode
 
 
 def walk(roots: Sequence[TreeNode]) -> Iterator[tuple[CallPath, TreeNode]]:
-    """Every node with its path, depth first in the order of the document."""
+    """Yields every node with its call path, depth first in the order of the document."""
     waiting = [(CallPath.of(root.name), root) for root in reversed(roots)]
     while waiting:
         path, node = waiting.pop()

@@ -1,1 +1,1 @@
-"""Exporters: one file each, found by discovery."""
+"""The exporters, one module each, which discovery finds."""

@@ -14,7 +14,7 @@ TITLE = "Call trees as trace events, for Perfetto and Chrome"
 
 
 class _Event(TypedDict):
-    """A complete event of the Trace Event Format; times are in microseconds."""
+    """A complete event of Chrome's Trace Event Format. Times are in microseconds."""
 
     ph: str
     name: str
@@ -27,8 +27,8 @@ class _Event(TypedDict):
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The merged call trees as JSON: laid out one after the other, each node as if it were one long
-    call.
+    """The merged call trees as JSON. The trees follow each other in time, and each node is drawn as
+    one long call.
 
     The document states how many nodes are left out for its size, or because they took no time.
     """
@@ -48,7 +48,8 @@ def write(profile: TraceProfile) -> bytes:
 
 
 def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
-    """Node id -> width of its bar in ns: self time of the node and of all nodes below it."""
+    """Node id -> width of the node's bar in ns: the sum of the self times of the node and of all
+    nodes below it."""
     widths: dict[int, int] = {}
     for node in reversed(nodes):
         self_ns = 0 if node.kind == trees.DETAIL else max(0, node.self_ns)
@@ -59,8 +60,10 @@ def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
 def _starts_ns(
     roots: list[TreeNode], nodes: list[TreeNode], widths: dict[int, int]
 ) -> dict[int, int]:
-    """Node id -> start of its bar in ns: roots follow each other, children are within their
-    parent."""
+    """Node id -> start of the node's bar in ns.
+
+    Roots follow each other, and children are within their parent.
+    """
     starts: dict[int, int] = {}
     at = 0
     for root in roots:

@@ -14,7 +14,7 @@ TITLE = "Every metric as a row of CSV"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The CSV text with a header; unknown values are empty."""
+    """The results as CSV with a header, one row for each metric. Unknown values are empty."""
     found, text = rows(results), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(MetricRow._fields if found else ())

@@ -14,17 +14,17 @@ from dfslab.exports.contract import ResultExporter
 from dfslab.result import Result
 
 TITLE = "One job for each measured result, as fio's JSON"
-# The percentiles that fio reports by default.
+# The percentiles of latency that fio reports by default.
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-# A histogram has 2 to this power buckets per octave (core/stats).
+# Binary logarithm of the number of histogram buckets for each power of two (core/stats).
 BUCKETS_AN_OCTAVE_BITS = 7
-# fio knows reads, writes and trims only, so metadata operations have no entry.
+# fio has only reads, writes and trims, so metadata operations are left out.
 READS = ("read", "pread")
 WRITES = ("write", "append", "overwrite", "pwrite")
 
 
 class _Latency(TypedDict, total=False):
-    """Statistics of times in ns, with fio's keys; percentile keys are numbers as text."""
+    """Statistics of times in ns, with fio's keys. The keys of percentiles are numbers as text."""
 
     min: int
     max: int
@@ -35,7 +35,7 @@ class _Latency(TypedDict, total=False):
 
 
 class _Direction(TypedDict):
-    """Totals of reads, writes or trims, with fio's keys; `bw` in KiB/s, `runtime` in ms."""
+    """Totals of reads, writes or trims, with fio's keys. `bw` is in KiB/s, `runtime` in ms."""
 
     io_bytes: int
     io_kbytes: int
@@ -50,7 +50,7 @@ class _Direction(TypedDict):
     lat_ns: _Latency
 
 
-# Functional form of TypedDict, because one key is no Python identifier.
+# This is the functional form of TypedDict, because one key is no Python identifier.
 _Job = TypedDict(
     "_Job",
     {
@@ -69,8 +69,8 @@ _Job = TypedDict(
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The keys of `fio --output-format=json` that its readers use; one job for each measured
-    result.
+    """The results in fio's JSON format, with one job for each measured result. Only the keys that
+    readers of fio's output use are written.
 
     Reads and writes are whole operations, so `iops` counts operations, not system calls. If
     operations have a scheduled start, `lat_ns` is the response time since that start.
@@ -128,7 +128,10 @@ def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
 
 
 def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
-    """The merged histogram of several operations, whose buckets have the same bounds."""
+    """The merged histogram of the operations in `names`.
+
+    All histograms have the same bucket bounds.
+    """
     counts: Counter[int] = Counter()
     for name in names:
         for low_ns, count in histograms.get(name, ()):
@@ -137,7 +140,10 @@ def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Bucket
 
 
 def _latency(buckets: Buckets) -> _Latency:
-    """Statistics in ns from bucket midpoints, which are within 1 part in 256 of each value."""
+    """Statistics in ns of a histogram, from the midpoints of its buckets.
+
+    A midpoint differs from a value by at most 1 part in 256.
+    """
     count = sum(number for _, number in buckets)
     if not count:
         return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}

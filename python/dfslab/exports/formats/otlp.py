@@ -15,7 +15,10 @@ REFUSED = "is for spans; of JVMs' profiles there is speedscope"
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """Whole call trees up to the largest document size; the note states how many were left out."""
+    """Exports complete call trees as OTLP JSON, up to the largest document size.
+
+    The note states how many trees were left out.
+    """
     text, left_out = trace.otlp(files, reading, trees.MOST_EVENTS)
     note = f"{left_out:,} call trees are not in it: it holds {trees.MOST_EVENTS:,} spans"
     return Written(f"{text}\n".encode(), note if left_out else "")

@@ -17,7 +17,10 @@ TITLE = "Calls and self times of stacks, for pprof"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The merged call trees as gzip-compressed profile.proto: calls and self time of each stack."""
+    """The merged call trees as gzip-compressed profile.proto.
+
+    Each stack has its number of calls and its self time.
+    """
     texts: dict[str, int] = {"": 0}
 
     def text(word: str) -> int:
@@ -32,7 +35,7 @@ def write(profile: TraceProfile) -> bytes:
     for path, node in walk(profile.roots):
         if node.kind == trees.DETAIL:
             continue
-        # A stack is listed from its innermost call outwards; ids start at 1.
+        # pprof lists a stack from its innermost call outwards. Its ids start at 1.
         stack = [places.setdefault(name or "(unnamed)", len(places) + 1) for name in path.names][
             ::-1
         ]
@@ -52,7 +55,7 @@ def write(profile: TraceProfile) -> bytes:
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """The pprof document of span files, made before the call trees are compressed."""
+    """The pprof document of span files. The core makes it before it compresses the call trees."""
     return Written(trace.pprof(files, reading))
 
 

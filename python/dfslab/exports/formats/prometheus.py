@@ -16,7 +16,8 @@ from dfslab.result import Result
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
-# Kind of times -> (histograms of a workload run with these times, description of the times).
+# Kind of times (latency, response time) -> (function that returns their histograms of a workload
+# run, description for the output).
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
@@ -27,7 +28,7 @@ TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
 
 
 class _Sample(NamedTuple):
-    """The labels of a sample; `operation` is empty for metrics of the whole run."""
+    """The labels of a Prometheus sample. `operation` is empty for metrics of the whole run."""
 
     method: str
     point_id: str
@@ -40,8 +41,8 @@ class _Sample(NamedTuple):
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The text of a gauge for each metric, and of histograms of each operation's times in
-    seconds."""
+    """The results as text: a gauge for each metric, and for each operation a histogram of its
+    times in seconds."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
         labels = _labels(_Sample.of(row), json.loads(row.labels))
@@ -66,9 +67,10 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
-    """Lines of cumulative counts at powers of two nanoseconds.
+    """Lines of a Prometheus histogram for each operation. The counts are cumulative, up to powers
+    of two nanoseconds.
 
-    These are bucket boundaries, so no bucket has to be split.
+    Powers of two are bucket boundaries of the recorded histograms, so no bucket has to be split.
     """
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():

@@ -1,4 +1,5 @@
-"""Exports a run's measurements as a table of runs, which `dfslab learn` and other tools read."""
+"""Exports the measurements of a run as a table with one row for each run, which `dfslab learn`
+and other tools read."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def write(run: FinishedRun) -> bytes:
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """CSV of tables, one after another, each with its title before and an empty line after it.
+    """CSV of several tables. Each table has its title before it and an empty line after it.
 
     Values are plain numbers in SI units. A column whose cells have intervals is followed by two
     columns with their lower and upper ends.

@@ -29,7 +29,7 @@ _NAMES = {"xmi": XMI, "uml": UML, "MARTE": MARTE}
 
 
 def export(model: Uml) -> str:
-    """The UML model as an XMI document; the same model gives the same text."""
+    """The UML model as an XMI document. The same model always gives the same text."""
     for prefix, address in _NAMES.items():
         ElementTree.register_namespace(prefix, address)
     root = _XmiWriter(model).document()
@@ -38,7 +38,7 @@ def export(model: Uml) -> str:
 
 
 def read(text: str, file: str = "") -> Uml:
-    """The UML model of a document that `export` wrote. InputError for any other text."""
+    """The UML model in a document that `export` wrote. Raises InputError for any other text."""
     try:
         root = ElementTree.fromstring(text)
         return _XmiReader(root).model()
@@ -52,7 +52,10 @@ class _XmiWriter:
         self._applied: list[tuple[str, str, dict[str, str]]] = []
 
     def document(self) -> Element:
-        """The XML document: the model first, then the stereotypes applied to its elements."""
+        """The XML document.
+
+        The model comes first, then the stereotypes that are applied to its elements.
+        """
         root = Element(f"{{{XMI}}}XMI")
         model = self._element(root, f"{{{UML}}}Model", "", name=self._model.name)
         for one in self._model.classes:
@@ -108,8 +111,8 @@ class _XmiWriter:
     def _body(self, parent: Element, body: tuple[Event, ...]) -> None:
         for one in body:
             if isinstance(one, Message):
-                # Messages are sent in the order of the fragments, so messages are listed among the
-                # fragments.
+                # Messages are sent in the order of the fragments, so each message is listed among
+                # the fragments, too.
                 self._element(
                     parent,
                     "fragment",
@@ -149,7 +152,7 @@ class _XmiReader:
                 self._applied.setdefault(one.attrib["base"], []).append(one)
 
     def model(self) -> Uml:
-        """The UML model that the writer was given."""
+        """The UML model that was exported to this document."""
         model = next(one for one in self._root if one.tag == f"{{{UML}}}Model")
         links = [
             tuple(end.attrib["name"] for end in one.findall("ownedEnd"))

@@ -1,1 +1,1 @@
-"""Alluxio: a cache of workers over another store."""
+"""Describes Alluxio, a cache in the memory of workers over another store."""

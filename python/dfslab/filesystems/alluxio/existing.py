@@ -1,4 +1,4 @@
-"""How a mount of Alluxio is recognised."""
+"""Declares how a mount of Alluxio is recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

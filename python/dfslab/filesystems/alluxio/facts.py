@@ -1,4 +1,4 @@
-"""Description of Alluxio: roles, parameters with sources, access."""
+"""Declares the roles, parameters (with sources) and access of Alluxio."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def advice(message: str) -> str:
-    """Returns advice for an error message; "" when there is none."""
+    """Returns advice for an error message of Alluxio's client; "" when there is none."""
     if " read" in message and "Input/output error" in message:
         return (
             "workers may have driven out what has no other copy: store less at a time, or give "

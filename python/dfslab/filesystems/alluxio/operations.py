@@ -1,4 +1,5 @@
-"""Operations of Alluxio: metadata from the master, blocks from the memory of workers.
+"""Describes the operations of Alluxio: metadata comes from the master, blocks from the memory of
+workers.
 
 A written block stays in the memory of one worker (write type MUST_CACHE) and is read from there, so
 no operation waits for a disk.
@@ -28,7 +29,7 @@ chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """One call to the master, which takes `seconds` of its processor."""
+    """One call to the master, which needs `seconds` of the master's processor."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(

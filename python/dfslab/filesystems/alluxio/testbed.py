@@ -1,4 +1,6 @@
-"""A testbed of Alluxio: a master, workers with memory tiers on hosts, FUSE mounts on clients."""
+"""Starts a testbed of Alluxio: a master, workers with memory tiers on hosts, FUSE mounts on
+clients.
+"""
 
 from __future__ import annotations
 
@@ -35,30 +37,32 @@ FORMAT = "alluxio.cli.Format"
 MASTER = "alluxio.master.AlluxioMaster"
 WORKER = "alluxio.worker.AlluxioWorker"
 FUSE = "alluxio.fuse.AlluxioFuse"
-# The library that Alluxio's native FUSE library is linked to.
+# The library against which Alluxio's native FUSE library is linked.
 LIBFUSE = "libfuse.so.2"
-# Mount options. `sync_read`: one read of a file at a time, because Alluxio reopens its stream for
-# each read that arrives out of order, as the kernel's parallel read-ahead causes (64 MiB took over
-# 60 s, and 1 s in order). `big_writes`: writes of more than a page.
+# Mount options. `sync_read` allows one read of a file at a time. Without it, Alluxio reopens its
+# stream for each read that arrives out of order, as the kernel's parallel read-ahead causes (64 MiB
+# took over 60 s, and 1 s in order). `big_writes` allows writes of more than a page.
 MOUNT_OPTIONS = "sync_read,big_writes"
 SHELL = "alluxio.cli.fs.FileSystemShell"
 MASTER_RPC, MASTER_WEB, WORKER_RPC, WORKER_WEB = 19998, 19999, 29999, 30000
 JAVA_LIMIT_S = 300.0
-# The JVMs of all client hosts start concurrently, on shared processors.
+# Limit for mounting. It is long, because the JVMs of all client hosts start concurrently on shared
+# processors.
 MOUNT_LIMIT_S = 300.0
 ANSWER_LIMIT_S = 20.0
 MIB = 2**20
 # The space that a worker reserves for a block that is being written. The default is a whole block,
 # even for a short file: four writers would evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
-# Options that are quantities -> unit, and the smallest allowed value.
+# Parameters of a testbed that are quantities -> unit, and the smallest allowed value.
 LEAST = {
     "memory_tier": ("B", "16 MiB"),
     "heap": ("B", "128 MiB"),
     "worker_timeout": ("s", "1 s"),
     "trace_interval": ("s", "0.1 s"),
 }
-# Alluxio was written for Java 8 and 11: it accesses these packages by reflection.
+# Packages that Alluxio accesses by reflection, which Java 17 must permit. Alluxio was written for
+# Java 8 and 11.
 OPENED = ("java.lang", "java.util", "java.nio", "sun.nio.ch")
 # Ignore proxy settings of the environment for requests to the testbed's daemons.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -71,13 +75,13 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 
 
 class MasterInfo(Document):
-    """The master's description of itself."""
+    """The version of Alluxio, as the master's web service reports it."""
 
     version: str = "unknown"
 
 
 class LiveWorkers(Document):
-    """The master's list of the workers that it considers alive."""
+    """The workers that the master considers alive, as its web service lists them."""
 
     nodes: list[JsonValue] | None = Field(None, alias="normalNodeInfos")
 
@@ -86,26 +90,27 @@ Answer = TypeVar("Answer", bound=Document)
 
 
 class Testbed(MountedTestbed, Traceable):
-    """A running Alluxio; `with Testbed.up({...}) as testbed:` takes it down at the end.
+    """A running Alluxio; `with Testbed.up({...}) as testbed:` stops it at the end.
 
-    The under-store is a folder of the testbed on this machine, shared by every host as a local
-    path: traffic between a worker and the under-store crosses no emulated link and no limited disk.
-    The mount writes files sequentially once; Alluxio has no writes in the middle of a file.
+    The under-store is a folder of the testbed on this machine, which every host shares as a local
+    path. So traffic between a worker and the under-store crosses no emulated link and no limited
+    disk. The mount writes files sequentially once; Alluxio has no writes in the middle of a file.
     """
 
     SYSTEM = "alluxio"
-    # Options that make every process count its calls and report them at a short interval.
-    # Memory tiers are small, and an operation takes Alluxio's client milliseconds.
+    # The warm-up writes small files, because memory tiers are small and an operation takes
+    # Alluxio's client milliseconds.
     WARM_UP = WarmUp(file_bytes=1 << 17)
     PROGRAMS = {"java": "openjdk-17-jre-headless"}
     OPTIONS = {
         "memory_tier": "256 MiB",
         "heap": "384 MiB",
-        # ASYNC_THROUGH is Alluxio's own default, but needs a job service, which is not started.
-        # To a client it is like MUST_CACHE, which the description assumes.
+        # ASYNC_THROUGH, Alluxio's own default, is missing here, because it needs a job service,
+        # which is not started. To a client it is like MUST_CACHE, which the description assumes.
         "write_type": ("MUST_CACHE", "CACHE_THROUGH", "THROUGH"),
         "worker_timeout": "5 min",
-        # The folder for the profiles of daemons and mounts; by default the testbed's own folder.
+        # The folder for the profiles of daemons and mounts. By default it is in the testbed's own
+        # folder.
         "trace": False,
         "trace_directory": "",
         "trace_interval": "2 s",
@@ -147,7 +152,7 @@ class Testbed(MountedTestbed, Traceable):
         self._now(versions={"alluxio": reply.version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Starts a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground on `host`, which mounts Alluxio at `point`."""
         own = {"alluxio.user.hostname": host.address}
         words = self.java_command(
             FUSE, "-m", str(point), "-o", MOUNT_OPTIONS, process=f"mount-{host.name}", **own
@@ -172,24 +177,29 @@ class Testbed(MountedTestbed, Traceable):
         return self.folder / "under-store"
 
     def live_workers(self) -> int | None:
-        """Returns the number of workers that the master considers alive; None when it does not
-        answer.
+        """Returns the number of workers that the master considers alive. Returns None when the
+        master does not answer.
 
-        A crashed worker counts until it has been silent for `worker_timeout`.
+        A crashed worker is counted until it has been silent for `worker_timeout`.
         """
         reply = self.ask("webui_workers", LiveWorkers)
         return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
-        """Returns None: data is stored in the memory of the workers, so only clients can be
-        cold."""
+        """Returns None: the data is in the memory of the workers, so cold reads are only possible
+        at clients.
+        """
 
     def shell(self, host: Host, *words: str) -> str:
-        """Returns the output of an `alluxio fs` command on a host. TestbedError when it fails."""
+        """Returns the output of an `alluxio fs` command on a host. TestbedError when the command
+        fails.
+        """
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
-        """Returns an answer of the master's web service; None when it does not answer."""
+        """Requests `what` from the master's web service and returns the reply as an object of
+        `kind`. Returns None when the master does not reply.
+        """
         url = f"http://{self.master.address}:{MASTER_WEB}/api/v1/master/{what}"
 
         def work() -> Answer:
@@ -206,13 +216,14 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def profiles(self) -> Path:
-        """Returns the folder of the traced processes' profiles."""
+        """The folder of the traced processes' profiles."""
         given = str(self.parameters["trace_directory"])
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
-        """Returns JVM options that make a process write its profile; empty on a testbed without
-        `trace`."""
+        """Returns JVM options that make the process called `process` write its profile. Returns
+        none on a testbed without the parameter `trace`.
+        """
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
@@ -221,14 +232,17 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Returns parameters that make every process count its calls and write them every second,
-        or to `folder`."""
+        """Returns testbed parameters that make every process count its calls. Profiles are written
+        to `folder`, or every second to the testbed's own folder.
+        """
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval": "1 s"}
 
     def client_environment(self) -> dict[str, str]:
-        """Returns the environment of a command on the client's host, with the mount point."""
+        """Returns the environment variables of a command on the client's host. DFSLAB_MOUNT is the
+        mount point.
+        """
         return {**os.environ, "DFSLAB_MOUNT": str(self.mount_point)}
 
     def client_command(self, words: Sequence[str]) -> list[str]:
@@ -236,13 +250,13 @@ class Testbed(MountedTestbed, Traceable):
         return self.clients[0].command(words)
 
     def java_command(self, main: str, *arguments: str, process: str = "", **own: str) -> list[str]:
-        """Returns a command that runs a main class of Alluxio; `own` are properties of this
-        process.
+        """Returns a command that runs the main class `main` of Alluxio. `own` are Alluxio
+        properties of this process only.
 
         On a traced testbed, a process with a `process` name is traced under that name.
         """
         heap_mib = int(self.parameters["heap"]) // MIB
-        # These four are not accepted in the configuration file.
+        # Alluxio does not accept these four properties in its configuration file.
         properties = {
             "alluxio.home": str(self.folder),
             "alluxio.conf.dir": str(self.configuration),
@@ -281,7 +295,7 @@ class Testbed(MountedTestbed, Traceable):
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
 
     def _properties(self) -> dict[str, str]:
-        """Returns Alluxio's properties, which are the same for every process."""
+        """Returns Alluxio's properties that are the same for every process."""
         master, given = self.master, self.parameters
         described = {
             parameter.source: _text(self.number(parameter.key), parameter)
@@ -314,11 +328,12 @@ class Testbed(MountedTestbed, Traceable):
         }
 
     def _start_worker(self, host: Host, number: int) -> None:
-        """Starts a worker with its own memory file system; several workers may share a host."""
+        """Starts a worker with a separate memory file system. Several workers may share a host."""
         name = f"worker-{number}"
         memory = host.folder / f"{name}-memory"
         memory.mkdir()
-        # The file system also holds the folders of the blocks, so it is a little larger.
+        # The memory file system also holds the folders of the blocks, so it is a little larger than
+        # the tier.
         size_bytes = int(self.parameters["memory_tier"]) + 16 * MIB
         host.run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "dfslab", str(memory))
         own = {
@@ -347,8 +362,9 @@ class Testbed(MountedTestbed, Traceable):
         return self.ask("info", MasterInfo) is not None
 
     def _workers_serve(self) -> bool:
-        """Whether the master knows every running worker: all workers, or the surviving ones after a
-        fault."""
+        """Whether the master knows every running worker: all workers, or those that survived a
+        fault.
+        """
         running = sum(
             daemon.state() == "running"
             for name, daemon in self.daemons.items()
@@ -358,13 +374,16 @@ class Testbed(MountedTestbed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """Returns the folder of Alluxio's jars, downloaded when it is missing. TestbedError when that
-    fails."""
+    """Returns the folder of Alluxio's jars, which are downloaded when they are missing.
+    TestbedError when the download fails.
+    """
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """Returns an option in SI units. InputError when it is not a quantity, or too small."""
+    """Returns the value of a testbed parameter in SI units. InputError when it is not a quantity,
+    or is smaller than `least`.
+    """
     try:
         number = float(parse(value, unit))
     except ValueError as error:
@@ -379,8 +398,9 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _text(value: float, parameter: Parameter) -> str:
-    """Returns a property's value: switches as words, times with a unit, everything else as a whole
-    number."""
+    """Returns the value of an Alluxio property as text: switches as words, times with a unit,
+    everything else as a whole number.
+    """
     if parameter.choices == (0.0, 1.0):
         return "true" if value else "false"
     return _milliseconds(value) if parameter.unit == "s" else str(int(value))

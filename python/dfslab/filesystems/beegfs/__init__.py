@@ -1,1 +1,3 @@
-"""BeeGFS: chunks over storage targets, metadata servers, mirrors in pairs of buddies."""
+"""Describes BeeGFS: chunks are spread over storage targets; metadata servers and targets can be
+mirrored in pairs (buddies).
+"""

@@ -1,4 +1,4 @@
-"""How a mount of BeeGFS is recognised."""
+"""Declares how a mount of BeeGFS is recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

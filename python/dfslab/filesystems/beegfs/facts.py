@@ -1,7 +1,8 @@
-"""Description of BeeGFS, simulated only; an existing mount works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of BeeGFS, which dfslab only simulates; an
+existing mount works like any POSIX mount.
 
-There are no Debian packages. A storage server stands for one target. The management service is
-deployed but takes no part in operations: clients contact it only when they mount.
+There are no Debian packages of BeeGFS. A storage server stands for one target. The management
+service is deployed but takes no part in operations: clients contact it only when they mount.
 """
 
 from __future__ import annotations
@@ -112,8 +113,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): chunks are powers of two on different targets,
-    buddies form pairs."""
+    """Returns violated rules as (key, reason). Chunk sizes must be powers of two, the chunks of a
+    file on different targets, and buddies in pairs.
+    """
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]

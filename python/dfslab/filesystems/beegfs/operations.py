@@ -1,8 +1,8 @@
-"""Operations of BeeGFS: metadata calls, then chunks from and to storage targets.
+"""Describes the operations of BeeGFS: metadata calls, then chunks from and to storage targets.
 
 The client gathers small calls in a buffer (`cache_buffer`). A request moves a buffer or a call,
 whichever is larger, and waits for all targets of its range. Targets answer from their page cache.
-The primary of a mirrored chunk forwards it to its buddy while receiving it.
+The primary of a mirrored chunk forwards the chunk to its buddy while receiving it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ buddies = 1 + P.mirrored
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
-    """A call to the metadata server that owns the directory, which takes `seconds` of its
-    processor."""
+    """A call to the metadata server that owns the directory. It needs `seconds` of the server's
+    processor.
+    """
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -60,19 +61,21 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 
 def _ask_targets(name: str, *work: Node) -> Node:
-    """A small request to every target of the file."""
+    """A small request to every storage target of the file, with the target's `work`."""
     return par(call("storage", name, cpu("storage", P.storage_cpu), *work), copies=P.stripe_count)
 
 
 def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
-    """Returns the number of blocks that a target moves one by one, and their size in bytes."""
+    """Returns the number of blocks in which a target moves `size_bytes` one by one, and the size of
+    a block in bytes.
+    """
     blocks = named("blocks", Max(1, ceiling(size_bytes / P.file_block)))
     return blocks, size_bytes / blocks
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """The part of a read request that one target serves. The target's part of the file is one
-    extent of its disk."""
+    """The part of a read request that one target serves: the target sends `size_bytes`, block by
+    block. The target's part of the file is one extent of its disk."""
     blocks, each = _blocks(size_bytes)
     access_s = uncached_s("storage", requests * blocks)
     seeks = select(P.scattered, 1 / blocks, 1 / (requests * blocks))
@@ -91,8 +94,9 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One target's part of a write request, which the target forwards to its buddy block by
-    block."""
+    """One target's part of a write request of `size_bytes`. The target forwards it to its buddy,
+    block by block.
+    """
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
@@ -101,7 +105,7 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
 
 
-# One fork for chunks and buddies, so that all of them use different disks.
+# A single fork covers both chunks and buddies, so that all of them use different disks.
 round_bytes = named("round_bytes", P.file_size / rounds)
 _seeks = select(P.scattered, requests / rounds, 1 / rounds)
 _access_s = symbol("storage.disk_latency") * select(P.forced, FORCED_SEEKS, _seeks)

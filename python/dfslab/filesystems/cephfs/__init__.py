@@ -1,1 +1,3 @@
-"""CephFS: metadata servers and an object store with computed placement."""
+"""Describes CephFS: metadata servers, and an object store that computes where objects are
+placed.
+"""

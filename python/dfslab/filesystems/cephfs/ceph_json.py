@@ -1,4 +1,6 @@
-"""Ceph's answers to commands with `--format json`, as far as a testbed reads them."""
+"""Types of Ceph's replies to commands with `--format json`, with the fields that a testbed
+reads.
+"""
 
 from __future__ import annotations
 
@@ -10,81 +12,83 @@ from dfslab.documents.document import Document
 
 
 class TrackedOperation(TypedDict):
-    """An operation that OpTracker recorded; all other keys are written to the trace unread."""
+    """An operation that Ceph's OpTracker recorded. All other keys are written to the trace without
+    interpretation.
+    """
 
     initiated_at: str
 
 
 class TrackedOperations(TypedDict):
-    """The answer to `dump_historic_ops`: recorded operations."""
+    """The reply to Ceph's command `dump_historic_ops`: recorded operations."""
 
     ops: list[TrackedOperation]
 
 
 class StateCount(Document):
-    """The number of placement groups in a state."""
+    """The number of placement groups in one state."""
 
     name: str = Field(alias="state_name")
     count: int
 
 
 class PlacementGroups(Document):
-    """The number of placement groups, and of those in each state."""
+    """The number of placement groups, in all and in each state."""
 
     count: int | None = Field(None, alias="num_pgs")
     states: list[StateCount] = Field([], alias="pgs_by_state")
 
 
 class PlacementStatus(Document):
-    """The answer to `status`."""
+    """The reply to Ceph's command `status`."""
 
     groups: PlacementGroups = Field(PlacementGroups(), alias="pgmap")
 
 
 class Quorum(Document):
-    """The answer to `quorum_status`: the ranks of the monitors in the quorum."""
+    """The reply to Ceph's command `quorum_status`: the ranks of the monitors in the quorum."""
 
     members: list[int] = Field([], alias="quorum")
 
 
 class Osd(Document):
-    """An OSD by its number."""
+    """The number of an OSD, and whether it is up (1) or down (0)."""
 
     number: int = Field(alias="osd")
     is_up: int = Field(alias="up")
 
 
 class OsdDump(Document):
-    """The answer to `osd dump`."""
+    """The reply to Ceph's command `osd dump`."""
 
     osds: list[Osd] = []
 
 
 class Server(Document):
-    """A metadata server, and the rank that it holds."""
+    """The state of a metadata server of CephFS, such as "active"."""
 
     state: str = ""
 
 
 class FsStatus(Document):
-    """The answer to `fs status`."""
+    """The reply to Ceph's command `fs status`: the metadata servers by rank."""
 
     ranks: list[Server] = Field([], alias="mdsmap")
 
 
 class Servers(Document):
-    """The metadata servers of a file system, by their identifiers."""
+    """The metadata servers of one file system, by their identifiers."""
 
     info: dict[str, Server]
 
 
 class OneFileSystem(Document):
-    """A file system of the cluster."""
+    """One file system of the Ceph cluster."""
 
     servers: Servers = Field(alias="mdsmap")
 
 
 class FsDump(Document):
-    """The answer to `fs dump`."""
+    """The reply to Ceph's command `fs dump`."""
 
     file_systems: list[OneFileSystem] = Field([], alias="filesystems")

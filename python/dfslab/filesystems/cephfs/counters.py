@@ -1,8 +1,8 @@
-"""Counters of Ceph's daemons: `ceph daemon NAME perf dump`, of OSDs and metadata servers.
+"""Reads the counters of Ceph's OSDs and metadata servers, from `ceph daemon NAME perf dump`.
 
 A counter that averages times dumps `avgcount`, `sum` (seconds) and `avgtime`; one that averages
-sizes has no `avgtime`. Counters overlap: those known to be parts of another are placed below it;
-unknown ones are shown as detail, outside the ranking.
+sizes has no `avgtime`. Counters overlap. Those known to be parts of another counter are placed
+below it. Unknown ones are shown as detail, outside the ranking.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
-# Section and counter -> parent counter, cost class of the time, and the counter of its bytes.
+# For each counter of times: its parent counter, the cost class of the time, and names of counters
+# of its bytes.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -35,26 +36,28 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # This counter includes waiting for objects' metadata, also outside of reads.
+    # This counter includes waits for objects' metadata, also outside of reads.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Every type of request has its own counter.
+# Start and end of the names of counters that exist for each type of request.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
-# Limits of a sum of seconds and of a count; larger values are rejected as invalid.
+# Limits of a sum in seconds and of a count. Larger values are rejected as invalid.
 MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is a perf dump: sections of counters, of which many are
-    averages."""
+    """Whether `head`, the beginning of a file, is a perf dump: sections of counters, of which many
+    are averages.
+    """
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the times of one daemon since its start; only the name of the file identifies the
-    daemon. NotUnderstood where the text is malformed."""
+    """Returns the times of one daemon since its start. Only `name`, the file's name, identifies the
+    daemon. NotUnderstood where the text is malformed.
+    """
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

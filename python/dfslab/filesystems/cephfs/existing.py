@@ -1,4 +1,4 @@
-"""How a mount of CephFS is recognised, and how its layout is read."""
+"""Declares how a mount of CephFS is recognised, and reads its layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns stripe unit, stripe count, object size and pool, if the directory has a layout."""
+    """Reads the layout of a directory from its extended attributes: stripe unit, stripe count,
+    object size and pool. The result is empty if no layout is set.
+    """
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 

@@ -1,4 +1,4 @@
-"""Description of CephFS: roles, parameters with sources, legal layouts, access."""
+"""Declares the roles, parameters (with sources), legal layouts and access of CephFS."""
 
 from __future__ import annotations
 
@@ -129,8 +129,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): an object's parts are on different stores, stripes
-    within objects."""
+    """Returns violated rules as (key, reason). The copies or fragments of an object must be on
+    different stores, and stripes within objects.
+    """
     copies, fragments, stores = (
         parameters["copies"],
         parameters["data_fragments"],

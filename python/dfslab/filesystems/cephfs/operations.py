@@ -1,6 +1,7 @@
-"""Operations of CephFS: names from the metadata server, objects directly from the stores.
+"""Describes the operations of CephFS: names come from the metadata server, objects directly from
+the object stores.
 
-A file's objects are hashed over all stores, so a stream is `spread` equal parts, one per store,
+A file's objects are hashed over all stores, so a stream consists of equal parts, one per store,
 slowed by the imbalance of few placement groups. The primary store of an object forwards copies (or
 fragments) and answers when all are on disk.
 """
@@ -33,15 +34,17 @@ from dfslab.spec.systems.parameters import symbol
 
 stores = symbol("osd.instances")
 # Placement groups are distributed over stores like balls into bins: the fullest of n bins exceeds
-# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 is used for two to eight
-# stores.
+# the mean by about sqrt(2 ln n) standard deviations. The factor 1.2 approximates this for two to
+# eight stores.
 each_store = P.placement_groups * P.copies / stores
 deviation = sqrt(Max(0, 1 - P.copies / stores) / each_store)
 uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """One request to the metadata server, which writes its journal after the answer."""
+    """One request to the metadata server, which writes its journal after the answer. It needs
+    `seconds` of the server's processor.
+    """
     return seq(
         cpu("client", P.client_call_cpu),
         call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),
@@ -49,13 +52,17 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> No
 
 
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
-    """A file of one object at one store, a larger one in equal parts at all stores."""
+    """Spreads a file over stores: a file of one object is at one store, a larger one in equal parts
+    at all stores. `part(size, slowdown)` is the step at one store.
+    """
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """The part of a file on one store, object after object; each is an extent of the disk."""
+    """Reads `size_bytes` of a file from one store, object after object; each is an extent of the disk. `slower` is the slowdown of
+    the disk by imbalance.
+    """
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     seeks = seeks_of(object_bytes)
@@ -73,7 +80,9 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
-    """Objects sent to one primary, which forwards and stores concurrently."""
+    """Writes `size_bytes` of a file to one primary store, which stores and forwards the objects
+    concurrently. `slower` is the slowdown of the disk by imbalance.
+    """
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments

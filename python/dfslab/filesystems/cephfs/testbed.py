@@ -1,4 +1,6 @@
-"""A testbed of CephFS: monitor, manager and metadata server on one host, OSDs on the others."""
+"""Starts a testbed of CephFS: monitor, manager and metadata server on one host, OSDs on the
+others.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ MEMORY_TARGET_BYTES = 939524096
 
 
 class Testbed(MountedTestbed):
-    """A running CephFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running CephFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "cephfs"
     PROGRAMS = {
@@ -41,8 +43,9 @@ class Testbed(MountedTestbed):
     OPTIONS = {"object_store": ("bluestore", "memstore")}
 
     def start_servers(self) -> None:
-        """Starts monitor and manager, then all OSDs concurrently, then pools and metadata
-        server."""
+        """Starts monitor and manager, then all OSDs concurrently, then creates the pools and starts
+        the metadata server.
+        """
         self._fsid = str(uuid.uuid4())
         self._configure()
         for host in self.hosts.hosts:
@@ -62,7 +65,7 @@ class Testbed(MountedTestbed):
         self._now(versions={"ceph": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Starts a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground on `host`, which mounts CephFS at `point`."""
         words = ["ceph-fuse", "-f", "-c", str(self._file), str(point)]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
@@ -82,8 +85,9 @@ class Testbed(MountedTestbed):
             )
 
     def lacking(self) -> str:
-        """Returns the placement groups that are not active and clean, or not yet reported, as text;
-        "" if there are none."""
+        """Returns as text which placement groups are not active and clean, or are not yet reported.
+        Returns "" if there are none.
+        """
         groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:
@@ -99,18 +103,21 @@ class Testbed(MountedTestbed):
         }
 
     def empty_caches(self) -> None:
-        """Drops the OSDs' own caches of their disks, which OSDs read with direct I/O."""
+        """Empties the caches in which OSDs keep data of their disks. OSDs read disks with direct
+        I/O, so the page cache holds nothing.
+        """
         for number, host in enumerate(self.hosts.of("osd")):
-            # An OSD killed by a fault caches nothing; one suspended by a fault does not answer.
+            # An OSD that a fault killed caches nothing; one that a fault suspended does not answer.
             if self.daemon(f"osd-{number + 1}").state() == "running":
                 self._daemon_command(host, f"osd.{number}", "cache", "drop")
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Makes OpTracker keep more than its default of twenty operations, and writes them at the
-        end.
+        """Makes Ceph's OpTracker keep more operations than its default of twenty during the block,
+        and writes them to `folder` at the end.
 
-        Newer operations replace older ones, so of a long command the last ones are kept.
+        Newer operations replace older ones, so only the last operations of a long command are
+        recorded.
         """
         for name, host in self._answering.items():
             kind = name.partition(".")[0]
@@ -129,7 +136,9 @@ class Testbed(MountedTestbed):
 
     @property
     def _answering(self) -> dict[str, Host]:
-        """Returns the daemons that answer at their sockets, by Ceph's names."""
+        """Maps each daemon that answers at its socket, by Ceph's name such as "osd.0", to its
+        host.
+        """
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
@@ -146,7 +155,7 @@ class Testbed(MountedTestbed):
 
     @property
     def _copies(self) -> int:
-        """Returns the number of OSDs that hold a copy or fragment of each object."""
+        """The number of OSDs that hold a copy or fragment of each object."""
         return int(self.parameters["copies"])
 
     @property
@@ -213,7 +222,9 @@ class Testbed(MountedTestbed):
         )
 
     def _start_osds(self) -> None:
-        """Starts all OSDs concurrently: each formats its store and then serves, in one command."""
+        """Starts all OSDs concurrently. In one command, each OSD formats its store and then
+        serves.
+        """
         for number, host in enumerate(self.hosts.of("osd")):
             identity = str(uuid.uuid4())
             self._ceph("osd", "new", identity, str(number))
@@ -261,7 +272,9 @@ class Testbed(MountedTestbed):
         return self._master.run("ceph", "-c", str(self._file), "--connect-timeout", "20", *words)
 
     def _queried(self, kind: type[Answer], *words: str) -> Answer:
-        """Returns the answer to a command; an empty answer when there is none yet."""
+        """Returns Ceph's reply to a command as an object of `kind`. The object is empty when there
+        is no reply yet.
+        """
         try:
             return kind.model_validate_json(self._ceph(*words, "--format", "json"))
         except (TestbedError, ValueError):

@@ -1,1 +1,3 @@
-"""The Google File System: one master, chunks in replicas, data pushed along a chain."""
+"""Describes the Google File System: one master, replicated chunks, and data that is pushed along a
+chain of replicas.
+"""

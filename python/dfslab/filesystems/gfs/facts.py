@@ -1,6 +1,7 @@
-"""Description of GFS, simulated only; the paper is the only publication of the system.
+"""Declares the roles, parameters and layout rules of GFS, which dfslab only simulates. Ghemawat
+2003 is the only publication of the system.
 
-There is no package of it; an existing mount works like any POSIX mount.
+There is no package of GFS; an existing mount works like any POSIX mount.
 """
 
 from __future__ import annotations
@@ -115,8 +116,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): replicas on different chunkservers, records within a
-    chunk, one master."""
+    """Returns violated rules as (key, reason). Replicas must be on different chunkservers, records
+    within a chunk, and there must be one master.
+    """
     wrong = []
     if parameters["replication"] > instances["chunkserver"]:
         allowed = f"at most the {instances['chunkserver']} chunkservers deployed"

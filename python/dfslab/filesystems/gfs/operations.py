@@ -1,8 +1,10 @@
-"""Operations of GFS after Ghemawat 2003: the master locates, chunkservers move and order the data.
+"""Describes the operations of GFS after Ghemawat 2003: the master locates chunks, chunkservers move
+the data and order changes.
 
 A mutation separates data from control (section 3.2): data is pushed along a chain of all replicas,
-then the primary orders the mutation and has the secondaries follow. Pushing B bytes to R replicas
-ideally takes B / T + R L. Appending is the record append: the primary chooses the offset.
+then the primary orders the mutation and makes the secondaries follow. Pushing B bytes to R replicas
+ideally takes B / T + R L seconds, with the network throughput T in bytes/s and the latency L in
+seconds. Appending is the record append: the primary chooses the offset.
 """
 
 from __future__ import annotations
@@ -42,8 +44,9 @@ record_bytes = named("record_bytes", P.file_size / records)
 def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
-    """A call to the master; the answer to a change is sent when the master's log is flushed locally
-    and remotely."""
+    """A call to the master, which needs `seconds` of its processor. If the call `writes`, the
+    answer is sent when the master's log is flushed locally and remotely.
+    """
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
     handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
     return seq(
@@ -53,7 +56,9 @@ def _ask(
 
 
 def _push(size_bytes: Expr) -> Node:
-    """Data pushed along the chain of replicas, each of which forwards while it receives."""
+    """Pushes `size_bytes` along the chain of replicas. Each replica forwards data while it
+    receives.
+    """
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     hop = send(
@@ -71,8 +76,9 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """The part of a mutation at one replica: a write to its local file. The write reaches the disk
-    later unless it is forced."""
+    """A replica's part of a mutation of `size_bytes`: a write to its local file. The write reaches
+    the disk later unless it is forced.
+    """
     seeks = select(P.scattered, 1, size_bytes / P.file_size)
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
@@ -88,7 +94,9 @@ def _apply(size_bytes: Expr) -> Node:
 
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
-    """Pushes the data, then has the primary order the mutation and the secondaries follow."""
+    """A mutation of `size_bytes`: pushes the data, then makes the primary order the mutation and
+    the secondaries follow.
+    """
     secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(
@@ -100,7 +108,7 @@ def _mutate(name: str, size_bytes: Expr) -> Node:
 
 
 def _read_stream(size_bytes: Expr) -> Node:
-    """The data that one chunkserver sends for one call."""
+    """The `size_bytes` of data that one chunkserver sends to the client for one call."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     return pipeline(
@@ -183,6 +191,6 @@ OPERATIONS = {
         name="list",
     ),
     "rename": seq(_ask("rename", P.update_cpu, writes=True), name="rename"),
-    # A deleted file is renamed to a hidden name; its chunks are collected days later.
+    # A deleted file is renamed to a hidden name. Its chunks are removed days later.
     "delete": seq(_ask("delete", P.update_cpu, writes=True), name="delete"),
 }

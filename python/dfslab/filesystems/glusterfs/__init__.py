@@ -1,1 +1,3 @@
-"""GlusterFS: no metadata server; the client distributes, replicates and disperses."""
+"""Describes GlusterFS: there is no metadata server; the client distributes, replicates and
+disperses the data.
+"""

@@ -1,4 +1,6 @@
-"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info --xml` (io-stats)."""
+"""Reads the counters of GlusterFS' bricks (io-stats), from `gluster volume profile VOLUME info
+--xml`.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,20 @@ from xml.etree import ElementTree
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# In these calls a brick waits for another client's lock, not for its disk.
+# Calls in which a brick waits for the lock of another client, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is such a profile."""
+    """Whether `head`, the beginning of a file, is a volume profile of GlusterFS."""
     return b"<volProfile>" in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns every brick's calls since counting started: by operation, reads and writes also by
-    size. NotUnderstood where the text is malformed."""
+    """Returns every brick's calls since counting started, by operation; reads and writes also by
+    size. NotUnderstood where the text is malformed.
+    """
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -40,7 +43,7 @@ def read(text: str, name: str) -> list[Counters]:
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
     name, calls = fop.findtext("name", ""), _whole(fop, "hits")
     least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
-    # Forget, release and releasedir are notifications: a brick counts them without times.
+    # Forget, release and releasedir are notifications, which a brick counts without times.
     timed = most is not None and most > 0
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
@@ -68,7 +71,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum of nanoseconds above this (29 years) is rejected as invalid.
+    # A sum above 1e18 nanoseconds (32 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value

@@ -1,4 +1,4 @@
-"""How a mount of GlusterFS is recognised, and how the path of a directory's bricks is read."""
+"""Declares how a mount of GlusterFS is recognised, and reads which bricks store a directory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns servers, bricks and the number of copies of each name, where the volume reports
-    them."""
+    """Returns servers, bricks and the number of copies of each name from a directory's extended
+    attributes. The result is empty where the volume does not report them.
+    """
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

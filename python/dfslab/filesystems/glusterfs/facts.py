@@ -1,4 +1,4 @@
-"""Description of GlusterFS: roles, parameters with sources, legal layouts, access."""
+"""Declares the roles, parameters (with sources), legal layouts and access of GlusterFS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ROLES = (Role("client", "client", "ClientNode"), Role("brick", "data", "DataNode
 
 
 def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
-    """A volume option that is on (1) or off (0)."""
+    """Declares a parameter for a volume option that is on (1) or off (0). `option` is GlusterFS'
+    name of it.
+    """
     return Parameter(
         key,
         meaning,
@@ -39,7 +41,9 @@ def _number(
     minimum: float = 0.0,
     acts: bool = False,
 ) -> Parameter:
-    """A volume option that is a number."""
+    """Declares a parameter for a volume option that is a number. `option` is GlusterFS' name
+    of it.
+    """
     return Parameter(
         key,
         meaning,
@@ -54,8 +58,8 @@ def _number(
 
 
 # The translators of the client's graph, with the defaults of GlusterFS 10. The kernels also cache
-# and read ahead, and a load visits each file once, so translators that cache or read ahead change a
-# step only for random readers.
+# and read ahead, and a workload run visits each file once, so translators that cache or read ahead
+# change a step only for random readers.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -232,8 +236,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): whole sets of bricks, redundancy below half of a
-    disperse set."""
+    """Returns violated rules as (key, reason). Bricks must form whole replica or disperse sets, and
+    redundancy must be below half of a disperse set.
+    """
     copies, fragments, bricks = (
         parameters["copies"],
         parameters["data_fragments"],

@@ -1,7 +1,9 @@
-"""Operations of GlusterFS: the client finds, replicates and splits data; bricks are equal.
+"""Describes the operations of GlusterFS: the client finds, replicates and splits data; all bricks
+are equal.
 
-A piece goes to `copies` bricks and carries 1 / `data_fragments` of the bytes: replica r is (1, r),
-disperse k + m is (k, k + m), plain distribute is (1, 1).
+Each request for data goes to `copies` bricks, and each brick gets 1 / `data_fragments` of the
+bytes. (`copies`, `data_fragments`) is (r, 1) for replica r, (k + m, k) for disperse k + m, and (1,
+1) for plain distribute.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ from dfslab.spec.steps.operation import (
 )
 from dfslab.spec.systems.parameters import symbol
 
-# Size of a page. The kernel splits calls into requests of a page, and sends larger ones only when
-# it reads ahead; it reads whole pages into its cache.
+# Size of a page in bytes. The kernel splits calls into requests of a page, and sends larger
+# requests only when it reads ahead. It reads whole pages into its cache.
 PAGE_BYTES = 4096
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
@@ -53,7 +55,8 @@ piece_bytes = request_bytes / P.data_fragments
 ahead_requests = named("ahead_requests", Max(1, ceiling(P.file_size / P.request_size)))
 ahead_bytes = named("ahead_bytes", P.file_size / ahead_requests)
 ahead_piece_bytes = ahead_bytes / P.data_fragments
-# Bricks open a file with the client's flags, so direct I/O is direct there, too.
+# Bricks open a file with the client's flags, so direct I/O at the client is also direct at the
+# bricks.
 uncached = P.direct | P.cold
 one_by_one = P.direct | P.scattered
 copied, dispersed = P.copies > 1, P.data_fragments > 1
@@ -61,13 +64,13 @@ copied, dispersed = P.copies > 1, P.data_fragments > 1
 subvolumes = symbol("brick.instances") / P.copies
 spread = P.shard & (P.file_size > P.shard_block_size)
 more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_block_size) - 1, 0))
-# A lookup also returns the content of files up to 64 KiB; disperse and shard do not request it.
+# A lookup also returns the content of files up to 64 KiB. Disperse and shard do not request it.
 QUICK_BYTES = 65536
 quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
 
 
 def _served(*work: Node) -> Node:
-    """The work of a brick for one request, in one of its threads."""
+    """The work of a brick for one request, which occupies one of its I/O threads."""
     return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
 
 
@@ -78,7 +81,9 @@ def _ask(
     copies: Expression = P.copies,
     response_bytes: Expression = 256,
 ) -> Node:
-    """One file operation sent to `copies` bricks concurrently, all of which must answer."""
+    """One file operation that is sent to `copies` bricks concurrently, all of which must answer. It
+    needs `seconds` of each brick's processor.
+    """
     served = _served(cpu("brick", seconds), *work)
     return seq(
         cpu("client", P.client_call_cpu),
@@ -87,9 +92,8 @@ def _ask(
 
 
 _lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
-# Replicas are kept consistent by a lock, and the client does not wait for its release. A change is
-# marked only when it fails. The types and numbers of calls were counted by the bricks (`volume
-# profile`).
+# A lock keeps replicas consistent, and the client does not wait for its release. A change is marked
+# only when it fails. The bricks counted the types and numbers of calls (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
@@ -107,8 +111,9 @@ _flush_call = _ask("flush", P.lookup_cpu)
 _locked = when(dispersed, seq(_ask("inodelk", P.lookup_cpu), _unlock))
 _flush = seq(_locked, _flush_call, name="close")
 
-# Sets of bricks lock both directories' layouts. They create a pointer when the new name belongs to
-# another set than the old one, which is the usual case with more than two sets.
+# The client locks the layouts of both directories on all sets of bricks. The sets create a pointer
+# when the new name belongs to another set than the old name, which is the usual case with more than
+# two sets.
 _spread_rename = seq(
     repeat(3, _ask("inodelk", P.lookup_cpu)),
     repeat(2, _ask("entrylk", P.lookup_cpu)),
@@ -116,7 +121,7 @@ _spread_rename = seq(
     *(_ask(name, P.update_cpu) for name in ("mknod", "link", "rename", "unlink", "setattr")),
 )
 
-# The kernels of client and brick read ahead, so disk, network and client overlap.
+# The kernels of client and brick read ahead, so disk, network and client work at the same time.
 _stream = pipeline(
     ahead_requests,
     seq(
@@ -136,8 +141,8 @@ _stream = pipeline(
     name="stream",
 )
 # There is no read-ahead for direct I/O or for random readers. For a random reader the client's
-# translators fetch whole pages: read-ahead fetches them again for each request, since it drops its
-# pages after a jump; the cache in front of it fetches them once.
+# translators fetch whole pages. The read-ahead translator fetches them again for each request,
+# since it drops its pages after a jump. The cache translator in front of it fetches them once.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -191,7 +196,7 @@ _content = _ask(
 )
 # If the content came with the lookup, the open is sent only where it must not be omitted.
 _eager = ~(quick & P.open_behind)
-# Time for which the client's kernel caches the names of files that it wrote, s. It answers reads
+# Seconds for which the client's kernel caches the names of files that it wrote. It answers reads
 # from the written pages. The open call is omitted, so only the client's own process receives it.
 KNOWN_S = 1
 WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
@@ -220,8 +225,9 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# The client's process merges neighbouring writes that it may answer early into larger ones. Direct
-# and forced writes are answered by the bricks, so a client has one of them in flight.
+# The client's process merges neighbouring writes into larger ones if it may answer them early
+# (write-behind). Direct and forced writes are answered by the bricks, so a client has one of them
+# in flight.
 early = P.write_behind & ~P.direct & ~P.forced
 writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
@@ -265,12 +271,13 @@ _stored = (
         ),
     ),
 )
-# The bytes of a window take one round trip, so a request waits for its share of that time.
+# The bytes of a write-behind window take one round trip, so a request waits for its share of that
+# time.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
-# Data is split at multiples of 512 bytes per fragment. For a write that begins or ends between them
-# the remainder is read first, so write-behind is not used.
+# Data is split at multiples of 512 bytes per fragment. If a write begins or ends between these
+# multiples, the remainder is read first, so write-behind is not used.
 _stripes = named("stripes", write_bytes / (512 * P.data_fragments))
 _ragged = dispersed & (_stripes > floor(_stripes))
 _rest = when(
@@ -304,7 +311,9 @@ _written = seq(
 
 
 def _forced(size_bytes: Expr, *waits: Node) -> Node:
-    """`size_bytes` bytes of a file, forced to disk on one set of bricks."""
+    """Forces `size_bytes` of a file to disk on one set of bricks. `waits` are additional steps of
+    the client.
+    """
     return par(
         call(
             "brick",
@@ -320,8 +329,8 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
     )
 
 
-# Shards are forced on all sets concurrently. The set with most shards differs from file to file, so
-# the additional cost is modelled as time, not as work at a brick.
+# Shards are forced to disk on all sets of bricks concurrently. The set with the most shards differs
+# from file to file, so the additional cost is modelled as time, not as work at a brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)

@@ -1,4 +1,6 @@
-"""A testbed of GlusterFS: glusterd on server hosts, bricks on their disks, mounts on clients."""
+"""Starts a testbed of GlusterFS: glusterd on server hosts, bricks on their disks, mounts on
+clients.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,17 @@ from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
 VOLUME = "dfslab"
 SOCKET = "/run/glusterd.socket"
-# A new glusterd runs geo-replication to write its defaults: twenty Python processes, seconds per
-# host. No testbed uses geo-replication, so there that program only prints its name.
+# The program that a new glusterd runs to write defaults of geo-replication: twenty Python
+# processes, which take seconds on each host. No testbed uses geo-replication, so on hosts of a
+# testbed the program is replaced by one that only prints its name.
 GSYNCD = "/usr/lib*/*/glusterfs/gsyncd /usr/libexec/glusterfs/gsyncd"
 CONNECT_LIMIT_S = 120.0
-# Sources of parameters that are volume options have this form: "performance.quick-read".
+# Prefixes of the sources of parameters that are volume options, such as "performance.quick-read".
 OPTION_PREFIXES = ("performance.", "features.", "cluster.", "client.", "server.", "network.")
 
 
 class Testbed(MountedTestbed):
-    """A running GlusterFS volume; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running GlusterFS volume; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
@@ -39,7 +42,9 @@ class Testbed(MountedTestbed):
     WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
 
     def start_servers(self) -> None:
-        """Starts glusterd everywhere, joins the peers, creates the volume with its options."""
+        """Starts glusterd on all servers, joins them to one cluster, and creates the volume with
+        its options.
+        """
         servers = self.servers
         for host in servers:
             self._start_glusterd(host)
@@ -60,7 +65,7 @@ class Testbed(MountedTestbed):
         self._now(versions={"glusterfs": version})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Starts a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground on `host`, which mounts the volume at `point`."""
         words = [
             "glusterfs",
             "--no-daemon",
@@ -72,11 +77,11 @@ class Testbed(MountedTestbed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def attached(self, host: Host) -> bool:
-        """Whether each brick has accepted the mount's connection; a mount serves calls earlier than
-        that.
+        """Whether each brick has accepted the connection of the mount on `host`. A mount serves
+        calls before that.
 
-        Files created before that are missing on such a brick, and differing fragments are an I/O
-        error.
+        Files created before that are missing on the brick. Differing fragments of a file cause I/O
+        errors.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
@@ -89,8 +94,9 @@ class Testbed(MountedTestbed):
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Returns the number of entries that some brick lacks; for a brick that does not answer, at
-        least one."""
+        """Returns the number of entries that some brick lacks. A brick that does not answer counts
+        as at least one.
+        """
         if self.parameters["copies"] == 1:
             return 0
         reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -104,27 +110,33 @@ class Testbed(MountedTestbed):
         return away + sum(int(count) if count.isdigit() else 1 for count in counts)
 
     def lacking(self) -> str:
-        """Returns entries to heal, and bricks that do not answer, as text; "" if there are none."""
+        """Returns as text how many entries must be healed; bricks that do not answer count, too.
+        Returns "" if there are none.
+        """
         return f"{left} entries to heal" if (left := self.pending_heals()) else ""
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Returns calls, mean latency and bytes of every brick since the last call of this
-        method."""
+        """Returns calls, mean latency and bytes of every brick since the previous call of this
+        method.
+        """
         if not self.parameters["profile"]:
             return {}
         reply = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
         return profile(reply)
 
     def counters(self) -> dict[str, str]:
-        """Returns every brick's calls since its volume started. The current interval of `profile`
-        continues."""
+        """Returns every brick's calls since its volume started. It does not reset the interval that
+        `observe` reports.
+        """
         if not self.parameters["profile"]:
             return {}
         return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Resets the bricks' counters, so that the extremes are those of the traced command."""
+        """Resets the bricks' counters before the block, so that minimum and maximum latencies are
+        those of the traced command.
+        """
         if self.parameters["profile"]:
             self._gluster("volume", "profile", VOLUME, "info", "clear")
         yield
@@ -144,18 +156,17 @@ class Testbed(MountedTestbed):
             "done",
         )
         words = ["glusterd", "--no-daemon", f"--log-file={host.log('glusterd')}"]
-        # When called before the daemon listens, the command line waits ten seconds before it
-        # retries.
+        # When called before the daemon listens, `gluster` waits ten seconds before it retries.
         command = f"test -S {SOCKET} && gluster --mode=script pool list"
         self.run_in(
             host, f"glusterd-{host.name}", words, lambda: host.tries("sh", "-c", command), 0
         )
 
     def _await_peers(self, clock: Clock = REAL) -> None:
-        """Waits until every server has every other in its cluster, which creating a volume
-        requires.
+        """Waits until every server has every other server in its cluster, which is required to
+        create a volume.
 
-        A peer listed as connected (`pool list`) may still be exchanging its identity.
+        A server that is listed as connected (`pool list`) may still be exchanging its identity.
         """
         deadline = clock.monotonic_s() + CONNECT_LIMIT_S
 
@@ -176,8 +187,9 @@ class Testbed(MountedTestbed):
             list(pool.map(connected, self.servers))
 
     def _gluster(self, *words: str, clock: Clock = REAL) -> str:
-        """Runs a command on the first server and returns its output; retried, since the daemon may
-        be too busy to connect."""
+        """Runs a `gluster` command on the first server and returns its output. The command is
+        retried when the daemon is too busy to connect.
+        """
         deadline = clock.monotonic_s() + CONNECT_LIMIT_S
         while True:
             try:
@@ -198,8 +210,9 @@ class Testbed(MountedTestbed):
         return ["replica", str(copies)] if copies > 1 else []
 
     def _bricks(self) -> list[str]:
-        """Returns every brick, in an order where neighbours are on different hosts, so that the
-        copies of data are on different hosts, too."""
+        """Returns every brick in an order in which neighbours are on different hosts, so that
+        copies of data are on different hosts.
+        """
         hosts = self.hosts.of("brick")
         numbers = {host.name: 0 for host in hosts}
         most = max(host.roles["brick"] for host in hosts)
@@ -212,7 +225,7 @@ class Testbed(MountedTestbed):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Returns the volume options that differ from the description's default.
+        """Returns the volume options whose values differ from the description's defaults.
 
         A replicated volume turns its client's threads off by default, so that option is always set.
         """
@@ -236,7 +249,7 @@ class Testbed(MountedTestbed):
                 self.adopt(daemon, stage=1)
 
     def _start_bricks(self) -> None:
-        """Starts the bricks that do not run."""
+        """Starts the bricks that are not running."""
         self._gluster("volume", "start", VOLUME, "force")
 
 
@@ -248,7 +261,9 @@ def _text(value: float, parameter: Any) -> str:
 
 
 def _brick_process(host: Host, directory: str) -> LiveProcess | None:
-    """Returns the process of a brick; None when there is none."""
+    """Returns the process of the brick that stores its data in `directory`. Returns None when there
+    is none.
+    """
     for process in host.processes("glusterfsd"):
         try:
             words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
@@ -260,8 +275,9 @@ def _brick_process(host: Host, directory: str) -> LiveProcess | None:
 
 
 def profile(text: str) -> dict[str, ServerCounts]:
-    """Parses `volume profile … info --xml`; returns brick -> calls and latency by operation, and
-    bytes."""
+    """Parses the output of `volume profile … info --xml`. Returns brick -> calls and latency by
+    operation, and bytes.
+    """
     found = {}
     for brick in ElementTree.fromstring(text).iter("brick"):
         stats = brick.find("intervalStats")

@@ -1,1 +1,1 @@
-"""Any file system that has a Hadoop client, accessed through that client."""
+"""Describes any file system that has a Hadoop client and is accessed through that client."""

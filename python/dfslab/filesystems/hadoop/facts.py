@@ -1,4 +1,6 @@
-"""Description of a file system that is accessed only through Hadoop: roles, parameters, access."""
+"""Declares the roles, parameters and access of a file system that is accessed only through Hadoop's
+client.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,9 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Returns the URI at which the client is opened, and the directory there. ValueError describes
-    a valid URI."""
+    """Splits a URI into the URI at which the client is opened, and the directory there. ValueError
+    states what a valid URI looks like.
+    """
     opened = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*", uri)
     path = uri[opened.end() :] if opened else ""
     if opened is None or path[:1] not in ("", "/"):
@@ -65,10 +68,11 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Returns the address that must answer before a load begins; None when the URI names no single
-    port."""
+    """Returns the (host, port) that must answer before a workload run begins. Returns None when the
+    URI names no single port.
+    """
     opened, _ = _parts(uri)
-    # Several masters form one address, at which the leading master answers.
+    # Several masters, separated by commas, form one address, at which the leading master answers.
     if "," in opened:
         return None
     parsed = urlsplit(opened)
@@ -76,16 +80,17 @@ def address(uri: str) -> tuple[str, int] | None:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
-    """Returns the load generator's target at `endpoint.uri`, with the Java client of that file
-    system."""
-    # Hadoop's jars are looked up only for this client.
+    """Returns the load generator's target at `endpoint.uri`, which calls the Java client of that
+    file system.
+    """
+    # Import here, so that Hadoop's jars are looked up only when this client is used.
     from dfslab.filesystems.hdfs import java
 
     opened, path = _parts(endpoint.uri)
     client = java.client()
     named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # These jars precede Hadoop's, since a client with its own libraries needs those versions of
-    # them.
+    # These jars precede Hadoop's own, since a client with its own libraries needs the versions
+    # among these jars.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return HadoopTarget(
         uri=opened,
@@ -98,7 +103,7 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
 
 
 def advice(message: str) -> str:
-    """Returns advice for an error message; "" when there is none."""
+    """Returns advice for an error message of the client; "" when there is none."""
     if any(sign in message for sign in MISSING):
         return "name the client's jars in file_system.access.class_path or HADOOP_CLASSPATH"
     return ""

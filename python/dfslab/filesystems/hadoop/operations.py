@@ -1,4 +1,4 @@
-"""Operations through Hadoop's client on a store with unknown internals.
+"""Describes operations through Hadoop's client on a store whose internals are unknown.
 
 A file is looked up to be opened, and created to be written. Its bytes stream through the client,
 are on the store's disk when the file is closed, and are read from there unless cached. The work of
@@ -32,7 +32,7 @@ chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 
 
 def _ask(name: str, *work: Node, response_bytes: Expression = 512) -> Node:
-    """One call to the store, with its work, and its answer."""
+    """One call to the store, in which the store does `work` and answers with `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("store", name, *work, request_bytes=512, response_bytes=response_bytes),

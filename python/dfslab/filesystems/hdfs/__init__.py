@@ -1,1 +1,3 @@
-"""HDFS: a metadata server and pipelines of replicas."""
+"""Describes HDFS: a metadata server (NameNode), and data servers (DataNodes) that form pipelines of
+replicas.
+"""

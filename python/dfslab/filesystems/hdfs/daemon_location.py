@@ -1,4 +1,4 @@
-"""A daemon of HDFS: its location, and the status that it reports."""
+"""Locates the daemons of HDFS and reads the status that they report by JMX."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from pydantic import Field, Json, JsonValue
 from dfslab.documents.document import Document
 from dfslab.testbeds.hosts.host import Host
 
-# Names of the ports, and the default numbers, which daemons on separate hosts can use.
+# Ports by name with their default numbers, which daemons on separate hosts can use.
 NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
 DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 ANSWER_LIMIT_S = 20.0
-# Ignore proxy settings of the environment for requests to local daemons.
+# Ignore the environment's proxy settings for requests to local daemons.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Bean(Document):
-    """Attributes of one JMX bean of a daemon; derived classes set its NAME."""
+    """Attributes of a JMX bean that a daemon reports. Each derived class sets NAME, the name of its
+    bean.
+    """
 
     NAME: ClassVar[str]
 
@@ -37,7 +39,7 @@ class LiveNode(Document):
 
 
 class NameNodeInfo(Bean):
-    """The NameNode: its version, its DataNodes by name, and the reason for safe mode."""
+    """The NameNode's version, its DataNodes by name, and the reason for safe mode."""
 
     NAME = "Hadoop:service=NameNode,name=NameNodeInfo"
     version: str = Field("", alias="SoftwareVersion")
@@ -59,20 +61,20 @@ class NameSystem(Bean):
 
 
 class JavaMachine(Bean):
-    """The Java virtual machine of a daemon."""
+    """The version of the Java virtual machine that runs a daemon."""
 
     NAME = "java.lang:type=Runtime"
     version: str = Field("", alias="VmVersion")
 
 
 class Actor(Document):
-    """A DataNode's connection to a NameNode."""
+    """A DataNode's connection to one NameNode."""
 
     state: str = Field("", alias="ActorState")
 
 
 class DataNodeInfo(Bean):
-    """A DataNode's connections to NameNodes."""
+    """A DataNode's connections to all NameNodes."""
 
     NAME = "Hadoop:service=DataNode,name=DataNodeInfo"
     actors: Json[list[Actor]] | None = Field(None, alias="BPServiceActorInfo")
@@ -82,21 +84,24 @@ Attributes = TypeVar("Attributes", bound=Bean)
 
 
 class BeanAnswer(Document):
-    """A daemon's answer to a query for one bean."""
+    """A daemon's reply to a query for one JMX bean."""
 
     beans: list[JsonValue] = []
 
 
 def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
-    """Returns the bean of a daemon's answer; None where it has none. ValidationError for another
-    form."""
+    """Parses a daemon's reply to a query for one JMX bean. Returns None where the reply has no
+    bean. ValidationError if the reply has another form.
+    """
     beans = BeanAnswer.model_validate_json(answer).beans
     return kind.model_validate(beans[0]) if beans else None
 
 
 @dataclass(frozen=True)
 class DaemonLocation:
-    """The location of a daemon: a host (None: this machine), its address and its ports by name."""
+    """The location of a daemon: its host (None: this machine), its address, and its ports by
+    name.
+    """
 
     name: str
     host: Host | None
@@ -104,12 +109,13 @@ class DaemonLocation:
     ports: Mapping[str, int]
 
     def at(self, port: str) -> str:
-        """Returns address and port in Hadoop's notation."""
+        """Returns the address and the number of `port` in Hadoop's notation, HOST:PORT."""
         return f"{self.address}:{self.ports[port]}"
 
     def ask(self, kind: type[Attributes]) -> Attributes | None:
-        """Returns the attributes of one JMX bean of the daemon; None when the daemon does not
-        answer (yet)."""
+        """Returns the attributes of the daemon's JMX bean `kind`. Returns None when the daemon does
+        not answer (yet).
+        """
 
         def work() -> Attributes | None:
             return jmx(self.at("http"), kind)
@@ -121,13 +127,16 @@ class DaemonLocation:
 
 
 def stored(node: DaemonLocation, folder: Path) -> Path:
-    """Returns the folder of a daemon's data: on its host's disk, else in `folder`."""
+    """Returns the folder of a daemon's data: on the disk of its host, or in `folder` without a
+    host.
+    """
     return (folder if node.host is None else node.host.disk) / node.name
 
 
 def jmx(address: str, kind: type[Attributes]) -> Attributes | None:
-    """Returns the attributes of one JMX bean of a daemon; None when the daemon does not answer, or
-    lacks the bean."""
+    """Returns the attributes of the JMX bean `kind` of the daemon at `address`. Returns None when
+    the daemon does not answer or lacks the bean.
+    """
     url = f"http://{address}/jmx?qry={kind.NAME}"
     try:
         with _OPENER.open(url, timeout=ANSWER_LIMIT_S) as answer:

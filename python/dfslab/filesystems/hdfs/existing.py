@@ -18,9 +18,9 @@ from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 SCHEMES = ("hdfs",)
 WEB_PORT = 9870
 ANSWER_LIMIT_S = 60.0
-# Number of files of the directory whose replication and block size are read.
+# Largest number of files of the directory whose replication and block size are read.
 LOOKED_AT = 100
-# Proxy settings are ignored: the NameNode is in the local network.
+# Proxy settings are ignored, because the NameNode is in the local network.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -33,13 +33,13 @@ class FileStatus(Document):
 
 
 class FileStatuses(Document):
-    """The members of a directory."""
+    """The members of a directory, in the form of WebHDFS."""
 
     listed: list[FileStatus] = Field(alias="FileStatus")
 
 
 class DirectoryListing(Document):
-    """The answer to LISTSTATUS."""
+    """The reply to the WebHDFS request LISTSTATUS."""
 
     statuses: FileStatuses = Field(alias="FileStatuses")
 
@@ -52,7 +52,7 @@ class ContentSummary(Document):
 
 
 class ContentSummaryAnswer(Document):
-    """The answer to GETCONTENTSUMMARY."""
+    """The reply to the WebHDFS request GETCONTENTSUMMARY."""
 
     summary: ContentSummary = Field(alias="ContentSummary")
 
@@ -62,7 +62,8 @@ Found = TypeVar("Found")
 
 
 def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
-    """Returns servers, sizes, defaults, and the layout of the files in the URI's directory.
+    """Returns what the NameNode at `uri` reports: servers, sizes, defaults, and the layout of the
+    files in the URI's directory.
 
     `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port.
     InputError when nothing answers there or the directory does not exist.
@@ -86,8 +87,9 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
-    """Returns defaults of the server, and the replications and block sizes found among the
-    directory's files."""
+    """Returns defaults of the server, and the replications and block sizes found among the files of
+    the directory `path`. `door` is the URL of the NameNode's web interface.
+    """
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary

@@ -1,4 +1,4 @@
-"""Description of HDFS: roles, parameters with sources, legal combinations, access."""
+"""Declares the roles, parameters (with sources), legal combinations and access of HDFS."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Shvachko's figure is per object, with two blocks in an average file; Wu applies it per file.
+# Memory of the NameNode per file. Shvachko's figure is for each object, with two blocks in an
+# average file; Wu applies it to each file.
 MEMORY = (
     ObjectMemory("namenode", 200, 3, "Shvachko 2010: 200 B an object; an inode, 2 blocks"),
     ObjectMemory(
@@ -238,8 +239,8 @@ MEMORY = (
     ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
 )
 
-# Name of a step in Liu 2018 -> ends of its paths in traces, as in points.txt; requests are counted
-# by the opening of their file.
+# Name of a step in Liu 2018 -> ends of the step's paths in traces, as in points.txt. Requests are
+# counted by the opening of their file.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -252,7 +253,8 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# One or several steps of operations.py -> the step's name in a client's trace, as in points.txt.
+# One or several steps of operations.py -> the name of the same work in a client's trace, as in
+# points.txt.
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",
@@ -284,8 +286,9 @@ ACCESS_KEYS = ("testbed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): replicas are on different DataNodes; there is one
-    NameNode."""
+    """Returns violated rules as (key, reason). Replicas must be on different DataNodes, and there
+    must be one NameNode.
+    """
     wrong = []
     if parameters["replication"] > instances["datanode"]:
         wrong.append(("replication", f"at most the {instances['datanode']} datanodes deployed"))
@@ -299,7 +302,7 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def address(uri: str) -> tuple[str, int]:
-    """Returns the address of the NameNode. ValueError when the URI names none."""
+    """Returns the (host, port) of the NameNode. ValueError when the URI names none."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname:
         raise ValueError('needs "scheme://host:port"')
@@ -307,7 +310,9 @@ def address(uri: str) -> tuple[str, int]:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | HadoopTarget:
-    """Returns the load generator's target at `endpoint.uri`: its own client, or Hadoop's."""
+    """Returns the load generator's target at `endpoint.uri`: its own HDFS client, or Hadoop's Java
+    client.
+    """
     root = endpoint.directory or "/"
     replication, block_size_bytes = int(parameters["replication"]), int(parameters["block_size"])
     if endpoint.client != "java":
@@ -318,7 +323,7 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | 
             block_size_bytes=block_size_bytes,
             shared_client=endpoint.shared_client,
         )
-    # Hadoop's jars are looked up only for Hadoop's client.
+    # Import here, so that Hadoop's jars are looked up only when Hadoop's client is used.
     from dfslab.filesystems.hdfs import java
 
     client = java.client(endpoint.java)

@@ -1,6 +1,7 @@
-"""Hadoop's own client for the load generator: its jars and its configuration.
+"""Locates Hadoop's own client for the load generator: its jars and its configuration.
 
-With a testbed the testbed's configuration is used, else the files in HADOOP_CONF_DIR, if it is set.
+The configuration is that of a testbed. Without a testbed, it is the files in HADOOP_CONF_DIR, if
+that variable is set.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dfslab.testbeds.cache import maven_jars
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "3.4.3"
-# This log4j.properties takes precedence over others, to keep Hadoop's log out of the terminal.
+# Folder with a log4j.properties that takes precedence over others, to keep Hadoop's log out of the
+# terminal.
 QUIET = Path(__file__).with_name("client")
 FILES = ("core-site.xml", "hdfs-site.xml")
 
@@ -27,8 +29,9 @@ class Client(NamedTuple):
 
 
 def client(testbed: JavaConfiguration | None = None) -> Client:
-    """Returns the client of a testbed, or of an existing cluster. TestbedError when jars are
-    missing."""
+    """Returns Hadoop's client for a testbed, or for an existing cluster if `testbed` is None.
+    TestbedError when jars are missing.
+    """
     version = testbed.version if testbed is not None else VERSION
     jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
     folder = testbed.folder if testbed is not None else os.environ.get("HADOOP_CONF_DIR", "")

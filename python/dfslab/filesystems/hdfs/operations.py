@@ -1,9 +1,10 @@
-"""Operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines through several.
+"""Describes the operations of HDFS: calls to the NameNode, streams from one DataNode, pipelines
+through several.
 
-Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of (1) and (6):
-getBlockLocations once per `prefetch_blocks` blocks, a pipeline of `replication` DataNodes a block.
-The NameNode answers under one lock of the namespace: shared for reads, exclusive for changes. Edits
-reach the disk after the lock is released.
+Read and write follow Wu 2013, Figures 2 and 3, in the corrected reading of equations (1) and (6):
+getBlockLocations once per `prefetch_blocks` blocks, and a pipeline of `replication` DataNodes for
+each block. The NameNode answers under one lock of the namespace: shared for reads, exclusive for
+changes. Edits reach the disk after the lock is released.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dfslab.spec.systems.parameters import symbol
 # TCP segment.
 SMALL_BYTES = 256
 # Bytes that the NameNode sends for a block, and for each replica: its DataNode and storage
-# (hdfs.proto: LocatedBlockProto, DatanodeInfoProto); about 690 bytes were counted for three
+# (hdfs.proto: LocatedBlockProto, DatanodeInfoProto). About 690 bytes were counted for three
 # replicas.
 BLOCK_BYTES, REPLICA_BYTES = 75, 205
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
@@ -49,7 +50,9 @@ packet_bytes = named("packet_bytes", block_bytes / packets)
 
 
 def _handle(seconds: Expression, *, writes: bool) -> Node:
-    """A handler thread takes the namespace lock and works."""
+    """A handler thread of the NameNode takes the namespace lock and works for `seconds`. The lock
+    is exclusive if the call `writes`, else shared.
+    """
     mode = "exclusive" if writes else "shared"
     locked = hold_lock("namenode", mode, cpu("namenode", seconds), "namespace", P.fair_lock)
     places = P.handler_count * P.call_queue
@@ -63,7 +66,9 @@ def _ask(
     writes: bool = False,
     response_bytes: Expression = SMALL_BYTES,
 ) -> Node:
-    """A call to the NameNode. An edit is synced before the answer, without occupying a thread."""
+    """A call to the NameNode, which needs `seconds` of its processor. If the call `writes`, its
+    edit is synced before the answer, without occupying a thread.
+    """
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(
@@ -123,7 +128,7 @@ call_bytes = named("call_bytes", P.file_size / calls)
 _call_packets = named("call_packets", Max(1, ceiling(call_bytes / P.packet_size)))
 _read_call = _read_part(_call_packets, call_bytes / _call_packets)
 
-# The parallel branch of Figure 2: several blocks concurrently, each from another DataNode.
+# The parallel branch of Wu 2013, Figure 2: several blocks concurrently, each from another DataNode.
 _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
@@ -180,15 +185,15 @@ _in_turn = repeat(
     _acknowledged,
 )
 
-# Each block has new connections between consecutive members of the pipeline. The answer to its
-# request returns from the last member.
+# Each block needs new connections between consecutive members of the pipeline. The answer to the
+# request for them returns from the last member.
 _set_up = seq(
     round_trips(P.replication * P.setup_trips, "datanode", "connect", SMALL_BYTES),
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# A packet is forwarded when it has arrived completely, so the TCP windows of its hops are waited
-# for one after the other. A following packet waits only for the remainder of one window.
+# A packet is forwarded when it has arrived completely, so the waits for the TCP windows of its hops
+# add up. A following packet waits only for the remainder of one window.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
@@ -208,13 +213,13 @@ _write_block = seq(
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
-# The share of packets whose sending waits for an acknowledgement: those beyond the packets that may
-# be in flight.
+# The share of packets that wait for an acknowledgement before they are sent: those beyond the
+# packets that may be in flight.
 _waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
-# A first writer has never called the NameNode before; files to read were created by the same
-# client.
+# A client that writes its first file has never called the NameNode before. Files to read were
+# created by the same client.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
     par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication), _acknowledged
@@ -223,10 +228,11 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
 def _written(*, appends: bool) -> Node:
-    """Writes all blocks but the last, and the part of the last block that does not fit into the
-    client's window.
+    """Writes all blocks except the last one, and the part of the last block that does not fit into
+    the client's window.
 
-    A client that appends gets the file's last block, and requests another one when it is full.
+    A client that appends gets the file's last block, and requests another block when that one is
+    full.
     """
     before, after = ((), (_add_block,)) if appends else ((_add_block,), ())
     return seq(

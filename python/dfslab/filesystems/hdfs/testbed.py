@@ -1,4 +1,4 @@
-"""A testbed of HDFS: one NameNode and N DataNodes, each a separate JVM process."""
+"""Starts a testbed of HDFS: one NameNode and several DataNodes, each a separate JVM process."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ POINTS = Path(__file__).with_name("points.txt")
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 FORMAT_LIMIT_S = 300.0
-# Age up to which a heartbeat counts as recent, s: three heartbeats of 3 s. The NameNode itself
-# declares a DataNode dead only after minutes.
+# Age in seconds up to which a heartbeat counts as recent: three heartbeats of 3 s. The NameNode
+# itself declares a DataNode dead only after minutes.
 HEARD_WITHIN_S = 9
-# The functions of Hadoop's own script that commands use: the shell, a program in a jar, a main
-# class.
+# A script that replaces Hadoop's own script for the functions that commands use: the shell, a
+# program in a jar, a main class.
 HADOOP = """#!/bin/sh
 main="${{1:?fs, jar or the name of a class}}"
 shift
@@ -69,9 +69,10 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 
 @dataclass(frozen=True)
 class HdfsStatus:
-    """The NameNode's view of the cluster (None where it does not answer) and every daemon's state.
+    """The NameNode's view of the cluster (None where the NameNode does not answer), and every
+    daemon's state.
 
-    `safe_mode`: the reason for it, "" when it is off.
+    `safe_mode`: the reason for safe mode; "" when it is off.
     """
 
     name: str
@@ -84,20 +85,22 @@ class HdfsStatus:
 
 
 class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
-    """A running HDFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running HDFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "hdfs"
 
     @classmethod
     def typed(cls, values: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Parses typed parameters; keys with a dot are Hadoop's properties. InputError for an
-        unknown key or wrong value."""
+        """Parses parameters from a command line. Keys with a dot are Hadoop's properties.
+        InputError for an unknown key or a wrong value.
+        """
         return parse_parameters(values)
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Returns parameters that make every process count its calls and write them every second,
-        or to `folder`."""
+        """Returns testbed parameters that make every process count its calls. Profiles are written
+        to `folder`, or every second to the testbed's own folder.
+        """
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval_s": 1.0}
@@ -117,13 +120,15 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def port_count(cls, parameters: TestbedParameters) -> int:
-        """Returns the number of all daemons' ports; they are set explicitly so that testbeds do not
-        collide."""
+        """Returns the number of ports that all daemons need. The ports are set explicitly so that
+        testbeds do not collide.
+        """
         return len(NAMENODE_PORTS) + len(DATANODE_PORTS) * parameters.datanodes
 
     def start(self) -> None:
         """Formats the NameNode, launches all daemons concurrently, and waits until the NameNode
-        knows every DataNode."""
+        knows every DataNode.
+        """
         self.namenode, datanodes = self._nodes()
         self._now(uri=f"hdfs://{self.namenode.at('rpc')}")
         self._write_configuration()
@@ -138,7 +143,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         self._now(versions=self._running_versions())
 
     def _nodes(self) -> tuple[DaemonLocation, list[DaemonLocation]]:
-        """Returns the NameNode and the DataNodes, on hosts if there are any."""
+        """Returns the locations of the NameNode and of the DataNodes. They are on the testbed's
+        hosts, or on this machine without hosts.
+        """
         if self.cluster is not None:
             first = self.hosts.of("namenode")[0]
             named = DaemonLocation("namenode", first, first.address, NAMENODE_PORTS)
@@ -189,15 +196,16 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @property
     def profiles(self) -> Path:
-        """Returns the folder of the traced processes' profiles."""
+        """The folder of the traced processes' profiles."""
         given = self.parameters.trace_directory
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def java_command(self, main: str, *arguments: str, process: str = "client") -> list[str]:
-        """Returns a command that runs a Java main class of Hadoop, configured for this testbed.
+        """Returns a command that runs the Java main class `main` of Hadoop, configured for this
+        testbed.
 
-        `process` is the name of its profile: a role, and a number if there are several. A process
-        without a name is not traced.
+        `process` is the name of the process in its profile: a role, and a number if there are
+        several. A process without a name is not traced.
         """
         return [
             *self._java(),
@@ -212,7 +220,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return os.pathsep.join((str(self.configuration), f"{self.jars(self.parameters)}/*"))
 
     def _java(self) -> list[str]:
-        """Returns the first words of every JVM's command line on this testbed."""
+        """Returns the first words of the command line of every JVM on this testbed."""
         heap_mib = int(self.parameters.heap_bytes) // MIB
         return [
             program("java", "openjdk-17-jre-headless"),
@@ -222,15 +230,16 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             # system's /tmp.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            # Libraries of the web interface generate classes at run time; Hadoop's own scripts
-            # permit it, too.
+            # Libraries of the web interface generate classes at run time. Hadoop's own scripts also
+            # permit this.
             "-Djava.net.preferIPv4Stack=true",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
         ]
 
     def trace_options(self, process: str = "client") -> list[str]:
-        """Returns JVM options that make a process write its profile; empty on a testbed without
-        `trace`."""
+        """Returns JVM options that make the process called `process` write its profile. Returns
+        none on a testbed without the parameter `trace`.
+        """
         if not (self.parameters.trace and process):
             return []
         given = self.parameters
@@ -242,8 +251,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         ]
 
     def client_environment(self) -> dict[str, str]:
-        """Returns the environment of client commands: `hadoop` in the PATH, this testbed's
-        configuration, and options for traced JVMs."""
+        """Returns the environment variables of client commands: a PATH with `hadoop`, this
+        testbed's configuration, and options that trace JVMs.
+        """
         return {
             **os.environ,
             "PATH": os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", ""))),
@@ -254,7 +264,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         }
 
     def status(self) -> HdfsStatus:
-        """Returns the NameNode's view (None where it does not answer) and every daemon's state.
+        """Returns the NameNode's view (None where the NameNode does not answer) and every daemon's
+        state.
 
         `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
         default); `daemons` does not.
@@ -271,8 +282,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         )
 
     def lacking(self) -> str:
-        """Returns DataNodes without a recent heartbeat at the NameNode, and under-replicated
-        blocks, as text; "" if there are none."""
+        """Returns as text which DataNodes had no recent heartbeat at the NameNode, and how many
+        blocks are under-replicated. Returns "" if there are none.
+        """
         reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"
@@ -286,8 +298,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @staticmethod
     def jars(parameters: TestbedParameters, notify: Notify = lambda text: None) -> Path:
-        """Returns the folder of Hadoop's jars, downloaded when they are missing. TestbedError when
-        that fails."""
+        """Returns the folder of Hadoop's jars, which are downloaded when they are missing.
+        TestbedError when the download fails.
+        """
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 
@@ -340,14 +353,16 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
             daemon.wait_ready()
 
     def _safe_mode(self) -> str | None:
-        """Returns the reason for safe mode; "" when it is off, None when the NameNode does not
-        answer."""
+        """Returns the reason for the NameNode's safe mode. Returns "" when it is off, and None when
+        the NameNode does not answer.
+        """
         attributes = self.namenode.ask(NameNodeInfo)
         return None if attributes is None else attributes.safe_mode
 
     def _namenode_serves(self) -> bool:
-        """Whether the NameNode accepts writes and knows every running DataNode: all, or the
-        surviving ones after a fault."""
+        """Whether the NameNode accepts writes and knows every running DataNode: all of them, or
+        those that survived a fault.
+        """
         running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
         nodes = self.namenode.ask(NameSystem) or NameSystem()
         return (nodes.live_datanodes or 0) >= running and self._safe_mode() == ""
@@ -359,12 +374,16 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
 
 def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
-    """Returns the ports of one of several DataNodes, which may share a host."""
+    """Returns the ports of the DataNode with this number. They differ between DataNodes, which may
+    share a host.
+    """
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 
 
 def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
-    """Returns options that set a DataNode's own addresses and directory."""
+    """Returns options for a DataNode's command line that set its own addresses and the directory of
+    its data.
+    """
     own = {
         "dfs.datanode.data.dir": data.as_uri(),
         "dfs.datanode.hostname": node.address,
@@ -376,7 +395,7 @@ def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
 
 
 def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
-    """Returns the command, run in the node's host if it has one."""
+    """Returns the command, wrapped to run in the node's host if it has one."""
     return words if node.host is None else node.host.command(words)
 
 

@@ -1,4 +1,4 @@
-"""Parameters of an HDFS testbed, and the Hadoop properties derived from them."""
+"""Checks the parameters of an HDFS testbed and derives Hadoop's properties from them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ MIB = 2**20
 
 
 def _either(name: str, described: str) -> AliasChoices:
-    """A field that accepts the parameter's present name and its name in the description of HDFS."""
+    """Lets a field accept two names of a parameter: its present name, and its name in the
+    description of HDFS.
+    """
     return AliasChoices(described, name)
 
 
 def _seconds(value: Any) -> Any:
-    """Returns a time in seconds, from text with a unit or from a number as in a description's
-    parameters."""
+    """Returns a time in seconds, from text with a unit or from a number of seconds."""
     return parse(value, "s") if isinstance(value, str) else value
 
 
@@ -34,13 +35,13 @@ DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 
 
 class TestbedParameters(CheckedModel):
-    """Parameters of an HDFS testbed; quantities in SI units, or text with a unit.
+    """Parameters of an HDFS testbed. Quantities are in SI units, or text with a unit.
 
     `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every
-    daemon, and every client started by `java_command`, writes its profile to `trace_directory` (by
-    default the testbed's own folder, which is removed with it) every `trace_interval_s`. With
-    `trace_processes`, parent paths name each process instead of its role: senders and receivers are
-    distinguished, but testbeds of many DataNodes have more paths.
+    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
+    every `trace_interval_s`. By default that is the testbed's own folder, which is removed with the
+    testbed. With `trace_processes`, parent paths name each process instead of its role. Senders and
+    receivers can then be distinguished, but testbeds of many DataNodes have more paths.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -61,10 +62,10 @@ class TestbedParameters(CheckedModel):
     complete_retry_delay_s: DelayInSeconds = Field(
         0.4, ge=0, validation_alias=_either("complete_retry_delay_s", "complete_retry_delay")
     )
-    # Used by clients only, block by block; not part of the daemons' configuration.
+    # Only clients use this value, block by block. It is not part of the daemons' configuration.
     block_sync: bool = True
-    # Not part of the daemons' configuration either: the load generator, like the Java client, reads
-    # one block after the other.
+    # This value is not part of the daemons' configuration. The load generator, like the Java
+    # client, reads one block after the other.
     read_streams: int = Field(1, ge=1, le=1)
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"
@@ -110,7 +111,7 @@ class TestbedParameters(CheckedModel):
 
 
 def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Parses parameters as typed on a command line; a key with a dot is a Hadoop property.
+    """Parses parameters from a command line. A key with a dot is a Hadoop property.
 
     InputError for an unknown key or a wrong value.
     """
@@ -124,7 +125,7 @@ def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
 
 
 def checked(given: Mapping[str, Setting]) -> TestbedParameters:
-    """Returns the checked parameters. InputError for the first wrong one."""
+    """Returns the parameters `given`, checked and converted. InputError for the first wrong one."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",
@@ -141,18 +142,20 @@ def checked(given: Mapping[str, Setting]) -> TestbedParameters:
 def decided_properties(
     parameters: TestbedParameters, folder: Path, namenode: DaemonLocation
 ) -> dict[str, str]:
-    """Returns Hadoop's properties derived from the testbed's parameters, the same for every
-    daemon."""
+    """Returns Hadoop's properties that follow from the testbed's parameters. They are the same for
+    every daemon.
+    """
     block_size_bytes = int(parameters.block_size_bytes)
     return {
         "fs.defaultFS": f"hdfs://{namenode.at('rpc')}",
         "hadoop.tmp.dir": str(folder / "tmp"),
         "dfs.namenode.name.dir": stored(namenode, folder.absolute()).as_uri(),
         "dfs.namenode.http-address": namenode.at("http"),
-        # All DataNodes share one address, which has no name in DNS.
+        # All DataNodes share one address, which has no name in DNS, so the NameNode must not look
+        # it up.
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.fs-limits.min-block-size": "16",
-        # Safe mode can be left at once: all blocks of a new testbed are known.
+        # No extension of safe mode is needed, because all blocks of a new testbed are known.
         "dfs.namenode.safemode.extension": "0",
         "dfs.replication": str(parameters.replication),
         "dfs.blocksize": str(block_size_bytes),
@@ -161,7 +164,7 @@ def decided_properties(
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Otherwise a close that precedes the DataNode's report waits for the client's back-off.
+        # Without this, a close that precedes the DataNode's report waits for the client's back-off.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

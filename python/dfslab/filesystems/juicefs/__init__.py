@@ -1,1 +1,1 @@
-"""JuiceFS: metadata in a database, data as objects in a store."""
+"""Describes JuiceFS: metadata in a database, data as objects in a store."""

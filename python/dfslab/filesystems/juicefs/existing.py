@@ -1,4 +1,4 @@
-"""How a mount of JuiceFS is recognised."""
+"""Declares how a mount of JuiceFS is recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

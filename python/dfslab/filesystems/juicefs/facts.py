@@ -1,4 +1,4 @@
-"""Description of JuiceFS: roles, parameters with sources, access."""
+"""Declares the roles, parameters (with sources) and access of JuiceFS."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Operations of JuiceFS: transactions in a database, blocks as objects in a store.
+"""Describes the operations of JuiceFS: transactions in a database, blocks as objects in a store.
 
-The store is Redis, which answers from memory: no operation waits for a disk. A block is sent when
-it is full or the file is closed; then its slice is committed to the database. The commands of each
-transaction were observed on a running database (`redis-cli monitor`): one round trip each.
+The store is Redis, which answers from memory, so no operation waits for a disk. A block is sent
+when it is full or the file is closed. Then its slice is committed to the database. The commands of
+each transaction were observed on a running database (`redis-cli monitor`): one round trip each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ block_bytes = named("block_bytes", P.file_size / blocks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
-    """One command to the metadata database."""
+    """One command to the metadata database, which needs `seconds` of its processor."""
     return call(
         "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes
     )
@@ -40,8 +40,9 @@ def _get(name: str) -> Node:
 
 
 def _transaction(*reads: str) -> Node:
-    """An optimistic transaction: watches and reads keys, changes them atomically, and releases the
-    watch."""
+    """An optimistic transaction of the metadata database: it watches and reads keys, changes them
+    atomically, and releases the watch. `reads` are the names of the reading commands.
+    """
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )

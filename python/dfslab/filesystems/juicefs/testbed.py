@@ -1,4 +1,6 @@
-"""A testbed of JuiceFS: metadata in a Redis, objects in Redis on other hosts, FUSE mounts."""
+"""Starts a testbed of JuiceFS: metadata in one Redis, objects in Redis on other hosts, FUSE mounts
+on clients.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +27,23 @@ MARK_LIMIT_S = 300.0
 
 
 class Testbed(MountedTestbed):
-    """A running JuiceFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running JuiceFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "juicefs"
     PROGRAMS = {"redis-server": "redis-server", "redis-cli": "redis-tools"}
 
     @classmethod
     def prepare(cls, parameters, notify) -> None:
-        """Checks for the programs, one of which comes with a Python package. TestbedError when one
-        is missing."""
+        """Checks that the programs are installed, one of which comes with a Python package.
+        TestbedError when one is missing.
+        """
         super().prepare(parameters, notify)
         _juicefs()
 
     def start_servers(self) -> None:
-        """Starts Redis on every host with a role, then formats the volume."""
+        """Starts Redis on every host that is a metadata database or a store, then formats the
+        volume.
+        """
         meta, stores = self.hosts.of("meta")[0], self.hosts.of("store")
         self._start_redis("meta", meta)
         for number, host in enumerate(stores, 1):
@@ -69,7 +74,9 @@ class Testbed(MountedTestbed):
         self._now(versions={"juicefs": version, "redis": redis})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Starts a FUSE client in the foreground, which connects to no host outside the testbed."""
+        """Starts a FUSE client in the foreground on `host`, which mounts the volume at `point`. The
+        client connects to no host outside the testbed.
+        """
         words = [
             _juicefs(),
             "mount",
@@ -89,11 +96,11 @@ class Testbed(MountedTestbed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def settle(self) -> None:
-        """Removes the sockets in the system's /tmp through which a mount could be passed to a new
+        """Removes the sockets in the system's /tmp by which JuiceFS could pass a mount to a new
         process.
 
-        A socket's name contains a process number of the host's own namespace, so only the host's
-        list of listening sockets shows which ones belong to this testbed.
+        A socket's name contains a process number in the host's own namespace. So only the host's
+        list of listening sockets shows which sockets belong to this testbed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():
@@ -102,8 +109,9 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Records every client's access log during the block: the calls between two marker
-        calls."""
+        """Records every client's access log during the block. The calls between two marker calls
+        are written to `folder`.
+        """
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:
@@ -115,7 +123,9 @@ class Testbed(MountedTestbed):
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
 
     def disks_read_bytes(self) -> None:
-        """Returns None: objects are in the memory of their stores, so only clients can be cold."""
+        """Returns None: objects are in the memory of their stores, so cold reads are only possible
+        at clients.
+        """
 
     def _start_redis(self, name: str, host: Host) -> None:
         words = [
@@ -143,7 +153,7 @@ class Testbed(MountedTestbed):
 
 
 class _AccessLog:
-    """The access log of one client's mount, while it is recorded."""
+    """Records the access log of one client's mount."""
 
     def __init__(self, host: Host, mount: Path, folder: Path) -> None:
         self.host, self.mount = host, mount
@@ -151,8 +161,9 @@ class _AccessLog:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Records the log during the block; at the end, the file has the block's calls as whole
-        lines."""
+        """Records the access log during the block. At the end, the file has the block's calls as
+        whole lines.
+        """
         raw = self.path.with_suffix(".log")
         marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
         with raw.open("wb") as out:
@@ -164,7 +175,8 @@ class _AccessLog:
         finally:
             _end(reader)
         lines = raw.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        # A marker lookup causes several lines in the log.
+        # One lookup of a marker causes several lines in the log, so the last line of the first
+        # marker counts.
         first = max(at for at, line in enumerate(lines) if marks[0] in line) + 1
         last = min(at for at, line in enumerate(lines) if marks[1] in line)
         calls = [line for line in lines[first:last] if not line.startswith("#")]
@@ -172,7 +184,9 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str, clock: Clock = REAL) -> None:
-        """Looks up a missing name until the log shows it: all earlier calls are in the log then."""
+        """Looks up the missing file `name` until the log shows it. Then all earlier calls are in
+        the log, too.
+        """
         deadline = clock.monotonic_s() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if clock.monotonic_s() > deadline:
@@ -184,7 +198,7 @@ class _AccessLog:
 
 
 def _reader(command: list[str], out: BinaryIO) -> subprocess.Popen:
-    """Starts a process that copies the log to a file, in a new process group."""
+    """Starts a process, in a new process group, that copies the access log to the file `out`."""
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -202,8 +216,9 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _juicefs() -> str:
-    """Returns the path of the program, next to this Python or in the PATH. TestbedError when it is
-    not found."""
+    """Returns the path of the program `juicefs`, which is next to this Python or in the PATH.
+    TestbedError when it is not found.
+    """
     sibling = Path(sys.executable).with_name("juicefs")
     found = str(sibling) if sibling.exists() else shutil.which("juicefs")
     if found is None:

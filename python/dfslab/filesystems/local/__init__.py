@@ -1,1 +1,3 @@
-"""A directory on this machine: the smallest description, and the template for new ones."""
+"""Describes a directory on this machine. It is the smallest description and the template for new
+ones.
+"""

@@ -1,4 +1,4 @@
-"""How mounts of local file systems are recognised."""
+"""Declares how mounts of local file systems are recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

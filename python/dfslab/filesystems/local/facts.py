@@ -1,4 +1,4 @@
-"""Description of a directory on this machine."""
+"""Declares the roles, parameters and access of a directory on this machine."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PARAMETERS = Parameters(
         "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 3.6e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
-    # A disk serves one request at a time; flash, and disks behind a queue, serve several
-    # concurrently.
+    # A disk serves one request at a time. Flash, and disks behind a queue, serve several
+    # concurrently, so only a share of the latency occupies the device.
     Parameter(
         "occupied",
         "Share of the disk's latency in which it serves nobody else",
@@ -45,7 +45,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): none, every combination is legal."""
+    """Returns violated rules as (key, reason). There are none, because every combination is
+    legal.
+    """
     return []
 
 

@@ -1,4 +1,6 @@
-"""Operations of a local directory: system calls, page cache copies, and the disk behind them."""
+"""Describes the operations of a local directory: system calls, copies from and to the page cache,
+and the disk.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ access_s = select(
 
 
 def _waited(mode: str) -> Node:
-    """A synchronous disk request. The part of its latency that occupies no server is a delay."""
+    """A synchronous disk request. The share of its latency that does not occupy the disk is a delay
+    before it.
+    """
     delayed: Expr = Max(0, 1 - P.occupied) * access_s
     return seq(
         delay("storage", delayed), disk_use("storage", call_bytes, mode, P.occupied * access_s)

@@ -1,1 +1,3 @@
-"""Lustre: one metadata server with intents, files striped over object storage servers."""
+"""Describes Lustre: one metadata server, whose lock requests carry intents, and files striped over
+object storage servers.
+"""

@@ -1,4 +1,4 @@
-"""How a mount of Lustre is recognised."""
+"""Declares how a mount of Lustre is recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

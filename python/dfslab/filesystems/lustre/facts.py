@@ -1,6 +1,8 @@
-"""Description of Lustre, simulated only; an existing mount works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of Lustre, which dfslab only simulates; an
+existing mount works like any POSIX mount.
 
-There are no Debian packages. An object storage server stands for one target (OST): its node's disk.
+There are no Debian packages of Lustre. An object storage server stands for one target (OST), its
+node's disk.
 """
 
 from __future__ import annotations
@@ -132,8 +134,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): stripes on different targets and multiples of 64
-    KiB, one MDS."""
+    """Returns violated rules as (key, reason). Stripes must be on different targets and multiples
+    of 64 KiB, and there must be one metadata server.
+    """
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["oss"]:

@@ -1,4 +1,5 @@
-"""Operations of Lustre: locks with intents at the metadata server, bulk RPCs to striped targets.
+"""Describes the operations of Lustre: locks with intents at the metadata server, bulk RPCs to
+striped targets.
 
 An open, a stat and a create are one lock request that carries the intent. Data goes between client
 and targets under extent locks. Written data stays in the client's cache up to `max_dirty` per
@@ -42,18 +43,23 @@ absorbed_bytes = named(
     "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
-# At most a window of RPCs is in flight, so one RPC takes a share of the round trip.
+# At most a window of `max_rpcs_in_flight` RPCs is in flight, so each RPC accounts for a share of
+# the round trip.
 window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 
 def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
-    """`on_target` with all bytes at one target, or with equal parts at all of them."""
+    """Stripes data: `on_target(size)` with all bytes at one target, or with equal parts at all
+    targets if there are several stripes.
+    """
     spread = par(on_target(size_bytes / P.stripe_count), copies=P.stripe_count)
     return either(several, spread, on_target(size_bytes))
 
 
 def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """A lock request with an intent, answered from memory; the journal is written later."""
+    """A lock request with an intent to the metadata server. It needs `seconds` of the server's
+    processor and is answered from memory; the journal is written later.
+    """
     handled = hold_thread("mds", P.mds_threads, cpu("mds", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -62,12 +68,14 @@ def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) ->
 
 
 def _ask_targets(name: str, *work: Node) -> Node:
-    """A small request to every target of the file."""
+    """A small request to every target of the file, with the target's `work`."""
     return par(call("oss", name, cpu("oss", P.lock_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
-    """One target's part of a read: the client reads ahead, so disk, network and client overlap."""
+    """One target's part of a read, `size_bytes`. The client reads ahead, so disk, network and
+    client work at the same time.
+    """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -86,7 +94,9 @@ def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
 
 
 def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
-    """One target's part of a write: the target answers a bulk RPC when its disk has the data."""
+    """One target's part of a write, `size_bytes`. The target answers a bulk RPC when its disk has
+    the data.
+    """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -137,7 +147,7 @@ OPERATIONS = {
     "write": seq(_create, _lock, _written, _flush, _close),
     "append": seq(_open, _lock, _written, _flush, _close),
     "create": seq(_create, _close),
-    # The targets know the size; a glimpse requests the size without revoking the extent lock.
+    # The targets know the file's size. A glimpse requests it without revoking the extent lock.
     "stat": seq(_intent("getattrIntent", P.intent_cpu), _ask_targets("glimpse"), name="stat"),
     "list": seq(
         _intent(

@@ -1,1 +1,3 @@
-"""MooseFS: one metadata server, chunks copied along a chain of chunkservers."""
+"""Describes MooseFS: one metadata server, and chunks that are copied along a chain of
+chunkservers.
+"""

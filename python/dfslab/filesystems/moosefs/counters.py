@@ -1,4 +1,6 @@
-"""Counters of a MooseFS client: the `.stats` of its mount, calls by kind without their times."""
+"""Reads the counters of a MooseFS client from the `.stats` of its mount: numbers of calls by type,
+without times.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,22 @@ import re
 
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
-# "fuse_ops.lookup.master.error: 3"; a value in brackets is a gauge, not a count.
+# A line of counters, such as "fuse_ops.lookup.master.error: 3". A value in brackets is a gauge, not
+# a count.
 LINE = re.compile(r"([a-z_]+)((?:\.[\w#+-]+)*): (\[)?(-?\d+)\]?")
 CALLS = "fuse_ops"
 MOST = 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a `.stats` listing."""
+    """Whether `head`, the beginning of a file, is a `.stats` listing."""
     return head.startswith(b"fuse_ops: ")
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns one client's calls; only the name of the file identifies the client. NotUnderstood
-    where the text is malformed."""
+    """Returns one client's calls. Only `name`, the file's name, identifies the client.
+    NotUnderstood where the text is malformed.
+    """
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         reported = LINE.fullmatch(line.strip())

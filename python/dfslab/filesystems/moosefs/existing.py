@@ -1,4 +1,4 @@
-"""How a mount of MooseFS is recognised: by its source, since its type is plain `fuse`."""
+"""Declares how a mount of MooseFS is recognised: by its source, since its type is plain `fuse`."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

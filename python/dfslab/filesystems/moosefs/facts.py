@@ -1,4 +1,6 @@
-"""Description of MooseFS: roles, parameters with sources, legal goals, access."""
+"""Declares the roles, parameters (with sources), legal goals (numbers of copies) and access of
+MooseFS.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): copies on different chunkservers, exactly one
-    master."""
+    """Returns violated rules as (key, reason). Copies must be on different chunkservers, and there
+    must be exactly one master.
+    """
     wrong = []
     if parameters["goal"] > instances["chunkserver"]:
         wrong.append(("goal", f"at most the {instances['chunkserver']} chunkservers deployed"))

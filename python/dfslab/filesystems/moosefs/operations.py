@@ -1,7 +1,7 @@
-"""Operations of MooseFS: the master locates chunks, the client sends one copy.
+"""Describes the operations of MooseFS: the master locates chunks, and the client sends one copy.
 
-The chunkservers of a chunk form a chain, each forwarding the data to the next. A client's fsync
-waits until all have received the data, not until it is on their disks.
+The chunkservers of a chunk form a chain, in which each forwards the data to the next. A client's
+fsync waits until all chunkservers have received the data, not until it is on their disks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ block_bytes = named("block_bytes", chunk_bytes / blocks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
-    """One call to the master."""
+    """One call to the master, which needs `seconds` of its processor."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -48,7 +48,7 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """`count` blocks of `each` bytes from one chunkserver; the head is positioned per chunk."""
+    """Reads `count` blocks of `each` bytes from one chunkserver; the head is positioned per chunk."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
@@ -69,8 +69,8 @@ def _stream(
 _find_chunk = seq(
     _ask("readChunk", P.lookup_cpu), delay("chunkserver", P.connect, "connect"), name="find"
 )
-# While a chunk is read, the chunkservers of the next two chunks already read theirs (observed on
-# the disks of a testbed). So from the second chunk on, two disks work for one stream.
+# While a chunk is read, the chunkservers of the next two chunks already read theirs from disk
+# (observed on the disks of a testbed). So from the second chunk on, two disks work for one stream.
 rest = Max(0, chunks - 1)
 _ahead = seq(
     _stream(blocks),
@@ -144,7 +144,8 @@ OPERATIONS = {
     "append": seq(_open, _written),
     "create": _create,
     "stat": seq(_ask("lookup", P.lookup_cpu), name="stat"),
-    # Attributes, permission and names are requested one after the other (counted on a testbed).
+    # The client requests attributes, permission and names one after the other (counted on a
+    # testbed).
     "list": seq(
         _ask("getattr", P.lookup_cpu),
         _ask("access", P.lookup_cpu),

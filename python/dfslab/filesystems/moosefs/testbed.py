@@ -1,4 +1,6 @@
-"""A testbed of MooseFS: a master, chunkservers on their hosts' disks, FUSE mounts on clients."""
+"""Starts a testbed of MooseFS: a master, chunkservers on their hosts' disks, FUSE mounts on
+clients.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,18 @@ from pathlib import Path
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
-# Space that a chunkserver keeps free; the default is larger than a small disk.
+# Space that a chunkserver leaves free. The default is larger than a small disk.
 LEAVE_SPACE = "256MiB"
-# Pattern of under-replicated chunks in the output of `mfscli -SIC`.
+# Classes of chunks with too few copies, as `mfscli -SIC` names them.
 SHORT = ("missing", "endangered", "undergoal")
 EXPORTS = "* / rw,alldirs,admin,maproot=0:0\n* . rw\n"
-# The field of the chunkservers' size in mfscli's table.
+# Index of the column with a chunkserver's size in the table of mfscli.
 TOTAL_SPACE = 10
 EMPTY_METADATA = b"MFSM NEW"
 
 
 class Testbed(MountedTestbed):
-    """A running MooseFS; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running MooseFS; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "moosefs"
     PROGRAMS = {
@@ -30,7 +32,9 @@ class Testbed(MountedTestbed):
     }
 
     def start_servers(self) -> None:
-        """Starts the master, then every chunkserver; waits until the master knows them all."""
+        """Starts the master, then all chunkservers. Waits until the master knows every
+        chunkserver.
+        """
         master = self.hosts.of("master")[0]
         data = _folder(master, "master")
         (data / "metadata.mfs").write_bytes(EMPTY_METADATA)
@@ -67,7 +71,7 @@ class Testbed(MountedTestbed):
         self._now(versions={"moosefs": reply.split()[1]})
 
     def mount(self, host: Host, point: Path) -> None:
-        """Starts a FUSE client in the foreground."""
+        """Starts a FUSE client in the foreground on `host`, which mounts MooseFS at `point`."""
         master = self.hosts.of("master")[0].address
         words = ["mfsmount", str(point), "-H", master, "-f"]
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
@@ -86,8 +90,9 @@ class Testbed(MountedTestbed):
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
-        """Returns chunkservers that are disconnected, and chunks with fewer copies than their goal,
-        as text; "" if there are none."""
+        """Returns as text which chunkservers are disconnected, and which chunks have fewer copies
+        than their goal. Returns "" if there are none.
+        """
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in reply.splitlines() if "chunkclass" in line]
@@ -130,13 +135,13 @@ class Testbed(MountedTestbed):
         return lambda: self.chunkservers_connected() >= self._running("chunkserver")
 
     def _running(self, kind: str) -> int:
-        """Returns the number of daemons of a kind that are alive now."""
+        """Returns the number of running daemons whose names begin with `kind`."""
         states = [one.state() for name, one in self.daemons.items() if name.startswith(kind)]
         return states.count("running")
 
 
 def _folder(host: Host, name: str) -> Path:
-    """Returns a daemon's folder for its configuration and its metadata."""
+    """Makes a folder for a daemon's configuration and metadata, and returns it."""
     folder = host.folder / name
     folder.mkdir()
     return folder

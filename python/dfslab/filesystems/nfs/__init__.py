@@ -1,1 +1,1 @@
-"""NFS: one server that handles all calls of clients."""
+"""Describes NFS: one server handles all calls of clients."""

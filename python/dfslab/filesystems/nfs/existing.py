@@ -1,4 +1,4 @@
-"""How a mount of NFS is recognised."""
+"""Declares how a mount of NFS is recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

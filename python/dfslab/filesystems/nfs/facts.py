@@ -1,4 +1,4 @@
-"""Description of NFS: roles, parameters with sources, access."""
+"""Declares the roles, parameters (with sources) and access of NFS."""
 
 from __future__ import annotations
 

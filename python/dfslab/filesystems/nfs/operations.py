@@ -1,4 +1,5 @@
-"""Operations of NFS version 3: every call goes to the one server, one after the other.
+"""Describes the operations of NFS version 3: every call goes to the one server, one call after the
+other.
 
 The client caches nothing and has one call in flight. The server's kernel reads ahead and writes
 back, so only COMMIT waits for the disk.
@@ -31,7 +32,7 @@ uncached = P.direct | P.cold
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
-    """One call and its answer."""
+    """One call to the server, which needs `seconds` of its processor, and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("server", name, cpu("server", seconds), response_bytes=response_bytes),
@@ -53,7 +54,7 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous one has been answered; meanwhile the disk reads ahead, unless the
+# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless the
 # client jumps or neither side caches.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))

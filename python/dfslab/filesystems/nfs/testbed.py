@@ -1,4 +1,6 @@
-"""A testbed of NFS: the Ganesha server on one host's disk; clients use NFSv3 without a mount."""
+"""Starts a testbed of NFS: the Ganesha server exports one host's disk; clients use NFSv3 without a
+mount.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from dfslab.testbeds.hosted import HostedTestbed
 from dfslab.testbeds.hosts.host import Host
 
 EXPORT = "/export"
-# Without lock and quota services, which no workload uses. A restarted server needs no grace period:
-# no client holds locks to reclaim.
+# The server's configuration. It has no lock and quota services, which no workload uses. A restarted
+# server needs no grace period, because no client holds locks to reclaim.
 CONFIGURATION = """\
 NFS_CORE_PARAM {{
     Protocols = 3; mount_path_pseudo = true;
@@ -30,7 +32,7 @@ EXPORT {{
 
 
 class Testbed(HostedTestbed):
-    """A running NFS server; `with Testbed.up({...}) as testbed:` takes it down at the end."""
+    """A running NFS server; `with Testbed.up({...}) as testbed:` stops it at the end."""
 
     SYSTEM = "nfs"
     PROGRAMS = {
@@ -42,17 +44,18 @@ class Testbed(HostedTestbed):
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
-        """Checks that there is exactly one server. InputError otherwise."""
+        """Checks that the deployment has exactly one server. InputError otherwise."""
         servers = deployment.instances("server")
         if servers != 1:
             raise InputError("deployment.node", servers, "must be 1 instance of server")
         super().check(parameters, deployment)
 
     def start(self) -> None:
-        """Starts the port mapper, then the server; waits until every client host can list the
-        export."""
+        """Starts the port mapper, then the server. Waits until every client host can list the
+        export.
+        """
         host = self.server
-        # The port mapper stores its state there across a restart.
+        # The port mapper stores its state in /run/rpcbind across a restart.
         host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
         words = ["rpcbind", "-f", "-w"]
         mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)
@@ -78,11 +81,13 @@ class Testbed(HostedTestbed):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Returns the server and its export, as client hosts reach them."""
+        """Returns the address of the server and its export, as clients use them."""
         return Endpoint(server=self.server.address, export=EXPORT)
 
     def _ganesha(self, folder: Path) -> list[str]:
-        """Writes the server's configuration file and returns the server's command line."""
+        """Writes the server's configuration file to `folder` and returns the server's command
+        line.
+        """
         recovery, path = folder / "recovery", folder / "ganesha.conf"
         recovery.mkdir()
         path.write_text(
@@ -100,6 +105,6 @@ class Testbed(HostedTestbed):
         ]
 
     def _answers(self) -> bool:
-        """Whether clients can mount and list; a server may listen before it exports."""
+        """Whether all clients can list the export. A server may listen before it exports."""
         listing = ("nfs-ls", f"{self.url}?version=3")
         return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

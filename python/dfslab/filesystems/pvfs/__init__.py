@@ -1,1 +1,3 @@
-"""PVFS: files striped over I/O servers, metadata at one manager, no cache at the client."""
+"""Describes PVFS: files are striped over I/O servers, metadata is at one manager, and clients have
+no cache.
+"""

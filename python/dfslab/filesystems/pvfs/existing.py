@@ -1,4 +1,4 @@
-"""How mounts of PVFS and OrangeFS are recognised."""
+"""Declares how mounts of PVFS and OrangeFS are recognised."""
 
 from dfslab.spec.systems.mounts import KnownMount
 

@@ -1,7 +1,8 @@
-"""Description of PVFS, simulated only; an existing mount works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of PVFS, which dfslab only simulates; an existing
+mount works like any POSIX mount.
 
-There are no Debian packages. The defaults are those of Nguyen and Apon 2012: stripes of 64 KiB,
-round robin over four I/O servers, local files synchronised on close.
+There are no Debian packages of PVFS. The defaults are those of Nguyen and Apon 2012: stripes of 64
+KiB, round robin over four I/O servers, and local files synchronised on close.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): a file's stripes on different servers, one
-    manager."""
+    """Returns violated rules as (key, reason). A file's stripes must be on different servers, and
+    there must be one manager.
+    """
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["server"]:

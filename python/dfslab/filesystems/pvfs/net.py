@@ -1,11 +1,12 @@
-"""PVFS at the level of the components of Nguyen & Apon 2012: clients, network, servers, disks.
+"""Models PVFS as a Petri net at the level of the components of Nguyen & Apon 2012: clients,
+network, servers, disks.
 
-Reads and writes are separate nets, as in the paper (section 5.1). A client splits each block into
+Reads and writes are separate nets, as in section 5.1 of the paper. A client splits each block into
 one payload for every I/O server that the block touches (stripes, round robin). The network carries
 a payload in units (packets, chunks or whole payloads). A server handles requests first come first
 served. Reads are served in stripes, so streams of many clients interleave. Writes are reassembled
-and go to a page cache with limits on dirty bytes; a write-back process cleans it and shares the
-disk. A file is synced when it is closed.
+and go to a page cache with limits on dirty bytes. A write-back process cleans the cache and shares
+the disk. A file is synced when it is closed.
 """
 
 from __future__ import annotations
@@ -129,8 +130,9 @@ def read_net(setup: Setup) -> Net:
 
 @dataclass(frozen=True)
 class SetupResult:
-    """The result of one setup. The throughput is the bytes of all clients divided by the seconds
-    until the last client is done."""
+    """The result of simulating one setup. The throughput is the bytes of all clients divided by the
+    seconds until the last client is done.
+    """
 
     setup: Setup
     throughput_bytes_per_s: float
@@ -140,7 +142,7 @@ class SetupResult:
 
     @property
     def rate_per_s(self) -> float:
-        """Returns operations of all clients per second, until the last client is done."""
+        """The operations of all clients per second, until the last client is done."""
         return self.operations / self.time_s
 
 
@@ -152,7 +154,9 @@ NETS = {
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Fires the net of a setup until the last client is done; `operations` are per client."""
+    """Fires the net of a setup until the last client is done. `operations` is the number of
+    operations of each client.
+    """
     build, closing = NETS[setup.operation]
     net = build(setup)
     (report,) = run(
@@ -177,23 +181,25 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 
 
 def grains(setup: Setup) -> Mapping[str, SetupResult]:
-    """Returns the result of the setup at every level of detail of the network."""
+    """Returns the results of simulating the setup at every level of network detail."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
 class Replayed(Protocol):
-    """The operations of a trace."""
+    """The operations of a replayed trace, which the net reads."""
 
     @property
     def done(self) -> Sequence[Done]:
         """The operations in the order of the trace."""
 
     def due_of_done(self) -> list[float]:
-        """Scheduled starts of `done` in seconds; empty for back-to-back operations."""
+        """Scheduled starts of the operations `done` in seconds; empty if operations run back to
+        back.
+        """
 
 
 class Configuration(Protocol):
-    """The configuration that the net of components is built for."""
+    """The properties of a configuration that the net of components is built from."""
 
     @property
     def scenario(self) -> Scenario:
@@ -201,11 +207,11 @@ class Configuration(Protocol):
 
     @property
     def environment(self) -> Mapping[str, float]:
-        """Symbol -> value in SI units."""
+        """The values of the description's symbols: symbol -> value in SI units."""
 
     @property
     def mix(self) -> Mapping[str, float]:
-        """Operation -> its share."""
+        """The workload's mix: operation -> its share of all operations."""
 
     @property
     def trace(self) -> Replayed | None:
@@ -213,11 +219,11 @@ class Configuration(Protocol):
 
 
 def setup_of(situation: Configuration) -> Setup:
-    """Returns the setup of a configuration: one sequential file per client, or the calls of a
-    trace.
+    """Returns the net's setup for a configuration: one sequential file per client, or the calls of
+    a trace.
 
-    Hardware declared in a deployment replaces the paper's. A disk's latency stands for seek and
-    rotation together; memory and processors keep the paper's figures.
+    Hardware declared in a deployment replaces that of Nguyen & Apon 2012. A disk's latency stands
+    for seek and rotation together. Memory and processors keep the paper's figures.
     """
     scenario = situation.scenario
     values = situation.environment

@@ -1,4 +1,4 @@
-"""The components of PVFS as parts of a net: adapters, disks, clients."""
+"""The components of PVFS as parts of a Petri net: adapters, disks, clients."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ FLOW_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class PaperHardware:
-    """The paper's machines (Table 1) with one gigabit network; values missing there are
-    estimated."""
+    """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
+    lacks are estimated.
+    """
 
     network_rate_bytes_per_s: float = 125e6
     network_latency_s: float = 60e-6
@@ -58,13 +59,15 @@ class TracedCall:
 
     @property
     def total_bytes(self) -> int:
-        """Returns the number of bytes moved."""
+        """The number of bytes that the call moves, over all servers."""
         return sum(self.shares)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One point of the paper's experiment, or a trace's `calls`; sizes in bytes."""
+    """What a net of PVFS simulates: one point of the experiment of Nguyen & Apon 2012, or the
+    `calls` of a trace. Sizes are in bytes.
+    """
 
     operation: str = "read"
     clients: int = 1
@@ -97,8 +100,7 @@ class Setup:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Returns the number of servers, and the sizes of files, blocks and stripes in bytes, by
-        name."""
+        """The number of servers, and the sizes of files, blocks and stripes in bytes, by name."""
         return {
             "servers": self.servers,
             "file_size": self.file_size,
@@ -108,13 +110,13 @@ class Setup:
 
     @property
     def unit_bytes(self) -> int:
-        """Returns the largest number of bytes that the network moves in one unit."""
+        """The largest number of bytes that the network moves in one unit."""
         sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
         return sizes[self.grain]
 
     @property
     def per_server_bytes(self) -> float:
-        """Returns the bytes of all clients' files, or of all data of a trace, on one server."""
+        """The bytes of all clients' files, or of all data of a trace, on one server."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -129,7 +131,9 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 class SharedElements:
-    """Elements that both nets share: colours, constants, stations and the network."""
+    """The parts that the nets of reads and of writes share: token types (colours), constants,
+    stations and the network.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -169,17 +173,20 @@ class SharedElements:
         self._open()
 
     def stations(self, name: str, count: int) -> Place:
-        """Adds the idle stations, one for each client or server; returns their place."""
+        """Adds a place with `count` idle stations, one for each client or server. Returns the
+        place.
+        """
         return self.net.place(name, self.one, list(range(count)))
 
     @cached_property
     def daemons(self) -> Place:
-        """Adds the servers' I/O daemons; each handles one read or write request at a time. Returns
-        their place."""
+        """The place of the servers' idle I/O daemons. Each daemon handles one read or write request
+        at a time.
+        """
         return self.stations("daemon_idle", self.setup.servers)
 
     def _open(self) -> None:
-        """Adds the opening of every client's file at the one metadata manager."""
+        """Adds the opening of every client's file at the single metadata manager."""
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
         manager = net.place("manager_idle", self.one, [0])
@@ -193,15 +200,15 @@ class SharedElements:
         )
 
     def block_bytes(self) -> Expr:
-        """Returns the bytes of a client's next block; the last block may be shorter."""
+        """Returns the bytes of a client's next block. The last block of a file may be shorter."""
         block, file = self.constants["block_size"], self.constants["file_size"]
         return Min(block, file - self.caller["block"] * block)
 
     def share(self, server: int) -> Expr:
-        """Returns the bytes of a block that are stored on one server: whole stripes, round robin
-        over the file.
+        """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
+        round robin over the file.
 
-        The first server of a file rotates from file to file; otherwise all clients would start at
+        The first server of a file differs from file to file. Otherwise all clients would start at
         the same server.
         """
         c, servers = self.caller, self.constants["servers"]
@@ -227,7 +234,9 @@ class SharedElements:
         return Min(self.constants["servers"], self.stripes())
 
     def frame_s(self, size: Expr) -> Expr:
-        """Returns the seconds on the wire, with the overhead of every packet."""
+        """Returns the seconds that `size` bytes take on the wire, with the overhead of every
+        packet.
+        """
         k = self.constants
         overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
         return (size + overhead) / k["network_rate_bytes_per_s"]
@@ -239,8 +248,8 @@ class SharedElements:
         remaining units is queued behind the others, so an adapter serves its payloads round robin.
         Units of one payload stay in order, so the arrival of the last unit means that all have
         arrived. One transition handles inner and last units. With two transitions, the last units
-        would wait until no other was left, payloads would end simultaneously, and clients would
-        move from server to server as one convoy.
+        would wait until no other unit was left, payloads would end simultaneously, and clients
+        would move from server to server as one convoy.
         """
         net, setup = self.net, self.setup
         counts = {"client": setup.clients, "server": setup.servers}
@@ -269,7 +278,8 @@ class SharedElements:
             guard=equal(p[by], s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver that has received a last unit delivers the payload when it is free again.
+        # A receiver that has received the last unit of a payload delivers the payload when the
+        # receiver is free again.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -294,8 +304,9 @@ class SharedElements:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """Adds a disk for every server; returns (its queue, finished requests). A change of stream
-        costs a seek."""
+        """Adds a disk for every server. Returns the places (queue of requests, finished requests).
+        A change from one stream to another costs a seek.
+        """
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -315,7 +326,8 @@ class SharedElements:
             guard=equal(q["server"], d["server"]),
             delay=move + q["bytes"] / rate,
         )
-        # When memory is full, its reclaim swaps single pages at scattered positions of the disk.
+        # When memory is full, the kernel's reclaim swaps single pages at scattered positions of the
+        # disk.
         net.transition("swapped", [Take(done, "q")], guard=equal(q["kind"], kind["swap"]))
         return queue, done
 
@@ -323,7 +335,9 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Counts the answers of servers; after the last answer the client continues."""
+    """Counts the answers of servers to a client. After the last answer, the client continues at the
+    place `after`.
+    """
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.one.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

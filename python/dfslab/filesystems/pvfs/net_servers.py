@@ -1,4 +1,6 @@
-"""Net components for the servers' local file systems: page cache, write-back and read-ahead."""
+"""Models the servers' local file systems as parts of a Petri net: page cache, write-back and
+read-ahead.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from dfslab.spec.steps.expression import Max, Min, ceiling
 def write_server(
     pvfs: SharedElements, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
-    """Adds the servers of writes: they receive buffers first come first served, and write them to
-    the local file system."""
+    """Adds the servers of writes. They receive buffers first come first served, and write them to
+    the local file system.
+    """
     net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
     p, d = pvfs.payload.token("p"), pvfs.one.token("d")
@@ -55,7 +58,9 @@ def write_server(
 
 
 def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) -> None:
-    """Turns stripes into dirty pages; pages that do not fit into memory are swapped."""
+    """Adds the transitions that turn written stripes into dirty pages. Pages that do not fit into
+    memory are swapped.
+    """
     net, k = pvfs.net, pvfs.constants
     w, c, f = pvfs.payload.token("w"), cache.colour.token("c"), files.colour.token("f")
     q = pvfs.request.token("q")
@@ -98,8 +103,9 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
 
 
 def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
-    """Adds each server's page cache (bytes by state), and each client's part of a file on it;
-    returns both places."""
+    """Adds each server's page cache (bytes by state), and each client's part of a file on the
+    server. Returns both places.
+    """
     net, setup = pvfs.net, pvfs.setup
     cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
     file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
@@ -116,7 +122,8 @@ def _write_back(
     pvfs: SharedElements, cache: Place, files: Place, queue: Place, done: Place
 ) -> None:
     """Adds the write-back process, which cleans pages above the background limit, for a sync, or
-    when they are old."""
+    when they are old.
+    """
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
     c, f = cache.colour.token("c"), files.colour.token("f")
@@ -172,8 +179,9 @@ def _write_back(
 
 
 def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
-    """Adds the servers of reads: requests first come first served, one stripe at a time, with
-    read-ahead in the file."""
+    """Adds the servers of reads. Requests are served first come first served, one stripe at a time,
+    with read-ahead in the file.
+    """
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
@@ -189,7 +197,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # The stripe being read; `total` holds the request's bytes after this stripe.
+    # This token is the stripe being read; its field `total` holds the request's bytes after this
+    # stripe.
     first = Min(p["bytes"], k["stripe_size"])
     net.transition(
         "accept",
@@ -229,12 +238,13 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
 
 
 def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
-    """Adds the read-ahead windows of the streams, which are read from the disk; full memory is
-    swapped as well."""
+    """Adds the read-ahead windows of the streams, which are read from the disk. If the data does
+    not fit into memory (`fits` is false), pages are swapped as well.
+    """
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     queue, done = pvfs.disks
     f, q = streams.colour.token("f"), pvfs.request.token("q")
-    # Opening a file already reads its first window; afterwards the window advances with the reads.
+    # Opening a file already reads its first window. Afterwards the window advances with the reads.
     window = Min(f["left"], k["read_ahead_bytes"])
     swapped = ceiling(k["swap_share"] * window)
     swaps = [] if fits else [Put(queue, [f["server"], number(-2), swapped, kind["swap"]])]
@@ -259,8 +269,9 @@ def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
 
 
 def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """Returns (client, server, bytes) of sequential reads; for whole files, one additional
-    stripe."""
+    """Returns (client, server, bytes) of the sequential reads. For whole files, the bytes include
+    one additional stripe.
+    """
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
         each = -(-setup.file_size // setup.servers) + setup.stripe_size
@@ -274,7 +285,9 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 
 
 def _read_elsewhere(pvfs: SharedElements, reading: Place, answered: Sequence[Put]) -> None:
-    """Adds non-sequential reads of a trace: from memory, or from the disk after a seek."""
+    """Adds the reads of a trace that are not sequential. They are served from memory, or from the
+    disk after a seek.
+    """
     net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks

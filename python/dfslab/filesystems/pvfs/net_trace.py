@@ -1,6 +1,7 @@
-"""A trace of mixed random and sequential requests as a PVFS net: the paper's hybrid workload.
+"""Builds the PVFS net of a trace of mixed random and sequential requests, the hybrid workload of
+Nguyen & Apon 2012.
 
-Every client executes its calls one after the other; if the trace has times, a call starts no
+Every client executes its calls one after the other. If the trace has times, a call starts no
 earlier than its time. Which reads hit memory is determined when the net is built, in the order of
 the trace: data that was read or written before, or all data with warm caches. Other sequential
 reads go through the read-ahead window; a jump causes a seek.
@@ -26,8 +27,9 @@ PAGE_BYTES = 4096
 
 
 def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> tuple[int, ...]:
-    """Returns the bytes of a file's range on each server: stripes round robin, starting at server
-    `first`."""
+    """Returns the bytes that a range of a file has on each server. Stripes are assigned round
+    robin, beginning with server `first`.
+    """
     found = [0] * servers
     end = offset + size
     while offset < end:
@@ -38,7 +40,7 @@ def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> 
 
 
 class _Memory:
-    """The pages of files that have been accessed."""
+    """The pages of files that the trace has accessed so far."""
 
     def __init__(self) -> None:
         self.pages: dict[tuple[int, int], set[int]] = {}
@@ -57,15 +59,16 @@ class _Memory:
 def calls_of(
     trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
 ) -> tuple[TracedCall, ...]:
-    """Converts a trace's operations to calls of the net; a whole-file operation becomes three
+    """Converts a trace's operations to calls of the net. An operation on a whole file becomes three
     calls.
 
-    `due_s` is the scheduled start of each operation, in seconds; without it each operation follows
+    `due_s` is the scheduled start of each operation in seconds. Without it, each operation follows
     the previous one.
     """
     given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
-    # A whole-file operation's first call has its scheduled start; the others follow that call.
+    # The first call of an operation on a whole file has the operation's scheduled start; the other
+    # two follow it.
     due = [
         at
         for one, time_s in zip(trace, times, strict=True)
@@ -80,7 +83,7 @@ def calls_of(
 
 
 class _Layout(NamedTuple):
-    """How files are striped; `firsts`: (owner, file) -> first server of the file."""
+    """How files are striped. `firsts` maps (owner, file) to the first server of the file."""
 
     servers: int
     stripe_bytes: int
@@ -90,7 +93,7 @@ class _Layout(NamedTuple):
 def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> TracedCall:
     servers, stripe, firsts = layout
     if one.kind in TRANSFERS:
-        # The first server rotates from file to file.
+        # The first server differs from file to file.
         first = firsts.setdefault((one.owner, one.file), len(firsts))
         shares = shares_of(one.offset_bytes, one.size_bytes, servers, stripe, first)
         held = memory.holds(one) or warm
@@ -101,13 +104,14 @@ def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: b
         )
     if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
         return TracedCall(one.client, "force")
-    # A close without data to sync involves the client only; all others involve the manager.
+    # A close without data to sync involves only the client. All other calls involve the manager.
     return TracedCall(one.client, "pass" if one.kind == "close" else "name")
 
 
 def trace_net(setup: Setup) -> Net:
-    """Returns the net of the clients' calls, on the same servers, disks and adapters as in the nets
-    of whole files."""
+    """Returns the net of a trace's calls. Servers, disks and adapters are the same as in the nets
+    of whole files.
+    """
     pvfs = SharedElements(setup)
     net = pvfs.net
     does = net.enum("does", "read", "write", "force", "pass", "name", "leave")
@@ -155,7 +159,9 @@ def trace_net(setup: Setup) -> Net:
 
 
 def _rows(setup: Setup) -> Iterator[Sequence[Cell]]:
-    """Returns every client's calls, numbered, and an end marker after the last one."""
+    """Yields every client's calls with their numbers, and an end marker after the last call of each
+    client.
+    """
     counts = [0] * setup.clients
     for one in setup.calls:
         at, touched = counts[one.client], sum(size > 0 for size in one.shares)
@@ -194,8 +200,9 @@ def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Conditi
 def _writes(
     pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Condition
 ) -> tuple[Place, Place]:
-    """Adds the clients' side of writes; returns the places (data at the servers, the servers'
-    answers)."""
+    """Adds the clients' part of writes. Returns the places (data at the servers, the servers'
+    answers).
+    """
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
@@ -216,8 +223,9 @@ def _writes(
 
 
 def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
-    """Adds the clients' side of syncs; returns the places (requests at the servers, the servers'
-    answers)."""
+    """Adds the clients' part of syncs. Returns the places (requests at the servers, the servers'
+    answers).
+    """
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
     forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
@@ -239,7 +247,9 @@ def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tu
 
 
 def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -> None:
-    """Collects the pieces of a read at the client; after the last piece the client continues."""
+    """Collects the parts of a read from all servers at the client. After the last part, the client
+    continues.
+    """
     net = pvfs.net
     empty = equal(requested.colour.token("p")["bytes"], 0)
     net.transition("nothing", [Take(requested, "p")], guard=empty)

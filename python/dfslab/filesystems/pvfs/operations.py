@@ -1,9 +1,10 @@
-"""Operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU, disk), manager.
+"""Describes the operations of PVFS after Nguyen and Apon 2012: client, network, I/O servers (CPU,
+disk), manager.
 
 Every call of the application is a separate request: the client splits it into stripes, sends them
 to the I/O servers round robin, and waits for all. Clients do not cache, so the application's block
 size determines how many servers work concurrently. A call or file within one stripe uses one
-server; a larger one is spread evenly over all that its stripes reach.
+server. A larger one is spread evenly over all servers that its stripes reach.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ durable = P.sync_on_close | P.fsync
 def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
-    """A request to the manager; a change is answered when it is on disk."""
+    """A request to the manager, which needs `seconds` of its processor. If the request `writes`, it
+    is answered when the change is on disk.
+    """
     sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
     handled = cpu("manager", seconds, "handle")
     return seq(
@@ -59,12 +62,14 @@ def _ask(
 
 
 def _ask_servers(name: str, *work: Node) -> Node:
-    """A request to all servers of the file concurrently."""
+    """A request to all servers of the file concurrently, with the server's `work`."""
     return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """One server's part of a call: disk, network and client overlap by flow buffers."""
+    """One server's part of a read call, `size_bytes`. Disk, network and client work at the same
+    time, with a limited number of flow buffers.
+    """
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     seeks = select(P.scattered, 1, 1 / calls) / buffers
@@ -82,7 +87,7 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One server's part of a call, into its page cache."""
+    """One server's part of a write call, `size_bytes`, which goes into the server's page cache."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(
@@ -114,7 +119,8 @@ _read = repeat(
     striped(call_bytes, P.stripe_size, reach, _read_from),
     name="read",
 )
-# The servers' disks write one round while the client sends the next; closing waits for the last.
+# The servers' disks write one round while the client sends the next round. Closing waits for the
+# last round.
 _sent = seq(
     repeat(
         calls / rounds,

@@ -1,4 +1,4 @@
-"""Description of S3: roles, parameters with sources, access."""
+"""Declares the roles, parameters (with sources) and access of S3."""
 
 from __future__ import annotations
 
@@ -54,15 +54,17 @@ HTTP_PORTS = {"http": 80, "https": 443}
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): the client has exactly one address."""
+    """Returns violated rules as (key, reason). The client has exactly one address, so there must be
+    exactly one store.
+    """
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Returns the address that must answer before a load begins; None where there is none, or it is
-    unknown.
+    """Returns the (host, port) that must answer before a workload run begins. Returns None where
+    there is none or it is unknown.
 
-    ValueError describes a valid address.
+    ValueError states what a valid address looks like.
     """
     parsed = urlparse(uri)
     if parsed.scheme not in SCHEMES:
@@ -75,7 +77,7 @@ def address(uri: str) -> tuple[str, int] | None:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> OpendalTarget:
-    """Returns the load generator's target at `endpoint.uri`, by OpenDAL."""
+    """Returns the load generator's target at `endpoint.uri`, which is called through OpenDAL."""
     return OpendalTarget(
         uri=endpoint.uri,
         root=endpoint.directory or "/",

@@ -1,7 +1,9 @@
-"""Operations of S3: each is one request or a few; an object becomes visible when it is complete.
+"""Describes the operations of S3. Each is one request or a few, and an object becomes visible when
+it is complete.
 
 Opening an object for reading sends nothing: the request is sent with the first read. The client
-buffers written data until a part is full or the object is closed; the close makes it durable.
+buffers written data until a part is full or the object is closed. Closing the object makes it
+durable.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ part_bytes = named("part_bytes", P.file_size / parts)
 in_parts = parts > 1
 chunks = named("chunks", Max(1, ceiling(P.file_size / P.chunk_size)))
 chunk_bytes = named("chunk_bytes", P.file_size / chunks)
-# Headers of an S3 request in addition to its data: names, dates, a signature and a digest.
+# Bytes of the headers of an S3 request, in addition to its data: names, dates, a signature and a
+# digest.
 HEADER_BYTES = 1024
 
 
@@ -39,7 +42,7 @@ def _ask(
     request_bytes: Expression = HEADER_BYTES,
     response_bytes: Expression = 512,
 ) -> Node:
-    """One request and its answer."""
+    """One request to the store, which does `work`, and its answer."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("store", name, *work, request_bytes=request_bytes, response_bytes=response_bytes),
@@ -47,7 +50,7 @@ def _ask(
 
 
 def _put(name: str, size_bytes: Expr) -> Node:
-    """A request that stores data, which is durable when the answer arrives."""
+    """A request that stores `size_bytes`, which are durable when the answer arrives."""
     return seq(
         cpu("client", size_bytes * P.client_byte_cpu),
         _ask(
@@ -107,7 +110,7 @@ OPERATIONS = {
         ),
         name="list",
     ),
-    # There is no rename: the object is copied, and the old one removed.
+    # S3 has no rename, so the object is copied and the old one removed.
     "rename": seq(
         _ask(
             "copyObject",

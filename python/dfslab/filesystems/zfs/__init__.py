@@ -1,1 +1,3 @@
-"""ZFS: a local pool of disks with records, a cache, parity or mirrors, and an intent log."""
+"""Describes ZFS: a local pool of disks with records, a cache, parity or mirrors, and an
+intent log.
+"""

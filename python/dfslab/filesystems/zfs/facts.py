@@ -1,7 +1,9 @@
-"""Description of ZFS, simulated only; an existing pool works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of ZFS, which dfslab only simulates; an existing
+pool works like any POSIX mount.
 
-Debian has its sources only: the kernel module must be built and loaded by the administrator. The
-pool's disks are the `disk.count` of the node with role `pool`: `vdevs` times those of one vdev.
+Debian has only the sources of ZFS: the administrator must build and load the kernel module. The
+number of the pool's disks is `disk.count` of the node with role `pool`. It must be `vdevs` times
+the number of disks of one vdev.
 """
 
 from __future__ import annotations
@@ -151,8 +153,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): mirrors or raidz with one to three parities, records
-    powers of two."""
+    """Returns violated rules as (key, reason). A vdev must be a mirror or a raidz with one to three
+    parity disks, and record sizes powers of two.
+    """
     wrong = []
     counts = ("data_disks", "parity_disks", "mirrors", "vdevs")
     wrong += [(k, "a whole number") for k in counts if parameters[k] != int(parameters[k])]

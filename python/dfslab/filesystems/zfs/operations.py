@@ -1,8 +1,9 @@
-"""Operations of ZFS: calls on the cache (ARC), records split over disks, an intent log for fsync.
+"""Describes the operations of ZFS: calls that use the cache (ARC), records split over disks, an
+intent log for fsync.
 
 A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-pieces of at least a sector. Many records use all vdevs concurrently. Written records go to disk
-with their transaction group, after the answer; fsync first writes the data to the intent log (ZIL).
+parts of at least a sector. Many records use all vdevs concurrently. Written records go to disk with
+their transaction group, after the answer. fsync first writes the data to the intent log (ZIL).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Importers: one file each, found by discovery."""
+"""The importers, one module each, which discovery finds."""

@@ -10,31 +10,33 @@ from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "Requests to block devices: the text of blkparse"
-# Fields: device, processor, number, seconds, process, action, type, sector + sectors.
+# The fields of a line: device, processor, number, seconds, process, action, type, sector + number
+# of sectors.
 BLOCK_LINE = re.compile(
     r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
     r"\s+(\d+) \+ (\d+)"
 )
 SECTOR_BYTES = 512
-# The beginning of a line with any action.
+# The beginning of a line of blkparse, whatever its action is.
 LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line is a request to a block device."""
+    """Whether the bytes begin with a line of `blkparse`."""
     return LINE.match(head) is not None
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The requests in a file. A device is in no directory, so `recording` is not used."""
+    """The requests in a file. A device is not in a directory, so `recording` is not used."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return calls(lines)
 
 
 def calls(lines: Iterable[str]) -> list[FileCall]:
-    """Queued reads and writes in the output of `blkparse`.
+    """The queued reads and writes in the output of `blkparse`.
 
-    Each device is one file, which begins at the lowest sector in the trace.
+    Each device becomes one file. The file begins at the lowest sector of the device that the trace
+    has.
     """
     found: list[tuple[str, float, int, OperationName, int, int]] = []
     for line in lines:

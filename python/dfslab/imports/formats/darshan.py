@@ -1,4 +1,4 @@
-"""Imports Darshan's logs with extended traces (DXT), read by Darshan's own package."""
+"""Imports Darshan's logs with extended traces (DXT), which Darshan's own package reads."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from darshan import DarshanReport
 
 TITLE = "Darshan's log with extended traces (DXT)"
-# Magic number: a log begins with its format version, such as "3.41".
+# Magic number. A log begins with the version of its format, such as "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
-# Operation -> name of the operation's rows in a record.
+# Operation -> key of a DXT record that holds the operation's calls.
 SEGMENTS: tuple[tuple[OperationName, Literal["read_segments", "write_segments"]], ...] = (
     ("pread", "read_segments"),
     ("pwrite", "write_segments"),
@@ -33,12 +33,12 @@ def recognises(head: bytes) -> bool:
 def read(path: Path, recording: Recording) -> list[FileCall]:
     """The calls in a log. A log has full paths, so `recording` is not used.
 
-    ValueError if the file is no log or was recorded without DXT.
+    Raises ValueError if the file is no log, or if it was recorded without DXT.
     """
     with path.open("rb") as file:
         if not recognises(file.read(contract.HEAD_BYTES)):
             raise ValueError("is no Darshan log")
-    from darshan import DarshanReport  # imported here because the import takes a second
+    from darshan import DarshanReport  # imported here, because the import takes a second
 
     try:
         report = DarshanReport(str(path), read_all=False)

@@ -21,17 +21,17 @@ LINE = re.compile(
 )
 MARK = b"# DXT, file_id: "
 POSIX, MPIIO = "POSIX", "MPIIO"
-# (name of the module that recorded the call, call).
+# A recorded call with the name of the Darshan module that recorded it: (module, call).
 ModuleCall = tuple[str, FileCall]
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the bytes contain a header line of a DXT text."""
+    """Whether the bytes contain the header line that a DXT text has."""
     return MARK in head
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The calls in a file. DXT has full paths, so `recording` is not used."""
+    """The calls in a DXT text. DXT has full paths, so `recording` is not used."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return text(lines)
 
@@ -53,7 +53,10 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
 
 
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
-    """The calls that reached the file system, sorted by start time."""
+    """The calls that reached the file system, sorted by start time.
+
+    An MPI-IO call on a file with POSIX calls is left out, because it made those.
+    """
     calls = [one for one in recorded if one[1].size_bytes > 0]
     observed = {done.path for module, done in calls if module == POSIX}
     found = [done for module, done in calls if module == POSIX or done.path not in observed]

@@ -10,14 +10,17 @@ from dfslab.imports.contract import Replay, StreamImporter
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"
-# The canonical form of core/workload/operation.rs, then the start: the fields of `Record`.
+# The fields of `Record` in bytes: an operation as core/workload/operation.rs writes it, then its
+# start.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
-# More clients than a workload may have, so a file that begins with more is no stream.
+# A workload has fewer clients than this. A file that begins with a larger client number is
+# therefore not a recorded stream.
 MOST_CLIENTS = 1 << 16
 
 
 class Record(NamedTuple):
-    """One operation of a client, the `position`-th; `kind` is its place in OPERATIONS.
+    """One operation of a client. `position`: number of the operation within its client, from 0.
+    `kind`: index of its type in OPERATIONS.
 
     `begun_ns`: time since the start of the stream.
     """
@@ -35,7 +38,7 @@ class Record(NamedTuple):
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first record is the first operation of a client."""
+    """Whether the bytes begin with a valid record of a client's first operation."""
     if len(head) < RECORDED.size:
         return False
     one = Record._make(RECORDED.unpack(head[: RECORDED.size]))
@@ -43,18 +46,19 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path) -> Replay:
-    """The operations in a file. ValueError if the file holds no stream."""
+    """The operations in a file. Raises ValueError if the file is no recorded stream."""
     return stream(path.read_bytes())
 
 
 def stream(content: bytes) -> Replay:
-    """The operations in `content`. ValueError if `content` is no recorded stream."""
+    """The operations in the bytes `content`. Raises ValueError if they are no recorded stream."""
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found, counts = Replay(), dict[int, int]()
     for one in map(Record._make, RECORDED.iter_unpack(content)):
         found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
-        # A file of an older format (without times) may have a valid size, so check the indices.
+        # A file of an older format, which has no times, may have a valid size by chance. The
+        # numbers of the operations show it.
         if one.position != counts.get(one.client, 0):
             raise ValueError(
                 f"is no recorded stream: client {one.client} has no operation {one.position} now"

@@ -26,7 +26,7 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# Calls on a path -> position of the path among the arguments.
+# System call on a path -> (operation, position of the path among the call's arguments).
 NAMED: dict[str, tuple[OperationName, int]] = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
@@ -49,7 +49,7 @@ NAMED: dict[str, tuple[OperationName, int]] = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# Calls on a file descriptor that transfer no data.
+# System call on a file descriptor that transfers no data -> operation.
 HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -63,13 +63,13 @@ HELD: dict[str, OperationName] = {
     "fgetxattr": "get_xattr",
 }
 
-# (operation, path, offset, size, new path).
+# A parsed system call: (operation, path, offset, size, new path).
 Parsed = tuple[OperationName, str, int, int, str]
 
 
 @dataclass
 class _Open:
-    """An open file description: duplicated descriptors share its offset."""
+    """An open file description: a path with an offset. Duplicated descriptors share it."""
 
     path: str
     place: int = 0
@@ -78,28 +78,29 @@ class _Open:
 
 @dataclass
 class _Process:
-    """State of a process: open descriptors and working directory."""
+    """The state of a traced process: its working directory, and its open files by descriptor."""
 
     directory: str
     files: dict[int, _Open] = field(default_factory=dict)
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line has a timestamp and a system call."""
+    """Whether the first line has the form of strace's output, with a timestamp and a system
+    call."""
     found = LINE.match(head.decode(errors="surrogateescape").lstrip().partition("\n")[0])
     return found is not None and STARTED.match(found[4]) is not None
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """The operations in a file. ValueError names the first line that cannot be parsed."""
+    """The operations in a file. Raises ValueError with the first line that cannot be parsed."""
     with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         return calls(lines, recording.under, recording.started_in)
 
 
 def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
-    """Operations on files below the directory `under`, sorted by start.
+    """The operations on files below the directory `under`, sorted by start time.
 
-    `started_in`: working directory of the first process. ValueError names the first line that
+    `started_in`: working directory of the first process. Raises ValueError with the first line that
     cannot be parsed.
     """
     return iter(sorted(_Trace(under, started_in).read(lines), key=lambda call: call.start_s))
@@ -111,7 +112,7 @@ class _Trace:
         self._started_in = started_in
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # Known size of each file, which is the offset of appending writes.
+        # Path -> size of the file as far as it is known. Writes that append begin at this offset.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
@@ -131,7 +132,7 @@ class _Trace:
                     continue
                 time_s, begun = self._unfinished.pop(process)
                 text = begun + resumed[2]
-            # Skip lines on signals and on the end of processes.
+            # Lines on signals and on the end of processes are no calls, so they are skipped.
             if call := CALL.match(text):
                 yield from self._call(time_s, process, call)
 
@@ -176,8 +177,8 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # The order of arguments: copy_file_range has the source first, sendfile the
-            # destination.
+            # Positions of (source, destination) among the arguments. copy_file_range has the source
+            # first, sendfile the destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -202,8 +203,10 @@ class _Trace:
         yield "open", path, 0, 0, ""
 
     def _spawned(self, state: _Process, arguments: list[str], result: int) -> None:
-        """Track a clone or fork: a thread shares the descriptor table, a child process gets a
-        copy."""
+        """Tracks a new thread or process.
+
+        A thread shares the descriptor table of its creator, a child process gets a copy.
+        """
         shared = any("CLONE_FILES" in argument for argument in arguments)
         files = state.files if shared else dict(state.files)
         self._processes[result] = _Process(state.directory, files)
@@ -231,7 +234,7 @@ class _Trace:
         return "pread" if "read" in name else "pwrite", path, place, size, ""
 
     def _renamed(self, old: str, new: str) -> None:
-        """Update the path of open files after a rename."""
+        """Updates the paths of open files after a rename."""
         self._ends[new] = self._ends.pop(old, 0)
         for process in self._processes.values():
             for held in process.files.values():
@@ -254,7 +257,10 @@ def _held(state: _Process, arguments: list[str]) -> _Open | None:
 
 
 def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
-    """The absolute path of an argument; empty if the call acts on its descriptor instead."""
+    """The absolute path that a call acts on.
+
+    If its path argument is empty, it is the path of the call's descriptor.
+    """
     path = arguments[at]
     if not path:
         held = _held(state, arguments)
@@ -271,7 +277,10 @@ def _number(text: str) -> int:
 
 
 def split(text: str) -> Iterator[str]:
-    """The arguments of a call as text: strings without quotes, structures unparsed."""
+    """Splits the arguments of a call.
+
+    Strings are returned without quotes, structures as unparsed text.
+    """
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -286,15 +295,18 @@ def split(text: str) -> Iterator[str]:
             end = _end(text, at)
             parts, at = [*parts, text[at:end]], end
         else:
-            # Strip spaces around unquoted text only: a quoted name may end in spaces.
+            # Spaces are stripped only around unquoted text, because a quoted name may end in
+            # spaces.
             plain = found[1] is None
             parts, at = [*parts, found[0].strip() if plain else _unescaped(found[1])], found.end()
     yield "".join(parts)
 
 
 def _end(text: str, at: int) -> int:
-    """The offset behind the bracket that closes the bracket at `at`; brackets in strings are
-    skipped."""
+    """The offset behind the bracket that closes the bracket at the offset `at`.
+
+    Brackets inside strings are skipped.
+    """
     depth = 0
     while at < len(text):
         if text[at] == '"':

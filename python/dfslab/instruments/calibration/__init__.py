@@ -1,1 +1,1 @@
-"""Measurements of hardware: this machine, and the hosts of a testbed."""
+"""Measures hardware: of this machine, and of the hosts of a testbed."""

@@ -43,7 +43,7 @@ class Quantity:
     values: tuple[float, ...]
 
     def document(self) -> QuantityDocument:
-        """The quantity as JSON without its name."""
+        """The quantity as JSON. Its name is left out, because the document has it as key."""
         return QuantityDocument(
             self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
         )
@@ -51,7 +51,10 @@ class Quantity:
 
 @dataclass(frozen=True)
 class QuantityDocument:
-    """A measured quantity as JSON, in SI units; `confidence` is that of the interval."""
+    """A measured quantity as JSON, in SI units.
+
+    `confidence`: the probability with which the interval from `low` to `high` holds the mean.
+    """
 
     unit: str
     mean: float
@@ -81,18 +84,24 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
 
 
 class _Here:
-    """This machine as both ends of a connection, with the interface of a host."""
+    """This machine as both ends of a connection. The class has the interface of an emulated
+    host."""
 
     address = "127.0.0.1"
 
     def in_network(self, work: Callable[[], Any]) -> Any:
-        """Run `work` as a host would, without entering another network namespace; returns its
-        result."""
+        """Runs `work` and returns its result.
+
+        A real host would first enter another network namespace.
+        """
         return work()
 
 
 def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Median time in seconds of a small direct read (O_DIRECT) at random offsets of a file."""
+    """Median time in seconds of a small direct read (O_DIRECT) at a random offset of a file.
+
+    `chance`: source of the offsets.
+    """
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         places = os.fstat(file).st_size // ACCESS_BYTES
@@ -114,9 +123,10 @@ def measure(
     report: Callable[..., None] = lambda *_: None,
     seed: int = 0,
 ) -> list[Quantity]:
-    """Measure all quantities of this machine, with the disk that holds `directory`.
+    """Measures all quantities of this machine, each `repeats` times. `directory`: a folder on the
+    disk to measure.
 
-    Files that are created there are removed. `report` receives the progress.
+    Files that are created in `directory` are removed. `report` receives the progress.
     """
     check_repeats(repeats)
     if not directory.is_dir():
@@ -140,7 +150,7 @@ def measure(
 
 
 def check_repeats(repeats: int) -> None:
-    """InputError if the number of repetitions allows no interval, or takes too long."""
+    """Raises InputError if the number of repetitions is too small for an interval or too large."""
     if not 2 <= repeats <= REPEATS_MOST:
         raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
 
@@ -156,10 +166,11 @@ def repeated(
     done: int = 0,
     total: int = 0,
 ) -> list[Quantity]:
-    """Measure every kind (name, unit, function) `repeats` times.
+    """Measures every quantity of `kinds` (name, unit, function) `repeats` times. Returns the mean
+    and interval of each.
 
-    `done` of `total`: number of measurements before these, for progress reports; `where`: place of
-    the measurement.
+    For progress reports: `done` of `total` measurements precede these, and `where` is the host that
+    is measured.
     """
     found = []
     for at, (name, unit, work) in enumerate(kinds):
@@ -182,7 +193,10 @@ def document(found: Sequence[Quantity]) -> MachineDocument:
 
 
 def toml(found: Sequence[Quantity]) -> str:
-    """TOML of a deployment of one node with this machine's hardware, with intervals as comments."""
+    """A deployment in TOML with one node, which has this machine's hardware.
+
+    Comments give the intervals.
+    """
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return "\n".join(
@@ -208,6 +222,7 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """One line of TOML: `key`, the quantity times `share`, and its interval as a comment."""
+    """One line of TOML that sets `key` to `share` times the quantity. A comment gives the
+    interval."""
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'

@@ -42,10 +42,11 @@ MeasuredHosts = dict[str, list[Quantity]]
 def measure(
     scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
 ) -> MeasuredHosts:
-    """Group of nodes -> the measured quantities of its first host.
+    """Measures the hardware of a testbed. Returns group of nodes -> the measured quantities of the
+    group's first host.
 
-    The scenario's testbed is started for the measurement. InputError if the scenario has no testbed
-    of several hosts; RunFailed if a host does not answer.
+    The scenario's testbed is started for the measurement. Raises InputError if the scenario has no
+    testbed of several hosts, and RunFailed if a host does not answer.
     """
     check_repeats(repeats)
     if not scenario.file_system.access.testbed:
@@ -121,13 +122,18 @@ def _kinds(
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """Size in bytes of the copy buffer; two buffers and the daemons fit into the host's memory
-    limit."""
+    """Size in bytes of the buffer for the memory copy.
+
+    It is chosen so that two such buffers and the daemons fit into the host's memory limit.
+    """
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
 class _Processor:
-    """The results of the probe process inside the host, which are returned one after the other."""
+    """Runs the probe process inside a host once.
+
+    Its results are then returned one after the other, one for each repetition.
+    """
 
     def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
         words = (
@@ -149,7 +155,10 @@ class _Processor:
 
 @dataclass(frozen=True)
 class HostsDocument:
-    """The profile of a testbed's hosts as JSON: quantities by group of nodes and name."""
+    """The profile of a testbed's hosts as JSON.
+
+    `groups`: group of nodes -> name of the quantity -> quantity.
+    """
 
     kernel: str
     groups: dict[str, dict[str, QuantityDocument]]
@@ -164,8 +173,8 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
 
 
 def toml(found: MeasuredHosts, deployment: Deployment) -> str:
-    """A deployment in TOML: every group's disk and adapter, the network between them, with
-    intervals."""
+    """A deployment in TOML with the measured disk and adapter of every group of nodes, and the
+    network between them. Comments give the intervals."""
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)
     lines = [f"# Measured on hosts of a testbed, kernel {platform.release()}; {count} times each."]
@@ -177,8 +186,8 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         _lowest(by_name[f"{where}_round_trip"] for by_name in by_group.values())
         for where in ("network", "loopback")
     )
-    # A round trip includes a node's own latency twice; the TOML declares it with the node's
-    # adapter.
+    # A round trip includes the latency of each node's adapter twice. The TOML declares the
+    # adapter's latency separately, so it is subtracted here.
     own_s = min(group.adapter.latency for group in deployment.node)
     share = max(0.0, 0.5 - 2 * own_s / latency.mean)
     lines += [
@@ -191,12 +200,13 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """TOML lines of one group of nodes; rates are those of one of its disks.
+    """The TOML lines of one group of nodes. The rates are those of one of its disks.
 
     `fastest`: declared rate of the peer's link in bytes per second.
     """
     each = 1 / group.disk.count
-    # A stream runs at the rate of the slower of its two links.
+    # A stream runs at the rate of the slower of its two links. If this link is faster than the
+    # peer's, its rate is hidden.
     hidden = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
@@ -214,5 +224,5 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """The shortest round trip, since longer ones include delays of adapters."""
+    """The shortest of several round trips. Longer ones include delays of adapters."""
     return min(quantities, key=lambda one: one.mean)

@@ -1,4 +1,4 @@
-"""Measures one processor in one process: memory copies, system calls, page-cache hits.
+"""Measures the processor in one process: memory copies, system calls, and page-cache hits.
 
 As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits.
 Test files are created next to FILE and removed again. On a mounted file system their pages are read
@@ -25,7 +25,8 @@ CALLS = 20_000
 
 
 def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
-    """Bytes per second that one core copies; the default size exceeds any processor cache.
+    """Bytes per second at which one core copies memory. The default size exceeds any processor
+    cache.
 
     The memory in use is twice `size_bytes`, rounded to whole MiB.
     """
@@ -44,14 +45,18 @@ def _each_s(work: Callable[[], Any], clock: Clock) -> float:
 
 
 def system_call(clock: Clock = REAL) -> float:
-    """Seconds of the cheapest system call, without the overhead of the caller's loop."""
+    """Seconds of the cheapest system call (getppid).
+
+    The overhead of the measuring loop is subtracted.
+    """
     return max(1e-9, _each_s(os.getppid, clock) - _each_s(lambda: None, clock))
 
 
 def kept_reads(
     path: Path, size_bytes: int = KEPT_BYTES, clock: Clock = REAL
 ) -> tuple[float, float]:
-    """(bytes per second, seconds per call) of page-cache hits in newly written files.
+    """Measures page-cache hits in newly written files. Returns (bytes per second, seconds per
+    call).
 
     Files are named `path` with a number appended. The rate is that of an application that opens
     each file, reads it once and closes it, without the cost of calls: bytes divided by the extra
@@ -71,7 +76,8 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # Calls never take most of the time, although a call that is disturbed may seem to.
+        # The calls can never take most of the time. A measured call time that says so was
+        # disturbed, so at least half of the time is attributed to copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
         for one in made:
@@ -100,7 +106,7 @@ def _one_byte_s(path: Path, clock: Clock) -> float:
 
 
 def _read_through(path: Path) -> int:
-    """Read all bytes of a file in order; returns their number."""
+    """Reads all bytes of a file in order. Returns the number of bytes."""
     into, size = bytearray(READ_BYTES), 0
     file = os.open(path, os.O_RDONLY)
     try:
@@ -112,7 +118,10 @@ def _read_through(path: Path) -> int:
 
 
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
-    """Name -> value of all quantities. At most twice `size_bytes` of memory is in use at a time."""
+    """Measures all quantities.
+
+    Returns name -> value. At most twice `size_bytes` of memory is in use at a time.
+    """
     copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
     return {

@@ -1,1 +1,2 @@
-"""Checks and additional records of a measurement: faults, cold caches, warm-up, rate intervals."""
+"""Checks and additional records of a measurement: faults, cold caches, warm-up, and intervals of
+rates."""

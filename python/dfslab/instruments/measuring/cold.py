@@ -20,19 +20,21 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 READS = frozenset({"read", "pread"})
-# Operations other than reads that may occur in a run because they load no file content into memory.
+# Operations that load no file content into memory, so they may occur in a checked run in addition
+# to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
-# The least ratio of bytes read from disks to bytes read from files. About 1 is expected. Less is
+# Least ratio of bytes read from disks to bytes read from files. About 1 is expected. Less is
 # possible, because a medium may compress and random reads may hit the same place twice. Warm caches
 # reduce disk reads to nearly nothing.
 LEAST_SHARE = 0.1
-# Number of operations that are examined for bytes that are read for the first time.
+# Largest number of operations that are examined to find the bytes that a run reads for the first
+# time.
 LOOKED_AT = 200_000
 
 
 def unverified(scenario: Scenario) -> list[str]:
-    """A note if a cold run's servers are no testbed of dfslab, because their caches cannot be
-    emptied."""
+    """A note if the servers of a cold run are not on a testbed of dfslab, because their caches
+    cannot be emptied."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
@@ -52,16 +54,20 @@ class DisksRead:
 
 
 class Disks:
-    """Disk counters of a testbed's servers during a cold run, whose plan has a barrier after each
-    phase."""
+    """Reads the disk counters of a testbed's servers during a cold run.
+
+    The plan of the run must have a barrier after each phase.
+    """
 
     def __init__(self, testbed: BaseTestbed) -> None:
         self._testbed = testbed
         self._read_bytes: list[int | None] = []
 
     def mark(self) -> None:
-        """Record the disk counters at a phase boundary; before a phase, first empty the servers'
-        caches."""
+        """Records the disk counters at the start or the end of a phase.
+
+        At the start, the servers' caches are emptied first.
+        """
         if len(self._read_bytes) % 2 == 0:
             try:
                 self._testbed.empty_caches()
@@ -70,10 +76,11 @@ class Disks:
         self._read_bytes.append(self._testbed.disks_read_bytes())
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
-        """Bytes read from disks in the run and in each phase. RunFailed if they are close to zero.
+        """The bytes read from disks in the run and in each phase. Raises RunFailed if a phase read
+        close to nothing from disks.
 
-        Without emulated disks, nothing is known. Only phases that merely read existing content are
-        checked.
+        Without emulated disks, the numbers are None. Only phases that merely read existing content
+        are checked.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -110,7 +117,7 @@ def _only_reads(part: LoadReport | PhaseReport) -> bool:
 
 
 def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
-    # A second read of the same place may be served from memory.
+    # Only first reads count: a second read of the same place may be served from memory.
     first_bytes = min(disks.asked_bytes, planned_bytes)
     if disks.read_bytes < LEAST_SHARE * first_bytes:
         raise RunFailed(
@@ -124,7 +131,7 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
     """Number of a phase -> bytes that the phase reads for the first time.
 
     For each file this is at most its size and at most the bytes read from it. In long runs only the
-    first operations are examined: that underestimates the bytes, so a run is refused less easily.
+    first operations are examined. That underestimates the bytes, so a run is refused less easily.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -135,7 +142,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # A read that is not sequential carries the file's length in place of an offset.
+        # The operation "read" is not sequential and has the file's length instead of an offset.
+        # Each such read counts as another place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -144,8 +152,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if somewhere:
             end_bytes = one.offset_bytes or one.size_bytes
         if one.phase in one_place:
-            # A transfer whose size is drawn may be of any smaller size, so no bytes are counted for
-            # it.
+            # If the transfer size is random, a transfer may be arbitrarily small, so no bytes are
+            # counted for it.
             end_bytes = min(end_bytes, one.transfer_size_bytes * one_place[one.phase])
         ends[key] = max(end_bytes, ends.get(key, 0))
     found: dict[int, int] = {}
@@ -155,8 +163,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Number of a phase that reads one place of a file repeatedly -> whether each transfer has full
-    size."""
+    """Number of a phase that reads one place of a file repeatedly -> whether each of its
+    transfers has the full size."""
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

@@ -15,17 +15,20 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 LOOK_EVERY_S = 0.02
-# Pairs of actions (first, second): the effect of the first lasts until the second undoes it.
+# Action -> the action that undoes it. The effect of a fault lasts until then.
 UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
 
 
 class Conductor:
-    """Injects faults during one run; `done` has their times in seconds after the common start."""
+    """Injects the faults of one run.
+
+    `done` holds the faults that happened, with their times in seconds after the clients' start.
+    """
 
     def __init__(self, testbed: BaseTestbed, faults: Sequence[Fault], clock: Clock = REAL) -> None:
-        """Schedule the faults.
+        """Schedules the faults.
 
-        InputError if the target of a fault does not exist on the testbed.
+        Raises InputError if the target of a fault does not exist on the testbed.
         """
         for fault in faults:
             _check(testbed, fault)
@@ -41,13 +44,14 @@ class Conductor:
         self._left: dict[str, str] = {}
 
     def started(self, at_s: float) -> None:
-        """Set the start time of the clients, in seconds of CLOCK_MONOTONIC."""
+        """Starts the schedule. `at_s`: start time of the clients, in seconds of CLOCK_MONOTONIC."""
         self._start_s = at_s
         self._thread = threading.Thread(target=self._run, name="faults", daemon=True)
         self._thread.start()
 
     def progress(self, share: float, phase: str) -> None:
-        """Take the progress of the run; when the timed part ends, undo pauses and network faults.
+        """Receives the progress of the run. When the timed part ends, pauses and network faults are
+        undone.
 
         The audit of acknowledged data then reads from a file system that answers, even if killed
         daemons stay down.
@@ -59,7 +63,10 @@ class Conductor:
             self._undo("resume", "heal")
 
     def close(self) -> None:
-        """Undo all remaining faults, so that the testbed is healthy. RunFailed if this fails."""
+        """Undoes all remaining faults, so that the testbed is healthy.
+
+        Raises RunFailed if this fails.
+        """
         if self._closed:
             return
         self._closed = True
@@ -71,7 +78,7 @@ class Conductor:
             raise RunFailed(f"after faults the testbed is not whole again: {error}") from error
 
     def _end(self) -> None:
-        """Prevent further faults, and wait for the fault in progress."""
+        """Prevents further faults, and waits for the fault that is being injected."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -153,7 +160,9 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 
 
 def quietly(conductor: Conductor) -> None:
-    """Close while another error is handled; errors of closing are dropped in favour of that
-    error."""
+    """Closes the conductor while another error is handled.
+
+    An error of closing is dropped in favour of that error.
+    """
     with suppress(RunFailed):
         conductor.close()

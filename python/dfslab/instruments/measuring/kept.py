@@ -1,4 +1,4 @@
-"""Builds the document of a measured run that a result stores, from all data about the run."""
+"""Builds the document of a measured run, which the result stores, from all data about the run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def measured_load(
     processor_scores: Mapping[str, float] | None,
     faults: FaultReport | None,
 ) -> MeasuredLoad:
-    """The document of a measured run; `seed` is for the bootstrap of the rates' confidence
-    intervals."""
+    """The document of a measured run, from the load generator's report and all additional records.
+
+    `seed`: for the bootstrap of the intervals of rates.
+    """
     operations = report.operations
     return MeasuredLoad(
         wall_s=report.wall_s,

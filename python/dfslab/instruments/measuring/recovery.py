@@ -1,4 +1,5 @@
-"""Effect of a fault on a run: the rate over time, failed operations, and the time to recover."""
+"""Computes the effect of faults on a run: the rate over time, failed operations, and the time to
+recover."""
 
 from __future__ import annotations
 
@@ -9,25 +10,27 @@ from typing import TypedDict
 from dfslab.documents.load_report import AuditReport, LoadReport
 from dfslab.documents.measured_load import FaultDone, FaultReport, Recovery
 
-# Interval of the rate curve in seconds; histogram buckets of end times are spread over intervals.
+# Interval of the rate curve in seconds. The operations of a histogram bucket are spread over the
+# intervals that it overlaps.
 STEP_S = 0.1
-# A run has recovered when the mean rate over this many intervals reaches this share of the rate
+# A run has recovered when the mean rate over WINDOW intervals reaches RECOVERED_SHARE of the rate
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# This share of the time before a fault is excluded from the rate before the fault, as warm-up.
+# Share of the time before a fault that counts as warm-up. It is excluded from the rate before the
+# fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """(from, to, number of operations that ended between them) of a run, in seconds after its
-    start."""
+    """When the operations of a run ended: (from, to, number of operations that ended between
+    these times). The times are seconds after the start of the run."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
         for low_ns, count in ends.buckets:
-            # 128 buckets for each power of two, as in core/stats.
+            # The histograms of core/stats have 128 buckets for each power of two.
             width_ns = 1 << max(0, low_ns.bit_length() - 8)
             low_s = start_s + low_ns * 1e-9
             found.append((low_s, low_s + width_ns * 1e-9, count))
@@ -35,7 +38,10 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
 
 
 def errors_of(report: LoadReport) -> list[tuple[float, int]]:
-    """(second of the run, number of operations that failed in it)."""
+    """(second of the run, number of operations that failed in that second).
+
+    `second` counts from the start of the run.
+    """
     parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
         (start_s + number, second.errors)
@@ -60,8 +66,10 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """For each disruptive fault: how the run recovers until the next fault, from the rates of
-    `curve`."""
+    """How the run recovers after each disruptive fault, until the next one.
+
+    `rates`: the curve of completed operations per second.
+    """
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
         return []
@@ -88,7 +96,7 @@ def recoveries(
 
 
 class _Return(TypedDict):
-    """Fields of a recovery that describe when the rate is as before the fault again."""
+    """The fields of a recovery that describe how the rate returns to its value before the fault."""
 
     lowest_per_s: float | None
     shortfall: float | None
@@ -97,10 +105,11 @@ class _Return(TypedDict):
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
-    """When the rates after a fault return to the rate `usual`, and the operations missing until
+    """When the rate returns to `usual` after a fault, and how many operations are missing until
     then.
 
-    `after`: rates of the intervals after the fault; `usual`: operations per second.
+    `after`: rates of the intervals after the fault. `usual`: rate before the fault, in operations
+    per second.
     """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
@@ -115,8 +124,8 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
     if not any(below):
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
-    # Delayed operations complete in a burst when the fault ends: a window must not average the
-    # silence and the burst.
+    # Delayed operations complete in a burst when the fault ends. A window must therefore not
+    # average the silence and the burst.
     back = next(
         (
             i
@@ -144,7 +153,8 @@ def _silent_s(rates: Sequence[float]) -> float:
 def fault_report(
     report: LoadReport, faults: Sequence[FaultDone], late: Sequence[str]
 ) -> FaultReport:
-    """The fault report of a result: faults with their times, rate curve, recoveries, and lost data.
+    """The fault report of a result: the faults with their times, the rate curve, the recoveries,
+    and lost data.
 
     `late`: faults that did not happen during the run.
     """
@@ -160,7 +170,7 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """Stonewall time in seconds.
+    """The stonewall time of the run in seconds, when the first client finished.
 
     After it, some clients have finished, so a lower rate is not due to a fault.
     """
@@ -171,13 +181,14 @@ def _together_s(report: LoadReport) -> float:
 
 
 def lost_data(audit: AuditReport | None) -> bool:
-    """Whether files are missing or differ from the data that was acknowledged."""
+    """Whether files are missing or differ from the data whose write was acknowledged; false
+    without an audit."""
     return audit is not None and bool(audit.missing or audit.wrong)
 
 
 def notes(faults: FaultReport) -> list[str]:
-    """Notes for the reader: faults that did not happen, and files that differ from acknowledged
-    data."""
+    """Notes for the reader: faults that did not happen or failed, and files that differ from the
+    acknowledged data."""
     found = [f"the load ended before: {text}" for text in faults.not_done]
     found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
     audit = faults.audit

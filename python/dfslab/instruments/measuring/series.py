@@ -1,4 +1,5 @@
-"""The confidence interval of a run's rate, from its rates per second, which are autocorrelated."""
+"""Computes the confidence interval of a run's rate from its rates per second, which are
+autocorrelated."""
 
 from __future__ import annotations
 
@@ -11,17 +12,18 @@ from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# With fewer seconds, the bootstrap has too few blocks.
+# With fewer seconds than this, the bootstrap would have too few blocks.
 FEWEST_SECONDS = 20
 
 
 def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
-    """The mean rate over whole seconds in the steady state, with its confidence interval.
+    """The mean rate over the whole seconds of the steady state, with its confidence interval. None
+    if there are too few seconds.
 
-    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. None if there
-    are too few seconds.
+    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. `seed`: for
+    its random blocks.
     """
     counts = np.array([second.count for second in seconds[:-1]], float)
     if steady and steady.reached:
@@ -40,10 +42,10 @@ def rate_interval(
 
 
 def block_length(series: np.ndarray) -> int:
-    """The block length in seconds for the bootstrap.
+    """The block length in seconds for the bootstrap of a series.
 
-    Twice the largest lag with significant autocorrelation, at least the cube root of the number of
-    seconds, at most a quarter of this number.
+    It is twice the largest lag with significant autocorrelation, at least the cube root of the
+    number of seconds, and at most a quarter of this number.
     """
     count = len(series)
     apart = series - series.mean()
@@ -58,9 +60,11 @@ def block_length(series: np.ndarray) -> int:
 
 
 def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
-    """Means of bootstrap samples as long as the series.
+    """The means of bootstrap samples that are as long as the series. `block`: length of a block in
+    seconds.
 
-    The samples consist of blocks of the series, whose end is followed by its start.
+    The samples consist of blocks of the series. A block that reaches the end of the series
+    continues at its start.
     """
     count = len(series)
     blocks = -(-count // block)

@@ -1,4 +1,4 @@
-"""Warm-up runs, which make a fresh testbed's first run behave like later ones."""
+"""Warms up a fresh testbed, so that its first run behaves like later ones."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ WARM_UP_MIX: dict[OperationName, float] = {
     "delete": 1,
 }
 WARM_UP_OPERATIONS = 400
-# A JVM compiles a method with full optimisation after some ten thousand calls.
+# A JVM compiles a method with full optimisation after some ten thousand calls, so the warm-up makes
+# more.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
 
 
 def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
-    """Run the warm-up of a fresh testbed and discard its results.
+    """Runs the warm-up of a fresh testbed and discards its results.
 
     If the scenario sets a duration, many small runs are made, since a few calls trigger no JIT
     compilation. Under a processor limit, compilation takes many times as long. So in studies that
@@ -80,5 +81,5 @@ def shares_vary(point: Point) -> bool:
 
 
 def where(point: Point) -> str:
-    """The name of a configuration in error messages."""
+    """A text that identifies a configuration in error messages."""
     return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"

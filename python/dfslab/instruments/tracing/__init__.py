@@ -1,1 +1,1 @@
-"""Readers of spans, call profiles and server counters, and the types that they return."""
+"""Reads spans, call profiles and server counters, and declares the types for them."""

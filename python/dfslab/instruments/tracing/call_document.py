@@ -1,4 +1,4 @@
-"""Converts merged call profiles of traced JVMs into the document type of span profiles."""
+"""Converts merged call profiles of traced JVMs into the document type that span profiles have."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ MOST_RANKED = 1000
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """One profile of the call profiles of many processes: tree by calling context, and rankings."""
+    """Merges the call profiles of many processes into one document with the tree by calling
+    context and rankings."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
 
 def document(files: Sequence[tuple[str, File]], top: MergedStep) -> TraceProfile:
-    """Like `profile`, from call profiles that were already read and merged at the node `top`."""
+    """The document of call profiles that are already read (`files`) and merged (`top`: root of
+    the tree)."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
     work, waits = rankings(top)
@@ -77,8 +79,10 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 
 
 def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
-    """(ranking of work, ranking of waits), each by descending self time; detail steps are in
-    neither."""
+    """(ranking of work, ranking of waits), each by descending self time.
+
+    Steps of kind "detail" are in neither.
+    """
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
     entries.sort(key=lambda entry: (-entry[1].own_ns, -entry[1].count, str(entry[0])))
@@ -109,8 +113,10 @@ def _entry(path: CallPath, node: MergedStep, all_ns: int) -> Entry:
 
 
 def _by_name(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries summed by step name, without the process name that precedes a process's first
-    step."""
+    """The entries summed by step name.
+
+    The process name that precedes the first step of a process is left out.
+    """
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         named[entry.path.step or entry.name].append(entry)
@@ -119,7 +125,7 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _sum(name: str, entries: Sequence[Entry]) -> Entry:
-    """The sum of the entries of one name; its kind is that of the first entry."""
+    """The sum of entries that have one name. Its kind is that of the first entry."""
     total_ns = sum(one.total_ns for one in entries)
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
@@ -148,8 +154,10 @@ def _mean_s(total_ns: int, timed: int) -> float | None:
 
 
 def _nested(top: MergedStep) -> list[TreeNode]:
-    """The tree of nodes, longest total time first; built without recursion, which could be too
-    deep."""
+    """The tree as documents; at each level, the node with the longest total time comes first.
+
+    Built without recursion, because the tree could be too deep.
+    """
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
         children = [written.pop(id(child)) for child in node.children.values()]
@@ -163,7 +171,7 @@ def _order(node: TreeNode) -> tuple[int, str]:
 
 def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
     bounded = not node.unbounded
-    # Quantiles and spread cannot be computed from sums.
+    # Sums from a server's counters have no quantiles and no spread.
     single = bool(node.durations) or not node.count
     return TreeNode(
         name=node.name,
@@ -185,7 +193,7 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # The calls of a single process have no recorded spread.
+        # The profile of a process has no spread of the calls of that process.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

@@ -30,15 +30,18 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# A profile written less than this many seconds after a request may have been begun before the
-# request.
+# A profile that was written less than this many nanoseconds after a request may have been begun
+# before the request.
 WRITE_NS = 200_000_000
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 
 
 class CallTreeRow(CheckedModel):
-    """One node of a process's call trees: a parent path in another process, or a step."""
+    """One row of a process's call trees.
+
+    A row is a step, or (`under`) a parent path in another process.
+    """
 
     above: int = Field(ge=-1)
     under: str | None = None
@@ -53,12 +56,12 @@ class CallTreeRow(CheckedModel):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[ProfileCount, ProfileCount]] = []
-    # A server with counters only reports no times, or sums without extremes (null).
+    # False if a server's counters have no times. Sums without extremes have null in their place.
     timed: bool = True
 
 
 class Losses(CheckedModel):
-    """Counts of what a profile lost.
+    """What a profile lost, as counts.
 
     These are calls that were counted but not timed, calls that were attributed to another step,
     context propagations with unknown parent, and exemplars that were left out.
@@ -71,7 +74,8 @@ class Losses(CheckedModel):
 
 
 class InstrumentationPoint(CheckedModel):
-    """What happened to one line of the instrumentation-points file in this process."""
+    """What happened to one line of the instrumentation-points file in a process, for example
+    whether it was instrumented."""
 
     point: str
     step: str
@@ -92,7 +96,7 @@ class File(CheckedModel):
     open_calls: ProfileCount
     processor_ns: ProfileCount = 0
     starved_ns: ProfileCount = 0
-    counted: bool = False  # sums from a server's own counters, without single calls
+    counted: bool = False  # sums come from a server's own counters, without single calls
     losses: Losses
     points: list[InstrumentationPoint]
     nodes: list[CallTreeRow]
@@ -101,19 +105,19 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Wait for the next profile that every process writes; returns file name -> profile.
+    """Waits until every process has written its next profile. Returns file name -> profile.
 
-    With `discard`, each process has by then discarded its exemplar traces; its sums remain.
-    RunFailed if a profile is not written within `limit_s`, as when its process died or was never
-    traced.
+    If `discard` is true, each process has by then discarded its exemplar traces; its sums remain.
+    Raises RunFailed if a profile is not written within `limit_s`, for example because its process
+    died or was never traced.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
     requested: set[str] = set()
     try:
         while clock.monotonic_s() < deadline:
-            # Check the requests before reading, so that the profiles were written after the
-            # discard.
+            # Check the requests before reading the profiles, so that the profiles were written
+            # after the discard.
             waiting = {name for name in requested if _forget_file(folder, name).exists()}
             files = {path.name: read(path) for path in expand([folder])}
             if discard:
@@ -129,14 +133,19 @@ def await_written(
                 return files
             clock.sleep(0.1)
     finally:
-        # The agent removes its own request file; if its process has ended, remove the file here.
+        # The agent of a process removes its request file. If the process has ended, the file is
+        # removed here.
         for name in requested:
             _forget_file(folder, name).unlink(missing_ok=True)
     raise RunFailed(f"a traced process wrote no profile to {folder} for {limit_s:g} s")
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """The file whose presence requests the agent of that profile to discard its exemplar traces."""
+    """The path of a request file.
+
+    While it exists, it requests the agent that writes the profile `name` to discard its exemplar
+    traces.
+    """
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
 
@@ -160,31 +169,38 @@ class MergedStep:
     min_ns: int | None = None
     max_ns: int = 0
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # Process -> (calls, self time in ns, bytes, total time in ns).
+    # Process -> (number of calls, self time in ns, bytes, total time in ns) of this step.
     of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     children: dict[str, MergedStep] = field(default_factory=dict)
 
     @property
     def call(self) -> CallPath:
-        """The call path of the step."""
+        """The call path of the step. The root has no path, so this must not be used for the
+        root."""
         assert self.path is not None, "the root is no step"
         return self.path
 
     @property
     def name(self) -> str:
-        """The name of the step as recorded: "process:step" for the first of a process."""
+        """The name of the step as recorded.
+
+        The first step of a process has the name "process:step".
+        """
         return self.call.name
 
     def child(self, name: str) -> MergedStep:
-        """The child node for the step `name`, created if it is missing."""
+        """The child node for the step `name`. It is created if it is missing."""
         if name not in self.children:
             self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]
 
     def add(self, row: CallTreeRow, instance: str) -> None:
-        """Add the sums of one process; the result does not depend on the order of additions."""
-        # A step may be work in one process and a wait in another; the kind that weighs more is
-        # kept.
+        """Adds the sums that one process recorded for this step.
+
+        The result does not depend on the order of additions.
+        """
+        # A step may be work in one process and a wait in another. The kind that comes later in
+        # KINDS is used.
         self.kind = max(self.kind, row.kind, key=KINDS.index)
         self.count += row.count
         self.errors += row.errors
@@ -208,7 +224,7 @@ class MergedStep:
             self.durations[low] += count
 
     def quantile_ns(self, q: float) -> int:
-        """A quantile of the durations in ns, with a relative error of at most 0.8 %."""
+        """The `q` quantile of the durations in ns, with a relative error of at most 0.8 %."""
         wanted, observed = q * sum(self.durations.values()), 0
         for low, count in sorted(self.durations.items()):
             observed += count
@@ -218,7 +234,7 @@ class MergedStep:
         return 0
 
     def deviation_ns(self) -> float:
-        """Standard deviation of the durations in ns."""
+        """The standard deviation of the durations in ns; 0 for fewer than two calls."""
         count = sum(self.durations.values())
         if count < 2:
             return 0.0
@@ -228,13 +244,15 @@ class MergedStep:
 
     @property
     def served_ns(self) -> int:
-        """Time in ns that other processes worked on the calls of this step."""
+        """Time in ns that other processes spent on the calls of this step."""
         return sum(c.total_ns for c in self.children.values() if c.call.process is not None)
 
     @property
     def own_ns(self) -> int:
-        """Self time in ns; for a step that waited for another process, without the work of that
-        process."""
+        """The self time in ns.
+
+        If the step waited for another process, the work of that process is subtracted.
+        """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 
@@ -246,8 +264,10 @@ def is_profile(path: Path) -> bool:
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """The given files; a folder is replaced by its JVM profiles, or if it has none, by its
-    traces."""
+    """The given files.
+
+    A folder is replaced by its JVM profiles, or, if it has none, by its trace files.
+    """
     found: list[Path] = []
     for path in paths:
         inside = [sorted(path.glob(f"*{suffix}")) for suffix in (SUFFIX, TRACE_SUFFIX)]
@@ -256,7 +276,7 @@ def expand(paths: Iterable[Path]) -> list[Path]:
 
 
 def read(path: Path) -> File:
-    """Read one profile. InputError states what is wrong with the file."""
+    """Reads one profile. Raises InputError with what is wrong with the file."""
     try:
         table = json.loads(path.read_bytes())
         stated = table.get("format") if isinstance(table, dict) else None
@@ -274,16 +294,19 @@ def read(path: Path) -> File:
 
 
 def written(file: File) -> str:
-    """The JSON text of a profile, as `read` parses it."""
+    """The profile as JSON text, in the form that `read` parses."""
     table = {"format": file.format, **file.model_dump(mode="json")}
     return json.dumps(table, separators=(",", ":"))
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merge profiles, given as (file name, profile), and return the root, which is no step."""
+    """Merges profiles, given as (file name, profile).
+
+    Returns the root of the tree, which is not a step.
+    """
     top = MergedStep()
     for name, file in files:
-        # (node, depth, whether its child is the first step of a process)
+        # For each row: (node, depth, whether its child is the first step of a process).
         places: list[tuple[MergedStep, int, bool]] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
@@ -308,8 +331,10 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 
 
 def since(earlier: File, later: File) -> File:
-    """Sums of one process between two profiles; the extremes are those since the process
-    started."""
+    """The increase of one process's sums between two profiles.
+
+    Minima and maxima are those since the process started.
+    """
     before = {place: row for place, row in _places(earlier)}
     rows = []
     for place, row in _places(later):
@@ -343,7 +368,7 @@ def since(earlier: File, later: File) -> File:
 
 
 def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
-    """(path in the process's tree, row) of every row."""
+    """Yields (path in the process's tree, row) for every row of a profile."""
     known: list[tuple[str, ...]] = []
     for row in file.nodes:
         above = known[row.above] if row.above >= 0 else ()
@@ -352,7 +377,7 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
 
 
 def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
-    """(path, node) of every step; parents precede their children."""
+    """Yields (path, node) of every step. A parent precedes its children."""
     open_nodes = [top]
     while open_nodes:
         node = open_nodes.pop()
@@ -362,7 +387,7 @@ def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
 
 
 def folded(top: MergedStep) -> str:
-    """Folded stacks of the merged tree: self time in nanoseconds, sorted by stack."""
+    """The merged tree as folded stacks with self times in nanoseconds, sorted by stack."""
     lines = [
         f"{';'.join(name.replace(';', ':') for name in path.names)} {max(0, node.own_ns)}\n"
         for path, node in walk(top)

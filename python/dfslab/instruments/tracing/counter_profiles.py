@@ -1,4 +1,4 @@
-"""Converts counters of servers into call profiles: sums by kind of call.
+"""Converts the counters of servers into call profiles, which hold sums for each kind of call.
 
 Nothing is inferred: a counter has no single calls, so the profile has no spans and no quantiles.
 Extremes and times are present only if the server records them.
@@ -19,13 +19,16 @@ from dfslab.spec.model import InputError
 from dfslab.spec.systems.counters import CounterFormat, Counters, NotUnderstood
 from dfslab.testbeds.mounted import MountedTestbed
 
-# Counter dumps of servers are a few kilobytes; larger files are rejected.
+# Largest size of a file with counters. Counter dumps of servers have a few kilobytes.
 MOST_BYTES = 64 << 20
 HEAD_BYTES = 1 << 18
 
 
 def formats() -> dict[str, CounterFormat]:
-    """File system -> the format of its servers' counters, for every file system that has one."""
+    """File system -> format of its servers' counters.
+
+    Only file systems with such a format are included.
+    """
     folders = discover.members(discover.FILE_SYSTEMS)
     return {
         name: discover.declared(folder / "counters.py", "FORMAT", CounterFormat)
@@ -35,14 +38,17 @@ def formats() -> dict[str, CounterFormat]:
 
 
 def recognise(path: Path) -> str:
-    """The file system whose counters a file contains; empty if it contains none."""
+    """The name of the file system whose counters a file contains; empty if it contains none."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
-    """(name, profile) of every process in a file. InputError states what is wrong with the file."""
+    """(name, profile) of every process whose counters are in a file.
+
+    Raises InputError with what is wrong with the file.
+    """
     if path.stat().st_size > MOST_BYTES:
         raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -50,10 +56,11 @@ def read(path: Path) -> list[tuple[str, File]]:
 
 
 def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
-    """The processes whose counters a text contains, in the format of the file system `system`.
+    """The profiles of the processes whose counters a text contains, in the format of the file
+    system `system`.
 
-    `name` labels the text in errors. InputError if the format is wrong, or if the text contains no
-    call and `empty` is false.
+    `name` labels the text in errors. Raises InputError if the format is wrong, or if the text
+    contains no call and `empty` is false.
     """
     known = formats()[system]
     try:
@@ -67,7 +74,7 @@ def understood(system: str, text: str, name: str, empty: bool = False) -> list[F
 
 
 def _file(service: str, reported: Counters) -> File:
-    """The call profile of one process."""
+    """Converts the counters of one process to a call profile."""
     places = {row.step: place for place, row in enumerate(reported.rows)}
     rows = [
         CallTreeRow(
@@ -104,7 +111,10 @@ def _file(service: str, reported: Counters) -> File:
 
 
 def _with_own_times(file: File) -> File:
-    """A profile with self times: each row's total time minus the total time of its child rows."""
+    """The profile with self times added.
+
+    The self time of a row is its total time minus the total times of its child rows.
+    """
     below = [0] * len(file.nodes)
     for row in file.nodes:
         if row.above >= 0 and row.kind != "detail":
@@ -117,7 +127,10 @@ def _with_own_times(file: File) -> File:
 
 
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
-    """Counts of each process between two readings; if it restarted in between, all later counts."""
+    """The calls of each process between two readings of its counters.
+
+    If a process restarted in between, all its later counts are returned.
+    """
     before = {(file.service, file.instance): file for file in earlier}
     found = []
     for file in later:
@@ -129,7 +142,8 @@ def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
 
 
 def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder: Path) -> int:
-    """Run a command in a client host of a mounted testbed; returns the command's exit status.
+    """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
+    command.
 
     `folder` receives a profile of the calls that each server counted during the command, and the
     single calls that the file system recorded.
@@ -138,7 +152,7 @@ def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder:
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'
     with testbed.tracing(folder):
         before = _counted(testbed, system)
-        # Standard output is reserved for the profile.
+        # The command's output goes to stderr, because standard output is reserved for the profile.
         done = subprocess.run(
             host.command(["sh", "-c", script, "sh", *command]),
             env=dict(host.env),

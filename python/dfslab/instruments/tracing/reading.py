@@ -1,4 +1,5 @@
-"""Options for reading spans: file format, sampling rate, which calls to keep, renamed steps."""
+"""The options for reading spans: the file format, the sampling rate, which calls are kept, and
+which steps are renamed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dfslab.spec.model import CheckedModel, InputError, build
 
 
 class CallSelection(CheckedModel):
-    """Rules that select calls of a trace.
+    """Rules that select and rename the calls of a trace.
 
     A rule is a pattern of step names ("read*"), or several terms that must all match:
     "step=read*,service=datanode,host=node-?,kind=wait". Without `keep` rules, all calls are kept
@@ -25,20 +26,29 @@ class CallSelection(CheckedModel):
 
 
 class Reading(CheckedModel):
-    """How to read the files of a profile; without a format, the format is recognised from the
-    file."""
+    """How the files of a profile are read.
+
+    `sampled`: probability with which calls were recorded. If `format` is empty, it is recognised
+    from the file.
+    """
 
     sampled: float = 1.0
     format: str = ""
     choice: CallSelection = CallSelection()
 
     def options(self) -> str:
-        """The options as JSON for the core, which merges steps in the order of the rules."""
+        """The options as JSON for the core.
+
+        `steps` is a list, because the core applies its rules in their order.
+        """
         choice = {**self.choice.model_dump(), "steps": list(self.choice.steps.items())}
         return json.dumps({"sampled": self.sampled, "format": self.format, "choice": choice})
 
     def refuse_for_sums(self) -> None:
-        """InputError if an option concerns single calls, which files of sums do not have."""
+        """Raises InputError if an option concerns single calls.
+
+        Files of sums, such as JVM profiles, have no single calls.
+        """
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",
             "--format": self.format,
@@ -58,8 +68,10 @@ def reading(
     drop: Sequence[str] = (),
     calls: Path | None = None,
 ) -> Reading:
-    """The reading options of the command line, combined with a file of rules (TOML: keep, drop,
-    steps)."""
+    """Builds the reading options from those of the command line.
+
+    `calls` is a TOML file with further rules (keep, drop, steps).
+    """
     if not 0 < sampled <= 1:
         raise InputError("--sampled", sampled, "must be above 0 and at most 1")
     from_file = _file(calls) if calls else CallSelection()

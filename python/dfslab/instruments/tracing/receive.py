@@ -1,4 +1,4 @@
-"""A receiver of OTLP over HTTP on the loopback address; it writes a growing profile to a folder."""
+"""Receives OTLP over HTTP on the loopback address, and writes a growing profile to a folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING = ("holds no spans", "file is empty")
 
 
 class Refused(Exception):
-    """A request is rejected: the HTTP status and the reason."""
+    """A request is rejected. `status`: HTTP status of the answer; its text is the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 class Receiver:
-    """The stream of received spans, with the numbers of accepted and rejected messages."""
+    """Merges the received spans, and counts accepted and rejected messages."""
 
     def __init__(self) -> None:
         self.stream = ProfileStream()
@@ -42,7 +42,10 @@ class Receiver:
         self.counts = Received(messages=0, bytes=0, refused=0)
 
     def take(self, body: bytes) -> None:
-        """Add one message. Refused if it is not OTLP; a message without spans is a keep-alive."""
+        """Adds one message to the profile.
+
+        Raises Refused if it is not OTLP. A message without spans is accepted as a keep-alive.
+        """
         try:
             if body:
                 self.stream.push("message", body)
@@ -52,7 +55,7 @@ class Receiver:
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
-        """Add to the counts, under a lock, because request handlers run in several threads."""
+        """Adds to the counts, under a lock, because request handlers run in several threads."""
         with self._lock:
             self.counts = Received(
                 messages=self.counts.messages + messages,
@@ -66,7 +69,7 @@ class Receiver:
         return self._received(profile, ended=False).model_copy(update={"waiting": waiting})
 
     def finish(self) -> ReceivedProfile:
-        """End the stream; returns the whole profile."""
+        """Ends the stream of spans. Returns the whole profile."""
         return self._received(self.stream.finish(), ended=True)
 
     def _received(self, profile: TraceProfile, ended: bool) -> ReceivedProfile:
@@ -74,7 +77,10 @@ class Receiver:
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
-    """The decompressed body of a request. Refused if it exceeds the largest size of a message."""
+    """The body of a request, decompressed according to its content-encoding.
+
+    Raises Refused if it exceeds the largest size of a message.
+    """
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
@@ -92,14 +98,14 @@ def inflated(body: bytes, encoding: str) -> bytes:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handles one connection; exporters keep theirs open for many requests."""
+    """Handles one HTTP connection. An exporter keeps its connection open for many requests."""
 
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_S
     receiver: Receiver
 
     def do_POST(self) -> None:
-        """Accept a message, or answer with the reason for its rejection."""
+        """Accepts a message with spans. If it is rejected, the answer has the reason."""
         try:
             kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.path.partition("?")[0] != PATH:
@@ -110,7 +116,8 @@ class Handler(BaseHTTPRequestHandler):
             self.receiver.take(body)
         except Refused as refused:
             self.receiver.count(refused=1)
-            # Close the connection: unread bytes of the body would be parsed as the next request.
+            # Close the connection. Otherwise, unread bytes of the body would be parsed as the next
+            # request.
             self.close_connection = True
             self._answer(refused.status, "text/plain", str(refused).encode())
         else:
@@ -135,14 +142,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing, because rejections are counted and answered to the client."""
+        """Logs nothing. Rejected requests are counted, and the client gets the reason as answer."""
 
 
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
-    """A context that receives on the loopback address and yields the port.
+    """A context that receives requests on the loopback address. It yields the port; `port` 0 picks
+    a free one.
 
-    InputError if it is in use.
+    Raises InputError if the port is in use.
     """
     handler = type("Handler", (Handler,), {"receiver": receiver})
     try:
@@ -168,9 +176,10 @@ def receive(
     ready: Callable[[int], None],
     clock: Clock = REAL,
 ) -> ReceivedProfile:
-    """Receive until Ctrl-C or for `duration_s`, and return the whole profile.
+    """Receives spans for `duration_s` seconds or (None) until Ctrl-C. Returns the whole profile.
 
-    `write` gets the profile as JSON at every interval and at the end, `ready` the port.
+    `write` is called with the profile as JSON every `interval_s` seconds and at the end; `ready` is
+    called with the port.
     """
     receiver = Receiver()
     ends = clock.monotonic_s() + duration_s if duration_s else None
@@ -183,7 +192,7 @@ def receive(
                 clock.sleep(max(0.0, left))
                 write(json.dumps(plain(receiver.snapshot())))
     except KeyboardInterrupt:
-        pass  # Ctrl-C is the normal end of a receiver
+        pass  # Ctrl-C is the normal way to end a receiver
     whole = receiver.finish()
     write(json.dumps(plain(whole)))
     return whole

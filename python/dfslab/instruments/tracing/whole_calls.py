@@ -1,4 +1,5 @@
-"""Exemplar traces of JVMs: the slowest calls with their arguments, recorded in addition to sums."""
+"""Reads exemplar traces of JVMs: the slowest calls with their arguments, which are recorded in
+addition to sums."""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ MOST_CALLS, MOST_SPANS = 6, 200
 
 @dataclass(frozen=True)
 class _Span:
-    """One recorded call; `cause`: printed parent path in another process, or "" if there is
-    none."""
+    """One recorded call.
+
+    `cause`: parent path in another process, as printed text; "" if there is none.
+    """
 
     span_id: str
     parent_id: str
@@ -35,7 +38,7 @@ class _Span:
 
 @dataclass(frozen=True)
 class _Tree:
-    """A call tree in one process: its spans with their depths, the root call first."""
+    """A call tree in one process. `spans`: (span, depth) of each call, the root call first."""
 
     service: str
     spans: list[tuple[_Span, int]]
@@ -47,7 +50,8 @@ class _Tree:
 
 
 def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
-    """The slowest exemplar of each kind of root call, slowest first, with the number of others.
+    """For each kind of root call, the slowest exemplar with the number of the others. The slowest
+    kind comes first.
 
     `cause` is the parent path in another process, because exemplars have no trace id.
     """
@@ -71,7 +75,8 @@ def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def later_than(path: Path, unix_ns: int) -> str:
-    """The text of an agent's exemplar file, without spans that began before a Unix time in ns."""
+    """The text of an agent's exemplar file, without the spans that began before `unix_ns` (Unix
+    time in ns)."""
     document: OtlpDocument = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
@@ -82,9 +87,10 @@ def later_than(path: Path, unix_ns: int) -> str:
 
 
 def _of(path: Path) -> list[_Tree]:
-    """The call trees in an exemplar file; an empty list for a file in another format.
+    """The call trees in an exemplar file. The list is empty for a file in another format.
 
-    Errors in the file are skipped here, because the reader of its sums reports and counts them.
+    Errors in the file are skipped here, because the reader of the profile's sums reports and counts
+    them.
     """
     found: list[_Tree] = []
     try:
@@ -103,7 +109,10 @@ def _of(path: Path) -> list[_Tree]:
 
 
 def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
-    """The call trees of one trace in one process."""
+    """The call trees of one trace in one process.
+
+    Each tree starts at a span without a recorded parent.
+    """
     below: dict[str, list[_Span]] = defaultdict(list)
     known = {span.span_id for span in spans}
     for span in sorted(spans, key=lambda one: one.start_ns):
@@ -114,8 +123,8 @@ def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
         while open_spans:
             span, depth = open_spans.pop()
             found.append((span, depth))
-            # Remove each span from the dictionary, so that spans which name each other as parents
-            # cause no endless loop.
+            # Remove each span from the dictionary. Spans that name each other as parents would
+            # otherwise cause an endless loop.
             inside = below.pop(span.span_id, [])
             open_spans += [(one, depth + 1) for one in reversed(inside)]
         yield _Tree(service, found)
@@ -138,7 +147,8 @@ def _span(span: OtlpSpan) -> _Span:
 
 
 def _shown(tree: _Tree) -> Timeline:
-    """The exemplar as it is displayed; times are seconds since the start of its root call."""
+    """The exemplar as a timeline for display. Times are seconds since the start of its root
+    call."""
     root = tree.root
     calls = [
         TimelineCall(

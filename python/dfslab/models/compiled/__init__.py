@@ -1,1 +1,1 @@
-"""Operation trees compiled into timed coloured Petri nets."""
+"""Compiles operation trees into timed coloured Petri nets."""

@@ -1,5 +1,8 @@
-"""Amounts of a net: expressions are evaluated for a configuration, except those that depend on the
-file size."""
+"""Converts a description's expressions to amounts of a net.
+
+Expressions are evaluated for a configuration, except for the symbols that differ from token to
+token, such as the file size.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ if TYPE_CHECKING:
 else:
     sympy = lazily("sympy")
 
-# Units of a pipeline and turns of a loop are batched into at most this many tokens.
+# Units of a pipeline and repetitions of a loop are batched into at most this many tokens.
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
-# Symbols whose value a token carries -> the token's field.
+# Symbols whose value each token carries -> the token's field.
 OF_TOKENS = {
     FILE_SIZE: main("size"),
     symbol("scattered"): main("scattered"),
@@ -40,9 +43,9 @@ OF_TOKENS = {
 }
 _OF_SEVERAL = ("Max", "Min")
 _ROUNDED = ("ceiling", "floor")
-# Operator -> the operand value that decides the result alone.
+# Logical operator -> the operand value that decides the result without the other operand.
 _DECIDES = {"and": False, "or": True}
-# SymPy's comparison -> (comparison of inscriptions, whether the operands change places).
+# SymPy's comparison -> (comparison in the net's expressions, whether the operands are exchanged).
 _COMPARED = {
     "StrictGreaterThan": ("gt", False),
     "GreaterThan": ("ge", False),
@@ -52,20 +55,26 @@ _COMPARED = {
 
 
 class Amounts:
-    """Evaluates a description's expressions; `opened` symbols become reads of token fields."""
+    """Evaluates a description's expressions for a net. The symbols `opened` have no fixed value:
+    they become reads of token fields.
+    """
 
     def __init__(self, reader: TreeReader, opened: Iterable[Expr] = ()) -> None:
         self._reader = reader
         self._open = {str(one): OF_TOKENS[one] for one in opened}
 
     def of(self, expression: Expr) -> Amount:
-        """Returns a number, or an expression over token fields where open symbols occur."""
+        """Returns the value of an expression, or an expression over token fields where it contains
+        symbols that tokens carry.
+        """
         if self._depends(expression):
             return self._written(sympify(expression))
         return self._reader.value(expression)
 
     def holds(self, condition: Expr) -> bool | Condition:
-        """Returns the truth value of a condition, or a guard where open symbols occur."""
+        """Returns the truth value of a condition, or a guard over token fields where it contains
+        symbols that tokens carry.
+        """
         if not self._depends(condition):
             return self._reader.holds(condition)
         if not isinstance(condition, Expr):
@@ -78,7 +87,9 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def _joined(self, condition: Expr) -> bool | Condition:
-        """A conjunction or disjunction, simplified by its known operands."""
+        """Returns a conjunction or disjunction, simplified by the operands whose truth value is
+        known.
+        """
         decides = _DECIDES[condition.name]
         guards: list[Condition] = []
         for one in map(self.holds, condition.operands):
@@ -91,13 +102,17 @@ class Amounts:
         return reduce(lambda one, other: Condition(condition.name, one, other), guards)
 
     def whole(self, expression: Expr) -> int:
-        """Returns an integer count, which must not depend on open symbols."""
+        """Returns the value of a count, rounded to an integer. The count must not depend on symbols
+        that tokens carry.
+        """
         number = self.of(expression)
         assert isinstance(number, float | int), f"{expression} must not depend on {self._open}"
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
-        """Returns (turns, count per turn): a count batched into at most `most` turns."""
+        """Returns (repetitions, count per repetition): a count batched into at most `most`
+        repetitions.
+        """
         count = self.of(expression)
         if isinstance(count, Expr):
             batched = Min(most, Max(1, ceiling(count)))
@@ -109,7 +124,9 @@ class Amounts:
         return not self._open.keys().isdisjoint(map(str, expression.free_symbols))
 
     def _written(self, node: sympy.Basic) -> Expr:
-        """A SymPy expression as one over token fields, its operations in SymPy's order."""
+        """Converts a SymPy expression to an expression over token fields, with the operations in
+        SymPy's order.
+        """
         if node.is_Symbol and str(node) in self._open:
             return self._open[str(node)]
         if not self._depends(node):
@@ -134,7 +151,9 @@ class Amounts:
         raise NotImplementedError(f"{node.func} in {node} has no form in the net's language")
 
     def _guard(self, node: sympy.Basic) -> Condition:
-        """A comparison, or a combination of several, over token fields."""
+        """Converts a SymPy comparison, or a logical combination of comparisons, to a guard over
+        token fields.
+        """
         if node in (sympy.true, sympy.false):
             return truth(bool(node))
         name = type(node).__name__
@@ -153,7 +172,7 @@ class Amounts:
         return reduce(lambda one, other: Condition(word, one, other), parts)
 
     def _cases(self, node: sympy.Piecewise) -> Expr:
-        """A piecewise expression as nested conditionals; the last case is the default."""
+        """Converts a piecewise expression to nested conditionals. The last case is the default."""
         *cases, last = node.args
         found = self._written(last.expr)
         for case in reversed(cases):
@@ -165,7 +184,7 @@ class Amounts:
 
 
 def _folded(name: str, parts: Sequence[Expr]) -> Expr:
-    """An operation of two on several operands, from the left."""
+    """Applies the binary operation `name` to several operands, from left to right."""
     return reduce(lambda one, other: Expr(name, one, other), parts)
 
 

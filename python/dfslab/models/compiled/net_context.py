@@ -1,4 +1,6 @@
-"""The compilation context of an operation tree's node, and the interface of the tree compiler."""
+"""The context in which a node of an operation tree is compiled into a net, and the interface of the
+compiler.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,19 @@ from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
 
-# A guard, and the entry of the tokens for which it holds.
+# One branch of a choice: a guard, and the entry that tokens take for which the guard holds.
 Way = tuple[Condition, EntryArcs]
 
 
 @dataclass(frozen=True)
 class Context:
-    """The compilation context of a node.
+    """The context in which a node of an operation tree is compiled.
 
-    `stack`: (role, instance) of each call around the node. `scale`: executions per token; `calm`:
+    `stack`: (role, instance) of each call around the node. `scale`: executions per token. `calm`:
     executions without the batch factor of the innermost pipeline, for overlapping work. `shifts`:
-    fields added to the choice of an instance. `key`: field that distinguishes branches.
-    `pipeline_index`, `pipelines`: index and number of equal concurrent pipelines, all clients.
+    fields added to the choice of an instance. `key`: the field that distinguishes branches.
+    `pipeline_index` and `pipelines`: index and number of equal concurrent pipelines over all
+    clients.
     """
 
     page: str
@@ -46,7 +49,9 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:
-        """This context with the innermost role and instance replaced: a move, not a call."""
+        """Returns this context with the innermost role and instance replaced. It stands for a move
+        to another role, not for a call.
+        """
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
 
@@ -61,19 +66,25 @@ class TreeCompiler(Protocol):
     most_units: int
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """Returns the entry of `node`, which continues with `then`."""
+        """Returns the entry of the net for `node`. Tokens that leave the node continue with
+        `then`.
+        """
 
     def unique(self, name: str) -> str:
         """Returns a unique name: `name`, numbered from its second use on."""
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """A place that tokens leave by the branch whose guard holds; `ways`: (guard, entry)."""
+        """Adds a place that tokens leave by the branch whose guard holds; returns its entry. `ways`
+        lists (guard, entry) of the branches.
+        """
 
     def instance(self, role: str, context: Context) -> Expr:
-        """Returns the instance of a role on which a node runs."""
+        """Returns the number of the instance of `role` (0 for the first) on which a node with this
+        context runs.
+        """
 
     def receiver(self, role: str, context: Context) -> Expr:
-        """Returns the instance of a role that a call goes to."""
+        """Returns the number of the instance of `role` that a call from this context goes to."""
 
     def transfer(
         self,
@@ -85,7 +96,9 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry of a message between two contexts."""
+        """Returns the entry that sends a message of `size` bytes from one context to another;
+        `then` continues at the receiver.
+        """
 
     def fork(
         self,

@@ -1,4 +1,6 @@
-"""The closed loop around the operation trees: clients, their operation streams, and monitors."""
+"""Builds the closed loop around the operation trees of a net: clients, their operation streams, and
+monitors.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ ENTERING = tuple(map(other, ENTERED))
 
 @dataclass(frozen=True)
 class Watched:
-    """The monitors of a net: definitions by name (`named`), and what each name measures.
+    """The monitors of a net: their definitions by name (`named`), and what each of them measures.
 
     `spans`: operation -> monitor of its response time. `steps`: monitor of a step's time ->
     (operation, step). `idle`: station -> monitor of its idle servers. `ends`: monitors that log
@@ -68,8 +70,9 @@ class NetJob:
     def net(
         self, name: str, clients: int, stream: Sequence[PlannedOperation]
     ) -> tuple[Net, Watched]:
-        """Returns the net of `clients` clients, which run their parts of `stream` in order, and its
-        monitors."""
+        """Returns the net of `clients` clients, each of which runs its operations of `stream` in
+        order, and the net's monitors.
+        """
         flow = TokenFlow(name)
         reader = TreeReader(self.placement, self.environment, self.client, self.written_back)
         opened = OF_TOKENS if self.trace else [FILE_SIZE] if self.sized else ()
@@ -90,7 +93,8 @@ class NetJob:
         for at, operation in enumerate(names):
             ways.append((equal(main("kind"), at), self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
-        # An operation's instances follow from one draw, uniform over the instances of every role.
+        # The instances that an operation uses follow from one random number, which is uniform over
+        # the instances of every role.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
@@ -113,8 +117,9 @@ class NetJob:
         return net, watched
 
     def _operation(self, trees: Trees, operation: str, ready: str) -> EntryArcs:
-        """Returns the entry of one operation type, which runs its tree and then returns to the
-        ready client."""
+        """Returns the entry of one operation type, which runs the operation's tree and then returns
+        the client's token to the place `ready`.
+        """
         think = self.think_time_s
         back = trees.relay(
             f"{operation} ends", operation, lambda row, delay: [Arc(ready, row, plus(delay, think))]
@@ -132,9 +137,9 @@ class NetJob:
         stream: Sequence[PlannedOperation],
         clients: int,
     ) -> None:
-        """Adds the streams as initial tokens, in order for each client.
+        """Adds the operations of `stream` as initial tokens, in order for each client.
 
-        Operations with a scheduled time start no earlier than that time.
+        An operation with a scheduled time starts no earlier than that time.
         """
         tokens = [
             {
@@ -159,7 +164,9 @@ class NetJob:
             flow.transition("is due", "clients", ["trace"], [Arc("stream", {}, main("due"))])
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
-        """Returns the token fields that a trace adds to an operation, from its classified call."""
+        """Returns the token fields that a replayed trace adds to an operation, from the operation's
+        classified call. Returns none without a trace.
+        """
         if self.trace is None:
             return {}
         meaning = self.trace.of_clients[client, index]

@@ -1,4 +1,5 @@
-"""A shared/exclusive lock as a net: tickets for the order, one token for its state.
+"""Models a shared/exclusive lock as a net: numbered tickets keep the order of requests, and one
+token holds the lock's state.
 
 An exclusive holder takes the state token, so the lock's idle place is empty. Shared holders are
 counted in the token. A fair lock is granted in FIFO order, so a reader never overtakes a writer.
@@ -25,12 +26,12 @@ PAGE = "locks"
 
 
 class Lock:
-    """The lock of one role (one on each of its instances) in a net."""
+    """The lock of one role in a net. Each instance of the role has a separate lock."""
 
     def __init__(self, flow: TokenFlow, station: Station, fair: bool) -> None:
         self._flow, self.station, self._fair = flow, station, fair
         self._here = [] if station.copies == 1 else [equal(main("node"), other("node"))]
-        # One ticket field per lock, because a token may hold nested locks.
+        # Each lock has a separate ticket field, because a token may hold nested locks.
         self._ticket = f"ticket_{station.place}"
         self._sites = 0
         nodes = [{"node": node, "readers": 0, "next": 0} for node in range(station.copies)]

@@ -1,4 +1,4 @@
-"""Stations of a net: queue, servers, start transition, and the return to the requester.
+"""Models the stations of a net: queue, servers, start transition, and the return to the requester.
 
 All requests for one kind of resource wait in one queue place. A station (the nodes of one group)
 takes the requests whose `node` belongs to it, first come first served at every node. A request
@@ -34,7 +34,8 @@ OUT, IN = "nic.out", "nic.in"
 
 @dataclass(frozen=True)
 class MessageTiming:
-    """One message: seconds for which each adapter is busy, and seconds from start to arrival.
+    """The timing of one message in seconds: how long the sender's and the receiver's adapter are
+    busy, and the start of the latter.
 
     The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
     byte. As in models/tree/reader.py, adapters do not store and forward.
@@ -46,7 +47,7 @@ class MessageTiming:
 
 
 class Stations:
-    """The stations of a deployment, added to the net on first use."""
+    """The stations of a deployment in a net. A station is added when a step first uses it."""
 
     def __init__(self, flow: TokenFlow, placement: Placement) -> None:
         self._flow = flow
@@ -64,7 +65,7 @@ class Stations:
 
     @property
     def made(self) -> dict[Station, str]:
-        """Station -> place of its idle servers, for the stations in use."""
+        """Station -> place of its idle servers, for the stations that the net contains."""
         return dict(self._made)
 
     @property
@@ -72,7 +73,8 @@ class Stations:
         """Returns the places of idle servers and served tokens, for stations whose service time is
         a demand.
 
-        Resources held around other work are left out: no arc states their holding time.
+        Resources that are held around other work are omitted, because no arc states their holding
+        time.
         """
         locks = {lock.station for lock in self._locks.values()}
         return [
@@ -82,8 +84,9 @@ class Stations:
         ]
 
     def node(self, role: str, instance: Expr) -> Expr:
-        """Returns the node of an instance of `role`; instances are assigned round robin to
-        nodes."""
+        """Returns the number of the node that hosts an instance of `role`. Instances are assigned
+        to nodes round robin.
+        """
         before, parts = 0, []
         for group, _ in self._placement.shares(role):
             index = number(0) if group.count == 1 else (instance - before) % group.count
@@ -105,8 +108,9 @@ class Stations:
         step: tuple[str, str],
         then: EntryArcs,
     ) -> EntryArcs:
-        """Returns the entry that queues for a server of `resource` at node `where`, uses it for
-        `demand` seconds, and continues with `then`."""
+        """Returns the entry that queues for a server of `resource` at node `where`, uses the server
+        for `demand` seconds, and continues with `then`.
+        """
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
         for station in stations:
@@ -118,8 +122,9 @@ class Stations:
     def hold(
         self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: EntryArcs
     ) -> EntryArcs:
-        """Returns the entry that queues for a server at node `where` and runs `body` while holding
-        it."""
+        """Returns the entry that queues for one of the `servers` of `resource` at node `where` and
+        runs `body` while holding the server.
+        """
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
         self._make(station)
@@ -128,7 +133,9 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
-        """Returns the entry that releases the server taken by `hold`."""
+        """Returns the entry that releases the server of `resource` at node `where` which `hold`
+        took.
+        """
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
@@ -137,7 +144,7 @@ class Stations:
         return entry
 
     def lock(self, role: str, fair: bool) -> Lock:
-        """Returns the shared/exclusive lock of a role."""
+        """Returns the shared/exclusive lock of a role, which is granted in FIFO order if `fair`."""
         if role not in self._locks:
             ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
             self._locks[role] = Lock(self._flow, station, fair)
@@ -153,8 +160,9 @@ class Stations:
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message through both adapters; `sent` continues once the
-        sender's adapter is free."""
+        """Returns the entry that sends a message through the adapters of sender and receiver.
+        `then` continues at the receiver; `sent` continues once the sender's adapter is free.
+        """
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
             ((roles[0], OUT), leaving, "sent", sent),
@@ -215,7 +223,8 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # Return address 0: the caller waits for the response, not for its own adapter.
+            # With return address 0, only the server returns to its station: the caller waits for
+            # the response, not for its own adapter.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

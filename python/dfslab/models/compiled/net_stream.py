@@ -1,8 +1,10 @@
-"""Pipelines as nets: units are tokens, each stage serves one unit of a job at a time, in order.
+"""Compiles pipelines into nets. Units are tokens, and each stage serves one unit of a job at a
+time, in order.
 
 Units are batched into at most `most_units` equal batches of b units. Stations then do the same work
-in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c), where one unit
-takes L without propagation and c in the slowest stage: about stages / most_units of the total.
+in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c) seconds, where L
+is the time of one unit through all stages without propagation and c its time in the slowest stage.
+That is about stages / most_units of the total.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
 def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryArcs) -> EntryArcs:
-    """Returns the entry of a pipeline; `then` follows the last stage of the last unit."""
+    """Returns the entry of a pipeline. `then` continues after the last stage of the last unit."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
         return then
@@ -53,7 +55,7 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no thread: it is the loop that creates the units.
+    # The first stage needs no token for its thread, because it is the loop that creates the units.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
         deliver = _stage(trees, stage, where, deliver)
@@ -78,7 +80,9 @@ def _nothing(row: Changes, delay: Amount) -> list[Arc]:
 
 
 def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tuple[Node, Context]]:
-    """Returns every stage with the context in which it runs; nested sequences are flattened."""
+    """Returns every stage of a pipeline with the context in which the stage runs. Nested sequences
+    are flattened.
+    """
     stages = []
     for stage in node.stages:
         count, body = 1, stage
@@ -91,7 +95,9 @@ def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tu
 
 
 def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
-    """Returns the unit's context (role and instance) after a stage; see `spec.node.lands_at`."""
+    """Returns the context (role and instance) of a pipeline's unit after a stage. See `lands_at` in
+    spec/steps/node.py.
+    """
     if isinstance(node, Seq):
         for step in node.steps:
             context = _landed(trees, step, context)
@@ -102,7 +108,7 @@ def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
 
 
 def _bare(node: Node) -> Node:
-    """Returns the only step of an unnamed one-step sequence; other nodes unchanged."""
+    """Returns the only step of an unnamed sequence with one step, and other nodes unchanged."""
     while isinstance(node, Seq) and len(node.steps) == 1 and not node.name:
         node = node.steps[0]
     return node
@@ -117,8 +123,9 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a stage that serves one unit at a time; a message makes up to three such
-    stages."""
+    """Returns the entry of a stage, which serves one unit at a time. A message makes up to three
+    such stages.
+    """
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)
@@ -139,7 +146,7 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryAr
     """Returns the entry of a message as three stages, so that sender, wire and receiver handle
     three units concurrently.
 
-    The receiver's adapter needs no stage thread, because its queue is FIFO.
+    The receiver's adapter needs no stage of one thread, because its queue is FIFO.
     """
     to = (node.role, trees.receiver(node.role, context))
     inside = replace(context, stack=(*context.stack, to))
@@ -159,10 +166,10 @@ def _message(trees: TreeCompiler, node: Call, context: Context, deliver: EntryAr
 def _thread(
     trees: TreeCompiler, name: str, context: Context, work: Callable[[EntryArcs], EntryArcs]
 ) -> EntryArcs:
-    """Returns an entry at which a unit waits for the stage's thread; `work` releases the thread by
-    the entry passed to it.
+    """Returns an entry at which a unit waits for the thread of its stage. `work` gets the entry
+    that releases the thread.
 
-    A client runs one operation at a time, so there is a thread per client and copy. A client's
+    A client runs one operation at a time, so there is a thread for each client and copy. A client's
     deferred work shares that thread.
     """
     stage = trees.unique(f"{context.page}/{name}")

@@ -1,10 +1,10 @@
-"""Operation trees compiled into nets: each node becomes places, transitions and a continuation.
+"""Compiles operation trees into nets: each node becomes places, transitions and a continuation.
 
 A job is a token with the fields: job number `k0`, client, size, `pick` (random choice of
-instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method
-`compiled(node, context, then)` adds a node's part of the net and returns its entry. Of a role with
-several instances, an operation first uses a random one (`pick`). Each turn of a loop, copy of a
-`par` or message between equal roles uses the next instance.
+instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method `compiled(node,
+context, then)` adds a node's part of the net and returns its entry. Of a role with several
+instances, an operation first uses a random one (`pick`). Each repetition of a loop, copy of a `par`
+or message between equal roles uses the next instance.
 """
 
 from __future__ import annotations
@@ -65,12 +65,14 @@ def _beyond(size: Amount, window: float) -> Amount:
     return Max(0, size - window) if isinstance(size, Expr) else max(0.0, size - window)
 
 
-# A node's context, and the entry of its continuation.
+# What the visitor passes along: a node's context, and the entry that follows the node.
 Standing = tuple[Context, EntryArcs]
 
 
 class Trees(Visitor[Standing, EntryArcs]):
-    """Compiles trees into `flow`; `steps` lists (operation, step, from, to) of named steps."""
+    """Compiles operation trees into the net `flow`. `steps` lists (operation, step, transition
+    where the step begins, transition where it ends) of all timed steps.
+    """
 
     def __init__(
         self,
@@ -96,8 +98,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         self._names: dict[str, int] = {}
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """Returns the entry of `node`, which continues with `then`; a named node is a timed
-        step."""
+        """Returns the entry of `node`, which continues with `then`. The time of a named node is
+        monitored as a step.
+        """
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
             return self.visit(node, (context, then))
@@ -113,22 +116,24 @@ class Trees(Visitor[Standing, EntryArcs]):
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
     def relay(self, name: str, page: str, then: EntryArcs) -> EntryArcs:
-        """Adds a place and a transition of that name, to which a monitor can attach; returns their
-        entry."""
+        """Adds a place and a transition called `name`, to which a monitor can attach. Returns their
+        entry.
+        """
         place = self.flow.place(name)
         self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """Adds a place that tokens leave by the branch whose guard holds; `ways`: (guard,
-        entry)."""
+        """Adds a place that tokens leave by the branch whose guard holds; returns its entry. `ways`
+        lists (guard, entry) of the branches.
+        """
         place = self.flow.place(self.unique(name))
         for at, (guard, then) in enumerate(ways, 1):
             self.flow.transition(f"{place} ({at})", page, [place], then({}, 0.0), guard)
         return lambda row, delay: [Arc(place, row, delay)]
 
     def instance(self, role: str, context: Context) -> Expr:
-        """Returns the instance of `role` that a node at `context` uses."""
+        """Returns the number of the instance of `role` that a node with this context uses."""
         total = self.placement.deployment.instances(role)
         if total == 1:
             return number(0)
@@ -138,8 +143,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return sum(context.shifts, main("pick")) % total
 
     def receiver(self, role: str, context: Context) -> Expr:
-        """Returns the instance of `role` that receives a message; the next instance if the sender
-        has the same role."""
+        """Returns the number of the instance of `role` that receives a message. If the sender has
+        the same role, it is the instance after the sender.
+        """
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
@@ -221,10 +227,10 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry of a message between two contexts; `between`: how often propagation
-        counts.
+        """Returns the entry that sends a message of `size` bytes from one context to another.
+        `between` is the number of times that the propagation delay counts.
 
-        `sent` is entered once the sender's adapter is free, or at once within a host.
+        `sent` continues once the sender's adapter is free, or at once within a host.
         """
         roles = (sender.role, receiver.role)
         same = self.placement.same_node(*roles)
@@ -267,7 +273,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.environment["network_latency"] + adapters_s
 
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> MessageTiming:
-        """Returns the message of `size` bytes: seconds at the adapters of sender and receiver."""
+        """Returns the timing of a message of `size` bytes between two roles (sender, receiver)."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
         latency = self._way_s(roles)
         early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
@@ -291,8 +297,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
-        """Returns the entry that runs all branches and copies concurrently; `then` follows once
-        enough are done."""
+        """Returns the entry that runs all branches and copies of a `Par` concurrently. `then`
+        continues once as many as needed are done.
+        """
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
         needed = total if node.needed is None else min(total, self.amounts.whole(node.needed))
@@ -332,7 +339,9 @@ class Trees(Visitor[Standing, EntryArcs]):
     def _join(
         self, node: Par, context: Context, total: int, needed: int, then: EntryArcs
     ) -> tuple[EntryArcs, str]:
-        """Returns (entry for finished branches, place where the job waits for them)."""
+        """Adds the places where a job waits for `needed` of its `total` branches. Returns (entry
+        for finished branches, name of the place where the job waits).
+        """
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
         waiting, done = self.flow.place(f"{name} waiting"), self.flow.place(f"{name} done")
         same, left = equal(main(context.key), other(context.key)), main("left")

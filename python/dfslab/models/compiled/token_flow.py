@@ -1,4 +1,4 @@
-"""Tokens that flow from place to place, and the net that they make.
+"""Collects the places and transitions of a net through which tokens flow, and builds the net.
 
 A token is a row of named fields. An arc lists only the fields that change; all others are copied
 from the transition's main token `a`. The net keeps at each place only the fields that are read
@@ -18,24 +18,24 @@ from dfslab.nets.inscription import fields as fields_of
 from dfslab.nets.inscription import number, substituted
 from dfslab.spec.steps.expression import Condition, Expr
 
-# Seconds, bytes, counts: a number, or an expression over the token's fields.
+# An amount in seconds, bytes or counts: a number, or an expression over the token's fields.
 Amount = float | Expr
-# Changed fields of a token: name -> expression over the tokens that are taken.
+# The changed fields of a token: name -> expression over the tokens that the transition takes.
 Changes = Mapping[str, Expr]
 
 MAIN, OTHER = "a", "b"
 REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due"}
 
-# A field of the transition's main token, and of its second one.
+# Functions that name a field of the transition's main token `a` or of its second token `b`.
 main = partial(field_of, MAIN)
 other = partial(field_of, OTHER)
 
 
 @dataclass(frozen=True)
 class Arc:
-    """An arc that puts one token into `place`: changed fields, and a delay in seconds.
+    """An arc that puts one token into `place`, with changed fields and a delay in seconds.
 
-    Other fields are copied from `a`; those of a `fresh` token are 0.
+    Fields that are not changed are copied from the token `a`, or are 0 if the token is `fresh`.
     """
 
     place: str
@@ -44,31 +44,32 @@ class Arc:
     fresh: bool = False
 
     def token(self, labels: Iterable[str]) -> list[Expr]:
-        """Returns the expression of every field."""
+        """Returns the expression of every field in `labels` of the token that this arc puts."""
         return [
             self.changes[one] if one in self.changes else number(0) if self.fresh else main(one)
             for one in labels
         ]
 
 
-# A continuation: (changed fields, delay) -> arcs that move the token to the next places.
+# An entry is where a part of the net continues: a function of (changed fields, delay in seconds)
+# that returns the arcs which move a token there.
 EntryArcs = Callable[[Changes, Amount], list[Arc]]
 
 
 def expressed(amount: Amount) -> Expr:
-    """Returns an amount as an expression; numbers are reals."""
+    """Returns an amount as an expression. A number becomes a constant of type real."""
     return amount if isinstance(amount, Expr) else number(float(amount))
 
 
 def times(left: Amount, right: Amount) -> Amount:
-    """Returns the product; numbers are folded."""
+    """Returns the product of two amounts. Numbers are multiplied at once."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) * expressed(right))
     return left * right
 
 
 def plus(left: Amount, right: Amount) -> Amount:
-    """Returns the sum; numbers are folded."""
+    """Returns the sum of two amounts. Numbers are added at once."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) + expressed(right))
     return left + right
@@ -79,30 +80,34 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """Returns `row` followed by `changes`, whose expressions read the fields that `row` has set."""
+    """Returns the combined changes of `row` and then `changes`. Expressions in `changes` read the
+    fields that `row` has set.
+    """
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
 def reread(value: Expr, row: Changes) -> Expr:
-    """Rewrites an expression over the fields that `row` has set as an expression over the input
-    tokens."""
+    """Rewrites an expression over the fields that `row` has set, so that it reads the tokens that
+    the transition takes.
+    """
     return substituted(value, MAIN, row)
 
 
 def summed(first: Expr, *others: Expr) -> Expr:
-    """Returns a sum as written, zeros included."""
+    """Returns the sum of expressions as written, without simplification, so that zeros remain."""
     return reduce(lambda one, other: Expr("add", one, other), others, first)
 
 
 def numbered(key: str, count: int, *at: Expr) -> Expr:
-    """Returns the key of one of `count` parts of the token with this key; the sum of `at` is the
-    part's number."""
+    """Returns the key of one of the `count` parts into which a token with the field `key` is split.
+    The sum of `at` is the part's number.
+    """
     return summed(main(key) * count, *at)
 
 
 @dataclass
 class _Step:
-    """A transition before the fields of its tokens are known."""
+    """A transition whose tokens' fields are not known yet."""
 
     name: str
     page: str
@@ -111,7 +116,7 @@ class _Step:
     guard: Condition | None
 
     def reads(self, expressions: Iterable[Expr]) -> dict[str, set[str]]:
-        """Input place -> fields of its token that the expressions read."""
+        """Returns input place -> fields of the place's token that the expressions read."""
         places = {variable: place for place, variable in self.inputs}
         found: dict[str, set[str]] = {}
         for expression in expressions:
@@ -121,8 +126,9 @@ class _Step:
 
 
 class TokenFlow:
-    """Collects places and transitions by name; adding an existing place again adds its initial
-    tokens."""
+    """Collects places and transitions by name. Adding an existing place again adds only its initial
+    tokens.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -130,7 +136,7 @@ class TokenFlow:
         self._steps: dict[str, _Step] = {}
 
     def place(self, name: str, initial: Sequence[Mapping[str, Cell]] = ()) -> str:
-        """Adds a FIFO place with its initial tokens; returns its name."""
+        """Adds a FIFO place with its initial tokens. Returns the place's name."""
         self._places.setdefault(name, []).extend(initial)
         return name
 
@@ -142,8 +148,9 @@ class TokenFlow:
         arcs: Sequence[Arc],
         guard: Condition | None = None,
     ) -> str:
-        """Adds a transition that takes token `a` (and `b`) from its input places; returns its
-        name."""
+        """Adds a transition that takes token `a` (and `b`, if it has two input places). Returns the
+        transition's name.
+        """
         assert name not in self._steps, f"two transitions are called {name}"
         variables = list(zip(inputs, (MAIN, OTHER), strict=False))
         assert len(variables) == len(inputs), f"{name}: at most two inputs"
@@ -151,7 +158,9 @@ class TokenFlow:
         return name
 
     def net(self, watched: Mapping[str, Sequence[Expr]]) -> Net:
-        """Returns the net; `watched`: transition -> expressions that monitors read."""
+        """Returns the net. `watched` maps transitions to the expressions that monitors read there,
+        so that their fields are kept.
+        """
         needed = self._needed(watched)
         net, places = Net(self.name), dict[str, Place]()
         for name, initial in self._places.items():
@@ -176,7 +185,9 @@ class TokenFlow:
         return net
 
     def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
-        """Returns place -> fields that are read there, or copied to a place where they are read."""
+        """Returns place -> fields of its tokens that are read there, or copied to a place where
+        they are read.
+        """
         needed: dict[str, set[str]] = {name: set() for name in self._places}
         changed = True
         while changed:

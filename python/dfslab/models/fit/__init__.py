@@ -1,1 +1,1 @@
-"""Calibration: constants and functions estimated from measured runs."""
+"""Calibration: estimates constants and functions of the models from measured runs."""

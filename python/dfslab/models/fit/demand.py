@@ -1,7 +1,7 @@
-"""Calibration: the unknown constants of a description, estimated from measured runs.
+"""Calibration: estimates the unknown constants of a file system's description from measured runs.
 
-Nonlinear least squares in logarithms: measured and predicted rates, and measured and predicted
-times per step, with each constant's prior as one more observation. Standard errors come from the
+The method is nonlinear least squares in logarithms. It compares measured with predicted rates and
+step times, and takes each constant's prior as one more observation. Standard errors come from the
 Jacobian. A constant that the data do not determine keeps its prior, and its `learnt` is near 0.
 """
 
@@ -27,28 +27,31 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Weight of a step's log residual relative to a rate's: step times are noisier.
+# Weight of the log residual of a step's time relative to that of a rate, because step times are
+# noisier.
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
-# Assumed sd of log rate before any fit: a 90 % interval of a factor of 1.6 either way.
+# Standard deviation of the natural logarithm of a rate that is assumed before any fit: a 90 %
+# interval of a factor of 1.6 either way.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
-# Cap of an interval's logarithm: exp(300) is still a finite JSON number.
+# Largest natural logarithm of an interval's bound, because exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
-# Relative step of the differences that give an interval, and of those that give the fit's Jacobian.
+# Relative change of a constant in numerical derivatives: those for an interval, and those for the
+# fit's Jacobian.
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
 # Function evaluations after which a fit ends, and its relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# The pooled sd counts as POOLED_WEIGHT observations of each operation; its least value is
-# LEAST_POOLED_SD.
+# Weight of the residual standard deviation of all operations, in observations of each operation,
+# and its least value.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One configuration's measurements: geometric means over its repetitions."""
+    """The measurements of one configuration: geometric means over its repetitions."""
 
     situation: Situation
     operations: tuple[str, ...]
@@ -61,9 +64,11 @@ class Observation:
 
 @dataclass(frozen=True)
 class CalibratedConstant:
-    """A calibrated constant: estimate (SI) and standard error of its natural logarithm.
+    """A calibrated constant: its estimate in the SI `unit`, and the standard error of the
+    estimate's natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on it.
+    `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on the
+    constant.
     """
 
     key: str
@@ -76,7 +81,9 @@ class CalibratedConstant:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Fitted constants of one file system, covariance of their logarithms, residual sd."""
+    """The fitted constants of one file system, the covariance of their natural logarithms, and the
+    residual standard deviation of log rates by operation.
+    """
 
     constants: tuple[CalibratedConstant, ...]
     covariance: Floats
@@ -85,13 +92,14 @@ class Calibration:
 
     @property
     def values(self) -> dict[str, float]:
-        """Returns constant -> estimate in SI units."""
+        """Constant -> its estimate in SI units."""
         return {constant.key: constant.value for constant in self.constants}
 
     def parameter_variance(self, situation: Situation) -> float:
-        """Returns the variance of the log rate at `situation` due to the uncertainty of the
-        constants."""
-        # A constant that acts here but in no fitted configuration keeps its prior.
+        """Returns the variance of the log rate at `situation` that is due to the uncertainty of the
+        constants.
+        """
+        # A constant that acts here but in no fitted configuration keeps its prior value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -101,11 +109,13 @@ class Calibration:
     def open_factor(
         self, situation: Situation, known: Mapping[str, float], found: OpenPrediction
     ) -> float:
-        """Returns the 90 % interval factor of an open workload's response times, which grow near
-        saturation."""
+        """Returns the factor f of the 90 % interval [value / f, value * f] of an open workload's
+        response times. The interval widens near saturation.
+        """
         gradient = np.zeros(len(self.constants))
         for index, one in enumerate(self.constants):
-            # Step downwards: smaller constants cannot push a station into saturation.
+            # Change the constant downwards, because smaller constants cannot push a station into
+            # saturation.
             moved = {**known, one.key: known[one.key] / INTERVAL_STEP}
             predicted = situation.predict_open(moved, found.offered_per_s).latency_s
             if predicted and found.latency_s:
@@ -121,7 +131,9 @@ class Calibration:
         residual_sd: Mapping[str, float] | None = None,
         extra_variance: float = 0.0,
     ) -> float:
-        """Returns the factor f of the 90 % prediction interval [value / f, value * f]."""
+        """Returns the factor f of the 90 % prediction interval [value / f, value * f] of the
+        rate.
+        """
         spread = self.residual_sd if residual_sd is None else residual_sd
         residual = spread.get(operations_key(situation), spread["*"]) ** 2
         variance = residual + self.parameter_variance(situation) + extra_variance
@@ -130,7 +142,9 @@ class Calibration:
 
 
 def uncalibrated(situation: Situation) -> Calibration:
-    """Returns a calibration with the description's priors, without measurements."""
+    """Returns the calibration without measurements: every constant has its prior from the
+    description.
+    """
     declared = situation.system.parameters.of_origin("calibrated")
     keys = sorted(declared)
     constants = tuple(
@@ -149,12 +163,12 @@ def uncalibrated(situation: Situation) -> Calibration:
 
 
 def operations_key(situation: Situation) -> str:
-    """Returns the operations of a mix, joined into one key."""
+    """Returns the names of the operations of a configuration, joined by "+" into one key."""
     return "+".join(sorted(situation.mix))
 
 
 def observations(results: Sequence[Result]) -> list[Observation]:
-    """Returns measured results grouped by configuration."""
+    """Returns the observations of complete measured results, one for each configuration."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and result.value() > 0:
@@ -178,7 +192,7 @@ def _observation(group: Sequence[Result]) -> Observation:
 
 
 def calibrate(results: Sequence[Result]) -> Calibration:
-    """Fits the constants that act in the measured operations. RunFailed without measurements.
+    """Fits the constants that occur in the measured operations. RunFailed without measurements.
 
     Calls with equal results return the same cached calibration.
     """
@@ -223,8 +237,9 @@ def _calibrate(observed: tuple[Observation, ...]) -> Calibration:
 def _jacobian(
     observed: Sequence[Observation], keys: Sequence[str], logs: Floats, spread: Floats
 ) -> Floats:
-    """Returns the Jacobian of the residuals by forward differences; 0 where a constant does not
-    act."""
+    """Returns the Jacobian of the residuals with respect to the logarithms of the constants, by
+    forward differences. It is 0 where a constant does not occur in an operation.
+    """
     constants = dict(zip(keys, np.exp(logs), strict=True))
     blocks = []
     for one in observed:
@@ -239,8 +254,9 @@ def _jacobian(
 
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> Floats:
-    """Returns an array of shape (sets of constants, 1 + steps): weighted log residuals of the rate,
-    then of the steps."""
+    """Returns an array of shape (sets of constants, 1 + steps) with the weighted log residuals of
+    one observation: that of the rate, then those of the steps.
+    """
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
     for key, measured in one.steps.items():
@@ -268,7 +284,7 @@ def _fitted(
     count = sum(len(values) for values in errors.values())
     effective = sum(1 - covariance[i, i] / spread[i] ** 2 for i in range(len(keys)))
     freedom = max(FEWEST_FREEDOM, round(count - effective))
-    # Residuals larger than the assumed noise also increase the covariance of the constants.
+    # Residuals that exceed the assumed noise also increase the covariance of the constants.
     scale = max(1.0, _pooled(errors, effective) / RATE_SD) ** 2
     return Calibration(
         tuple(
@@ -294,7 +310,9 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Returns the residual sd of the log rate per operation, shrunk towards the pooled sd ("*")."""
+    """Returns the residual standard deviation of the log rate for each operation, shrunk towards
+    that of all operations (key "*"). `parameters` is the number of fitted parameters.
+    """
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())
     sds = {"*": pooled}

@@ -25,7 +25,7 @@ else:
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
-# Numbers of clients tried when two laws are to be distinguished.
+# Numbers of clients that are tried to find where two laws differ most.
 TRIED_COUNTS = 200
 
 
@@ -42,13 +42,17 @@ def _power(x: Floats, k: Floats) -> Floats:
 
 
 def _usl(x: Floats, k: Floats) -> Floats:
-    """Universal scalability: N / X = (1 + a (N - 1) + b N (N - 1)) / rate of one."""
+    """Universal Scalability Law (Gunther): response time in seconds at `x` clients. `k` holds the
+    time of one client in seconds, the contention and the coherency coefficient.
+    """
     one, contention, coherency = (float(value) for value in k)
     return one * (1 + contention * (x - 1) + coherency * x * (x - 1))
 
 
 def _lock_queue(x: Floats, k: Floats) -> Floats:
-    """Exact MVA of one queueing station (demand `k[0]` s) and one delay station (`k[1]` s)."""
+    """Response time in seconds at `x` clients by exact MVA of one queueing station (demand `k[0]`
+    seconds) and one delay station (`k[1]` seconds).
+    """
     response: Floats = np.empty(round(float(x.max())))
     queue = 0.0
     for index in range(len(response)):
@@ -69,13 +73,13 @@ LAWS: dict[str, tuple[Law, int]] = {
 
 
 def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) -> Floats:
-    """Response times in seconds by a law, one for each number of clients."""
+    """Returns response times in seconds by the law called `law`, one for each number of clients."""
     return LAWS[law][0](np.asarray(clients, float), np.array(parameters))
 
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """One law's parameters and goodness of fit; `weight` is its Akaike weight (AICc)."""
+    """One law, fitted: its parameters and goodness of fit. `weight` is its Akaike weight (AICc)."""
 
     law: str
     parameters: tuple[float, ...]
@@ -85,13 +89,14 @@ class FittedLaw:
     weight: float = 0.0
 
     def response_s(self, clients: Sequence[float] | Floats) -> Floats:
-        """Response times in seconds by the fitted law, one for each number of clients."""
+        """Returns response times in seconds by the fitted law, one for each number of clients."""
         return response_s(self.law, self.parameters, list(clients))
 
 
 def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw]:
-    """Fits every law with enough data for AICc and returns the fits, best first; needs >= 4 client
-    counts."""
+    """Fits every law to measured response times and returns the fits, best first. Laws with too
+    many parameters for AICc are omitted. Needs at least 4 numbers of clients.
+    """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     assert len(x) == len(y) >= FEWEST_COUNTS, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
@@ -109,7 +114,7 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw
 
 def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
     law, count = LAWS[name]
-    # Points where a law is 0 (x ln x at one client) are excluded from its fit.
+    # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
     x, y = x[used], y[used]
 
@@ -130,7 +135,9 @@ def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
 
 
 def _parameters(name: str, x: Floats, y: Floats) -> Floats:
-    """Returns parameters by least squares of relative errors; those of the USL are >= 0."""
+    """Returns a law's parameters by least squares of relative errors. Those of the Universal
+    Scalability Law are >= 0.
+    """
     law = LAWS[name][0]
     if name == "usl":
         weighted = np.column_stack([np.ones_like(x), x - 1, x * (x - 1)]) / y[:, None]
@@ -153,7 +160,9 @@ def _parameters(name: str, x: Floats, y: Floats) -> Floats:
 
 
 def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIENTS) -> int:
-    """Returns the number of clients, up to `most_clients`, where the best two laws differ most."""
+    """Returns the number of clients, up to `most_clients`, where the predictions of the best two
+    laws differ most.
+    """
     first, second = fits[0], fits[1]
     x = np.unique(np.round(np.geomspace(1, most_clients, TRIED_COUNTS)))
     a, b = first.response_s(x), second.response_s(x)
@@ -166,11 +175,11 @@ def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIEN
 def capacity_from_score(
     score: float, clients: float, reference_score: float, reference_per_ms: float
 ) -> float:
-    """Returns requests per second at `clients` clients by k x ln x and a CPU score (Wu 2013,
-    4.2.2).
+    """Returns requests per second at x = `clients` clients from a CPU score, by the law R = k x ln
+    x of the response time R (Wu 2013, 4.2.2).
 
-    `reference_per_ms` is 1 / k of a server of `reference_score`, k in milliseconds. By Little's
-    law, x / R is 1 / (k ln x); the logarithm is of the clients, not of the files (errata W1, W2,
-    W6).
+    `reference_per_ms` is 1 / k of a server with `reference_score`, k in milliseconds. By Little's
+    law, the rate x / R is 1 / (k ln x). The logarithm is of the clients, not of the files (errata
+    W1, W2, W6).
     """
     return score / reference_score * reference_per_ms / float(np.log(clients)) * 1000

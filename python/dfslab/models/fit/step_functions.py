@@ -40,13 +40,13 @@ RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
 FEWEST_POINTS = 4
-# Floor of the relative standard deviation of a mean and of a fitted function.
+# Least relative standard deviation that is assumed for a mean and for a fitted function.
 LEAST_SD = 0.02
 
 
 @dataclass(frozen=True)
 class TermCoefficient:
-    """One term's coefficient with its 90 % interval."""
+    """The coefficient of one term, with its 90 % interval, in `unit`."""
 
     term: str
     unit: str
@@ -57,12 +57,14 @@ class TermCoefficient:
 
 @dataclass(frozen=True)
 class StepFunction:
-    """The fitted time of one step; `relative_sd`: of the residuals; `points`: configurations.
+    """The fitted time of one step. `relative_sd` is that of the residuals; `points` is the number
+    of configurations.
 
-    `crossed`: network waits are from the tree. `resampled`: shape (resamples, terms). `outer`:
-    coefficients of the operation's outermost steps, from which queueing at the server is computed
-    (empty: behind all clients). `calls`: inner calls excluded from a self time. An operation that
-    is the sum of its `parts` has no coefficients.
+    `crossed`: whether network waits are computed from the tree. `resampled`: coefficients of shape
+    (resamples, terms). `outer`: coefficients of the operation's outermost steps, from which
+    queueing at the server is computed (empty: an operation queues behind all clients). `calls`:
+    inner calls excluded from a self time. An operation that is the sum of its `parts` has no
+    coefficients.
     """
 
     operation: str
@@ -77,12 +79,15 @@ class StepFunction:
     outer: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def time_s(self, scenario: Scenario) -> tuple[float, float, float]:
-        """Returns (time, low, high) in seconds: prediction and 90 % interval for a
-        configuration."""
+        """Returns (time, low, high) in seconds for a configuration: the prediction and its 90 %
+        interval.
+        """
         return self.time_at_s(TermValues(scenario, self.operation))
 
     def time_at_s(self, at: TermValues) -> tuple[float, float, float]:
-        """`time_s` at a prepared configuration, which functions of one operation may share."""
+        """Returns (time, low, high) in seconds, like `time_s`, for prepared term values that the
+        functions of one operation may share.
+        """
         time, others = self.seconds(at)
         logs = np.log(np.maximum(others, 1e-12))
         sd = np.hypot(self.relative_sd, logs.std() if len(logs) else 0.0)
@@ -91,7 +96,7 @@ class StepFunction:
         return time, time / reach, time * reach
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
-        """Returns (time in seconds, times of all resamples)."""
+        """Returns (time in seconds, times in seconds by the coefficients of every resample)."""
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
@@ -118,7 +123,7 @@ class StepFunction:
 
     @property
     def text(self) -> str:
-        """Returns the function as a formula; terms with coefficient 0 are omitted."""
+        """The function as a formula. Terms with coefficient 0 are omitted."""
         if self.parts:
             return " + ".join(part.step for part in self.parts)
         parts = [
@@ -131,12 +136,13 @@ class StepFunction:
 
 
 def _used(functions: Sequence[StepFunction]) -> int:
-    """Number of terms with a positive coefficient in any of the functions."""
+    """Returns the number of terms that have a positive coefficient in any of the functions."""
     return len({one.term for each in functions for one in each.coefficients if one.value > 0})
 
 
 class _Samples(NamedTuple):
-    """Measurements of a step: terms of shape (configurations, TERMS), geometric mean times.
+    """Measurements of a step: term values of shape (configurations, TERMS), and geometric mean
+    times in seconds.
 
     `known_s`: the part of each time that is not fitted. `weights`: inverse variances of the means,
     normalised to a mean of 1.
@@ -151,11 +157,11 @@ class _Samples(NamedTuple):
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
-    """Returns the functions of all steps measured at FEWEST_POINTS configurations. RunFailed if
-    there is none.
+    """Returns the functions of all steps that were measured at FEWEST_POINTS configurations or
+    more. RunFailed if there is none.
 
-    `only`: allowed terms. "1" alone is the mean; "1" and "clients met" are Amdahl's serial fit, in
-    which an operation queues behind all clients.
+    `only` lists the allowed terms. "1" alone is the mean. "1" and "clients met" are Amdahl's serial
+    fit, in which an operation queues behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -179,7 +185,7 @@ def fit(
 
 
 class _Fit:
-    """Joint fit of the steps of one operation, which queue at the same servers."""
+    """Fits the steps of one operation jointly, because they queue at the same servers."""
 
     def __init__(
         self,
@@ -195,7 +201,7 @@ class _Fit:
         self._at = {point: TermValues(scenarios[point], operation, kept) for point in points}
 
     def functions(self) -> list[StepFunction]:
-        """The function of each step, the whole operation last."""
+        """Returns the function of each step. The function of the whole operation is the last."""
         outer: dict[str, np.ndarray] = {}
         for _ in range(ROUNDS if self._crossed else 0):
             outer = self._solve_outer(outer)
@@ -211,7 +217,7 @@ class _Fit:
         return list(found.values())
 
     def _calls(self, step: str) -> tuple[str, ...]:
-        """The measured inner calls of a step, if `step` is a self time; else none."""
+        """Returns the measured inner calls of a step if `step` names a self time, else nothing."""
         outer, slash, inner = step.partition("/")
         within = (name for name in self._steps if name != step and name.startswith(f"{outer}/"))
         return tuple(within) if slash and inner == REST else ()
@@ -220,7 +226,9 @@ class _Fit:
         return [step for step in self._steps if "/" not in step and step != WHOLE]
 
     def _solve_outer(self, outer: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Coefficients of the outermost steps, or of the whole operation without steps."""
+        """Returns the coefficients of the outermost steps, or of the whole operation if it has no
+        steps. `outer` holds those of the previous iteration.
+        """
         return {step: _solved(*self._samples(step, outer)[:3]) for step in self._outer() or [WHOLE]}
 
     def _samples(self, step: str, outer: Mapping[str, np.ndarray]) -> _Samples:
@@ -238,7 +246,9 @@ class _Fit:
         return _Samples(np.array(terms), y, np.array(known), _sureness(logs))
 
     def _sum(self, parts: Sequence[StepFunction], samples: _Samples) -> StepFunction:
-        """The operation as the sum of its steps, whose errors may be fully correlated."""
+        """Returns the function of an operation as the sum of its steps. The errors of the steps may
+        be fully correlated.
+        """
         each = np.array(
             [[part.seconds(self._at[point])[0] for part in parts] for point in self._steps[WHOLE]]
         )
@@ -251,8 +261,9 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the inverse variances of the means, normalised to mean 1; all 1 without
-    repetitions."""
+    """Returns the inverse variances of means, normalised to a mean of 1. `logs` holds the log times
+    of each mean. Without repetitions all are 1.
+    """
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))
@@ -273,7 +284,9 @@ def _fit(key: tuple[str, str], samples: _Samples, seed: int) -> StepFunction:
 def _function(
     key: tuple[str, str], values: np.ndarray, resampled: np.ndarray, samples: _Samples
 ) -> StepFunction:
-    """A function with these coefficients and the spread of its residuals on `samples`."""
+    """Returns a step's function with the coefficients `values`, their intervals from `resampled`,
+    and the residual standard deviation on `samples`.
+    """
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     coefficients = tuple(
         TermCoefficient(term, unit, float(value), float(min(a, value)), float(max(b, value)))
@@ -285,17 +298,20 @@ def _function(
 
 
 def _spread(predicted_s: np.ndarray, samples: _Samples, used: int) -> float:
-    """Weighted residual sd of log time; `used`: number of fitted terms."""
+    """Returns the weighted residual standard deviation of log time. `used` is the number of fitted
+    terms.
+    """
     left = np.log(np.maximum(predicted_s, 1e-12) / samples.times_s)
     freedom = max(1, len(left) - used)
     return max(float(np.sqrt((samples.weights * left**2).sum() / freedom)), LEAST_SD)
 
 
 def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Coefficients >= 0 that minimise the squared log errors of predictions p.
+    """Returns the coefficients >= 0 that minimise the squared log errors of predictions p = x @
+    coefficients + known.
 
-    (p - y) / sqrt(p y) equals the log error up to third order, so least squares reweighted by the
-    previous p converge to the minimum.
+    `y` are the measured times in seconds. (p - y) / sqrt(p y) equals the log error up to third
+    order, so least squares that are reweighted by the previous p converge to the minimum.
     """
     fitted = y
     solved = np.zeros(x.shape[1])
@@ -306,6 +322,6 @@ def _solved(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         solved = (
             scipy.optimize.nnls(weighted / scale, weights * (y - known), maxiter=1000)[0] / scale
         )
-        # A prediction near 0 would have an unbounded weight, so bound it from below.
+        # A prediction near 0 would have an unbounded weight, so predictions are bounded from below.
         fitted = np.maximum(x @ solved + known, y / MOST_RATIO)
     return solved

@@ -1,4 +1,6 @@
-"""The terms of step functions at one configuration: parameters, network waits, queues met."""
+"""Computes the terms of step functions at one configuration: parameters, network waits, and the
+queue lengths that arriving operations meet.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +25,23 @@ TERMS |= {"clients met": "s", "clients met * bytes / adapter rate": ""}
 TERMS |= {"clients met * bytes of the last block / adapter rate": ""}
 TERMS |= {"clients met * crossings": "s"}
 SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
-# Terms of shared resources where clients queue: those of the server, then those of the adapter.
+# Terms of the two shared resources where clients queue: the server's terms, then the adapter's.
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
-# A rate so high that its service time is negligible.
+# A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
 # A step carries file data if it takes at least this share of a block's time at the adapter.
 BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
 BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
-# Names of the whole operation, and of a step's self time (without its inner calls).
+# Step names with a special meaning: the whole operation, and a step's self time (without its inner
+# calls).
 WHOLE, REST = "whole", "rest"
 
 
 class TermValues:
-    """Term values of one configuration for the functions of an operation.
+    """The values of all terms at one configuration, for the functions of one operation.
 
-    `kept` (one per term): 1 if the term may be used, else 0.
+    `kept` has one entry per term: 1 if the term may be used, else 0.
     """
 
     def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
@@ -60,18 +63,19 @@ class TermValues:
     def of_step(
         self, terms: np.ndarray, step: str, calls: Sequence[str]
     ) -> tuple[np.ndarray, float]:
-        """(terms of a step, its network wait in seconds)."""
+        """Returns (term values of a step, network wait of the step in seconds)."""
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(step.removesuffix(f"/{REST}"), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # Other differences between deployments would be attributed to the latency terms.
+        # Without this, other differences between deployments would be attributed to the latency
+        # terms.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Returns the terms, with the number of clients replaced by the mean queue length met,
-        itself included.
+        """Returns the term values in which the number of clients is replaced by the mean queue
+        length that an operation meets, itself included.
 
         Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere,
         such as waiting for the network, is think time. The process that delays packets in an
@@ -96,7 +100,7 @@ class TermValues:
 
 
 def terms_of(scenario: Scenario) -> np.ndarray:
-    """The value of every term at one configuration."""
+    """Returns the value of every term at one configuration, in the order of TERMS."""
     situation = situation_of(scenario)
     values = situation.environment
     data = [role.name for role in situation.system.roles if role.kind == "data"]
@@ -128,19 +132,19 @@ def terms_of(scenario: Scenario) -> np.ndarray:
 
 
 def _adapter_rate(situation: Situation) -> float:
-    """The slowest adapter that a file's bytes go through, in bytes of frames per second."""
+    """Returns the rate of the slowest adapter that a file's bytes go through: bytes/s of frames."""
     data = [role.name for role in situation.system.roles if role.kind == "data"]
     streams = (situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
     return min(streams) / payload_share(situation.scenario)
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:
-    """Network wait of a step in seconds, from the operation tree.
+    """Returns the network wait of a step in seconds, from the operation tree.
 
-    It is the step's time with the network's latency minus its time without, at zero work and disk
-    time. That includes propagation and slow start: a new connection's window doubles until it holds
-    the data or the bandwidth-delay product. 0 for a step that the tree does not name. `calls`:
-    inner calls, whose waits are subtracted.
+    It is the step's time with the network's latency minus its time without latency, at zero work
+    and disk time. That includes propagation and slow start: a new connection's window doubles until
+    it holds the data or the bandwidth-delay product. It is 0 for a step that the tree does not
+    name. `calls` are inner calls, whose waits are subtracted.
     """
     return _waited_s(_waits(scenario, operation), step, calls)
 
@@ -151,7 +155,9 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """Network wait in seconds of each step of an operation and of the whole."""
+    """Returns the network wait in seconds of each step of an operation and of the whole
+    operation.
+    """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
@@ -165,9 +171,11 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
-    """Whether each step of an operation waits for file data, by its tree.
+    """Returns for each step of an operation whether the step waits for file data, according to the
+    operation's tree.
 
-    Evaluated for two blocks, because a write waits for the first and its close for the second.
+    It is evaluated for two blocks, because a write waits for the first and its close for the
+    second.
     """
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
@@ -183,9 +191,10 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
 def _idle(
     situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
 ) -> dict[str, float]:
-    """The environment with calibrated constants and disk times at zero.
+    """Returns the symbol values of a configuration with calibrated constants and disk times at
+    zero.
 
-    An emulated adapter passes a burst at once: its rate is at least burst / round-trip time.
+    An emulated adapter passes a burst at once, so its rate is at least burst / round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:
@@ -201,7 +210,9 @@ def _idle(
 def _times_s(
     situation: Situation, tree: Node, environment: Mapping[str, float]
 ) -> dict[str, float]:
-    """Seconds of each named step and of the whole operation in an environment."""
+    """Returns the seconds of each named step and of the whole operation for the symbol values
+    `environment`.
+    """
     cost = TreeReader(situation.placement, environment, situation.client).read(tree)
     times = {name: float(one.latency_s) for name, one in cost.steps.items()}
     return {**times, WHOLE: float(cost.latency_s)}

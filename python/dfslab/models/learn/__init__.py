@@ -1,1 +1,3 @@
-"""What the learnt models share: features, encodings, estimators, intervals."""
+"""The common parts of models that learn from measurements: features, encodings, estimators,
+intervals.
+"""

@@ -1,6 +1,8 @@
-"""Configurations encoded for regressions: a column per numeric factor, or per level of names.
+"""Encodes configurations for regressions: one column for each numeric factor, and one for each
+level of a factor with names.
 
-Factors are those that the scenario's design declares; without a design, the keys that vary.
+The factors are those that the scenario's design declares. Without a design, each key that varies is
+a factor.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ SIGNS = {"+": 1, "-": -1, "": 0}
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns of factors; `scale` is "log" (base 2, where all levels are positive) or "linear".
+    """The columns of an encoding. `scale` of numeric factors is "log" (base 2, if all levels are
+    positive) or "linear".
 
     `names`, `owner` (index of the column's factor) and `signs` (known direction: 1, -1 or 0) have
-    one entry per column. Named levels are dummy-coded (0 or 1); the first level is the base.
+    one entry per column. Levels that are names are dummy-coded (0 or 1); the first level is the
+    base.
     """
 
     factors: tuple[Factor, ...]
@@ -51,21 +55,25 @@ class Encoding:
 
     @property
     def owner(self) -> Integers:
-        """The factor's index, for each column."""
+        """For each column, the index of the factor that it encodes."""
         return np.array([index for _, index, *_ in self._columns], dtype=int)
 
     @property
     def signs(self) -> Integers:
-        """Known direction of each column."""
+        """For each column, the known direction of its effect on the rate: 1, -1, or 0 if
+        unknown.
+        """
         return np.array([sign for _, _, sign, _ in self._columns], dtype=int)
 
     def is_log(self, index: int) -> bool:
-        """Whether a factor's column holds logarithms."""
+        """Whether the column of factor `index` holds logarithms."""
         numbers = self.factors[index].numbers
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
     def matrix(self, rows: Sequence[Mapping[str, Any]]) -> Floats:
-        """Design matrix of shape (rows, columns); a row maps factor names to levels."""
+        """Returns the design matrix of shape (rows, columns). Each of `rows` maps dotted keys to
+        the configuration's values.
+        """
         return np.array([self._row(labels) for labels in rows]).reshape(len(rows), -1)
 
     def _row(self, labels: Mapping[str, Any]) -> list[float]:
@@ -81,7 +89,8 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """Factors that vary between points: declared ones, else keys; each with its observed levels.
+    """Returns the factors that vary between configurations: those that the design declares, else
+    one for each key, with its observed levels.
 
     Keys that always vary together are one factor.
     """
@@ -110,7 +119,9 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 
 def layout_key(point: Point) -> str:
-    """Identity of a layout: numbers of nodes and the file-system parameters that act."""
+    """Returns the identity of a configuration's layout: numbers of nodes, roles, and the file
+    system's keys except those that only configure daemons.
+    """
     parameter_keys = {
         p.key
         for p in discover.file_system(point.scenario.file_system.name).parameters
@@ -120,14 +131,16 @@ def layout_key(point: Point) -> str:
 
 
 def size_bytes(situation: Situation) -> float:
-    """Bytes that one operation moves; 1 where files are empty, so that a rate stays a rate."""
+    """Returns the bytes that one operation moves. Returns 1 where files are empty, so that a
+    product with operations per second remains a rate.
+    """
     return situation.environment["file_size"] or 1.0
 
 
 def line_rate(situation: Situation) -> float:
-    """Upper bound in operations per second from the network adapters and disks.
+    """Returns the upper bound in operations per second that network adapters and disks allow.
 
-    Infinite where a client may answer from its own cache (a warm read).
+    It is infinite where a client may answer from its own cache (a warm read).
     """
     environment = situation.environment
     if not any(environment[key] for key in ("direct", "cold", "fsync", "forced")):

@@ -1,7 +1,9 @@
-"""Regressions with scikit-learn's interface: the paper's linear one, grey-box, and competitors.
+"""Regressions with scikit-learn's interface: the linear one of Kumar 2018, the grey box, and
+competitors.
 
-X has shape (rows, columns of an Encoding). Grey-box estimators take two columns before these: log
-of the sequence model's rate in bytes per second, and log of the line rate (infinite if unbounded).
+X has shape (rows, columns of an Encoding). The grey box takes two more columns before these: the
+natural logarithms of the sequence model's rate in bytes per second and of the line rate (infinite
+if unbounded).
 """
 
 from __future__ import annotations
@@ -28,30 +30,30 @@ if TYPE_CHECKING:
 else:
     sm = lazily("statsmodels.api")
 
-# Number of grey-box columns before those of the encoding.
+# Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
-# Ridge penalties relative to that of the common slopes, which is 1: weaker for a cell's level,
-# stronger for its slopes.
+# Ridge penalties of a cell's level and of a cell's slopes. The penalty of the common slopes is 1. A
+# cell is a combination of workload and cache state.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
 INNER_FOLDS = 5
-# Huber's threshold in standard deviations: larger residuals count linearly, not squared.
+# Threshold of Huber's loss in standard deviations: larger residuals count linearly, not squared.
 HUBER = 1.345
 REWEIGHTED = 5
 LIKELIHOOD_STEPS = 60
 # Ratio of a normal distribution's standard deviation to its median absolute deviation.
 SD_OF_MAD = 1.4826
-# Robust standard deviations at which residuals are clipped before boosting.
+# Residuals are clipped at this many robust standard deviations before boosting.
 CLIPPED = 3
-# The intercept's ridge penalty relative to the common slopes' 1.
+# Ridge penalty of the intercept, relative to 1 for the common slopes.
 INTERCEPT_RIDGE = 1e-3
 # Settings of the boosting, for residuals of the grey box and for log rates: trees, learning rate,
 # leaves, rows per leaf, and L2 penalty.
 REST_TREES, REST_RATE, REST_LEAVES, REST_ROWS, REST_L2 = 60, 0.06, 6, 8, 2.0
 TREES, RATE, LEAVES, ROWS, L2 = 120, 0.1, 12, 6, 1.0
-# The Gaussian process: initial length scale (in standard deviations of a column) and noise; then
-# the bounds of amplitude, length scale and noise.
+# Settings of the Gaussian process: initial length scale (in standard deviations of a column) and
+# initial noise; then the bounds of amplitude, length scale and noise.
 LENGTH, NOISE = 3.0, 0.05
 AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 
@@ -59,17 +61,20 @@ AMPLITUDES, LENGTHS, NOISES = (1e-2, 1e2), (0.3, 1e3), (1e-5, 1.0)
 class PaperLinear(RegressorMixin, BaseEstimator):
     """Multiple linear regression as in Kumar 2018, equations (1) to (5), errata K1 and K2.
 
-    y = b0 + sum b_i x_i by least squares; columns that add no rank have no coefficient (0, infinite
-    standard error). `r_squared_` is 1 - SSE / TSS on the training rows; on others it may be < 0.
+    The model is y = b0 + sum of b_i x_i, fitted by least squares. Columns that add no rank have no
+    coefficient (0, with infinite standard error). `r_squared_` is 1 - SSE / TSS on the training
+    rows, where SSE is the sum of squared errors and TSS the total sum of squares; on other rows the
+    ratio may be negative.
     """
 
     def fit(self, X: Floats, y: Floats) -> PaperLinear:
-        """Estimate coefficients, their standard errors, and adjusted R²."""
+        """Estimates the coefficients, their standard errors, and adjusted R²."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         kept = independent(X)
         fitted = sm.OLS(y, sm.add_constant(X[:, kept], has_constant="add")).fit()
-        # Without residual degrees of freedom, standard errors are undefined: taken as infinite.
+        # Without residual degrees of freedom, standard errors are undefined and are taken as
+        # infinite.
         errors = fitted.bse if fitted.df_resid > 0 else np.full(len(fitted.params), np.inf)
         self.intercept_, self.intercept_error_ = float(fitted.params[0]), float(errors[0])
         self.coef_, self.standard_error_ = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
@@ -80,30 +85,38 @@ class PaperLinear(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Floats) -> Floats:
-        """The linear predictor, which may be negative."""
+        """Returns the predicted values of `X`, which may be negative."""
         check_is_fitted(self)
         return np.asarray(self.intercept_ + check_array(X) @ self.coef_)
 
     @property
     def effects(self) -> Floats:
-        """Coefficient times the column's range, by which columns may be ranked (errata K10)."""
+        """The size of each column's effect: coefficient times the column's range. Columns may be
+        ranked by it (errata K10).
+        """
         return np.abs(self.coef_) * self.ranges_
 
 
 def r_squared(y: Floats, shown: Floats) -> float:
-    """Returns 1 - SSE / TSS; 0 where `y` is constant."""
+    """Returns R² = 1 - SSE / TSS of the predictions `shown`, where SSE is the sum of squared errors
+    and TSS the total sum of squares. Returns 0 where `y` is constant.
+    """
     total = float(((y - y.mean()) ** 2).sum())
     return 1.0 - float(((y - shown) ** 2).sum()) / total if total else 0.0
 
 
 def adjusted(r2: float, rows: int, columns: int) -> float:
-    """Adjusted R², equation (5): corrected for the number of columns."""
+    """Returns R² corrected for the number of columns (Kumar 2018, equation (5)). NaN without
+    residual degrees of freedom.
+    """
     left = rows - columns - 1
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
 
 
 def independent(X: Floats) -> list[int]:
-    """Indices of columns that are linearly independent of a constant and the columns before."""
+    """Returns the indices of columns that are linearly independent of a constant and of the columns
+    before them.
+    """
     centred = X - X.mean(axis=0)
     scale = np.where(np.abs(centred).max(axis=0) > 0, np.abs(centred).max(axis=0), 1.0)
     kept: list[int] = []
@@ -114,12 +127,13 @@ def independent(X: Floats) -> list[int]:
 
 
 class GreyBox(RegressorMixin, BaseEstimator):
-    """log rate = min(sequence model's log rate + learnt residual, log line rate).
+    """The grey-box regression: log rate = min(sequence model's log rate + learnt residual, log line
+    rate).
 
     The residual is a hierarchical ridge regression, shrunk towards 0: a level and slopes common to
-    all rows, plus a level and slopes per cell (a combination of the `cells` columns' values). It
-    uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual. Ridge
-    strength and the boosting's share are chosen by cross-validation over `groups`.
+    all rows, plus a level and slopes for each cell (a combination of the values of the `cells`
+    columns). It uses Huber's loss (Huber 1964). Gradient boosting then fits the remaining residual.
+    Ridge strength and the boosting's share are chosen by cross-validation over `groups`.
 
     `signs` holds each column's known direction (1, -1 or 0 for unknown); predictions are monotone
     in it. `left_` holds the cross-validated residuals, one per row.
@@ -131,7 +145,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
         self.seed = seed
 
     def fit(self, X: Floats, y: Floats, groups: Integers | None = None) -> GreyBox:
-        """Fit to log rates `y`; a cross-validation fold holds out whole `groups` of rows."""
+        """Fits the model to log rates `y`. Each fold of the cross-validation holds out whole
+        `groups` of rows.
+        """
         X, y = check_X_y(X, y, y_numeric=True, ensure_all_finite=False)
         self.n_features_in_ = X.shape[1]
         own = X[:, PRIORS:]
@@ -155,7 +171,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
         left: Floats,
         groups: Integers | None,
     ) -> tuple[float, float, Floats]:
-        """(ridge strength, share of the boosting, cross-validated residuals of the best pair)."""
+        """Chooses the ridge strength and the share of the boosting by cross-validation. Returns
+        both, and the cross-validated residuals of that pair.
+        """
         if groups is None:
             groups = np.arange(len(left))
         folds = list(GroupKFold(min(INNER_FOLDS, len(set(groups)))).split(X, left, groups))
@@ -179,7 +197,7 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return strength, share, error
 
     def predict(self, X: Floats) -> Floats:
-        """Log rates, at most the log line rate."""
+        """Returns predicted log rates, which are at most the log line rate."""
         check_is_fitted(self)
         X = check_array(X, ensure_all_finite=False)
         matrix, *_ = self._expanded(X)
@@ -187,14 +205,16 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
 
     def cell_of(self, X: Floats) -> list[tuple[float, ...]]:
-        """The cell of each row."""
+        """Returns the cell of each row: the values of its `cells` columns."""
         return self._keys(X)
 
     def _keys(self, X: Floats) -> list[tuple[float, ...]]:
         return [tuple(row) for row in X[:, [PRIORS + cell for cell in self.cells]]]
 
     def _inputs(self, X: Floats) -> Floats:
-        """Inputs of the boosting: the sequence model's log rate and the encoding's columns."""
+        """Returns the input columns of the boosting: the sequence model's log rate and the
+        encoding's columns.
+        """
         return np.column_stack([X[:, 0], X[:, PRIORS:]])
 
     def _rest(self, columns: int) -> HistGradientBoostingRegressor:
@@ -211,7 +231,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
         )
 
     def _expanded(self, X: Floats) -> tuple[Floats, Floats, Integers]:
-        """(design matrix of the hierarchy, relative ridge penalty and sign of each column)."""
+        """Returns the design matrix of the hierarchical regression, and the relative ridge penalty
+        and known direction of each column.
+        """
         keys = self._keys(X)
         own = (X[:, PRIORS:] - self.mean_) / self.scale_
         signs = np.array(list(self.signs) or [0] * own.shape[1])
@@ -237,9 +259,9 @@ def clipped(left: Floats) -> Floats:
 
 
 def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floats:
-    """Returns ridge slopes under Huber's loss; `each`: penalty per column.
+    """Returns ridge slopes under Huber's loss. `each` is the penalty of each column.
 
-    A slope that contradicts its column's sign is set to 0.
+    A slope that contradicts its column's known direction (`signs`) is set to 0.
     """
     kept = np.ones(matrix.shape[1], dtype=bool)
     weights = np.ones(len(target))
@@ -263,7 +285,9 @@ def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floa
 
 
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
-    """Gradient boosting on log rates, monotone in the known directions."""
+    """Returns a gradient boosting for log rates, whose predictions are monotone in the known
+    directions `signs`.
+    """
     return HistGradientBoostingRegressor(
         max_iter=TREES,
         learning_rate=RATE,
@@ -279,7 +303,9 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 def _likeliest(
     objective: Callable[..., tuple[float, Floats]], start: Floats, bounds: Floats
 ) -> tuple[Floats, float]:
-    """Likelihood optimiser limited to LIKELIHOOD_STEPS: further steps change no prediction."""
+    """Maximises a likelihood with at most LIKELIHOOD_STEPS iterations, because further ones do not
+    change predictions.
+    """
     found = minimize(
         objective,
         start,
@@ -292,13 +318,13 @@ def _likeliest(
 
 
 class Gaussian(RegressorMixin, BaseEstimator):
-    """A Gaussian process on log rates with noise and one length scale for each column."""
+    """A Gaussian process on log rates with noise and a separate length scale for each column."""
 
     def __init__(self, seed: int = 1) -> None:
         self.seed = seed
 
     def fit(self, X: Floats, y: Floats) -> Gaussian:
-        """Fit length scales, amplitude and noise by maximum marginal likelihood."""
+        """Fits length scales, amplitude and noise by maximum marginal likelihood."""
         X, y = check_X_y(X, y, y_numeric=True)
         self.n_features_in_ = X.shape[1]
         self.mean_ = X.mean(axis=0)
@@ -311,13 +337,16 @@ class Gaussian(RegressorMixin, BaseEstimator):
             kernel, optimizer=_likeliest, normalize_y=True, random_state=self.seed
         )
         with warnings.catch_warnings():
-            # A length scale at its bound means that the column has no influence: no warning.
+            # Suppress the warning about a length scale at its bound, which only means that the
+            # column has no influence.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.process_.fit((X - self.mean_) / self.scale_, y)
         return self
 
     def predict(self, X: Floats, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
-        """Log rates; with `return_std`, (log rates, their standard deviations)."""
+        """Returns predicted log rates. With `return_std`, returns (log rates, their standard
+        deviations).
+        """
         check_is_fitted(self)
         shown = (check_array(X) - self.mean_) / self.scale_
         found: Floats | tuple[Floats, Floats]

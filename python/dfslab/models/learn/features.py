@@ -1,4 +1,6 @@
-"""Regression features of a configuration: logarithms of numbers, dummy variables of names."""
+"""Makes regression features of a configuration: logarithms of numbers, and dummy variables for
+names.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,18 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# Quantities that are left out: `entries` and `first` follow from size and number of files, and the
+# Quantities that are omitted. `entries` and `first` follow from size and number of files; the
 # others are features by name already.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
-# Largest number of columns per configuration, so that residual degrees of freedom remain.
+# Largest number of columns as a share of the configurations, so that residual degrees of freedom
+# remain.
 MOST_COLUMNS = Fraction(2, 3)
 
 
 def describe(point: Point) -> dict[str, float | str]:
-    """Named quantities of a configuration in SI units; the mix of operations is one name."""
+    """Returns the named quantities of a configuration in SI units. The mix of operations is one
+    quantity with a name as value.
+    """
     situation = Situation(point.scenario)
     described: dict[str, float | str] = {
         key: value
@@ -37,9 +42,9 @@ def describe(point: Point) -> dict[str, float | str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a training set supports.
+    """The columns that a training set can determine.
 
-    `scale` is "log" (base 2) or "linear" for numbers. `dropped` holds omitted quantities by reason:
+    `scale` of numbers is "log" (base 2) or "linear". `dropped` lists omitted quantities by reason:
     constant, collinear, or too few configurations to estimate them.
     """
 
@@ -52,13 +57,13 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The name of each column, the constant first."""
+        """The name of each column, beginning with the constant."""
         switches = [f"{key}={value}" for key, value in self.switches]
         products = [f"{number} * operations={value}" for number, value in self.products]
         return ["constant", *self.numbers, *switches, *products]
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Design matrix of shape (points, columns)."""
+        """Returns the design matrix of shape (points, columns)."""
         return np.array([self._row(describe(point)) for point in points])
 
     def _number(self, described: dict[str, float | str], key: str) -> float:
@@ -77,7 +82,9 @@ class Columns:
 
 
 def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
-    """The columns that the points can identify: constant, numbers, names, then products."""
+    """Returns the columns that the configurations can identify, in the order constant, numbers,
+    names, products.
+    """
     described = [describe(point) for point in points]
     numbers, switches, constant = [], [], []
     for key in sorted({key for one in described for key in one}):
@@ -88,7 +95,7 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, observed))[1:]]
         else:
             numbers.append(key)
-    # Numbers with most levels come first: where data are few, later columns are dropped.
+    # Numbers with the most levels come first, because later columns are dropped where data are few.
     numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {
@@ -109,7 +116,9 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
 
 
 def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
-    """Keep a column if it adds rank and residual degrees of freedom stay >= columns kept."""
+    """Keeps only columns that add rank. At most two thirds as many columns as configurations are
+    kept.
+    """
     matrix = columns.matrix(points)
     most = max(1, int(len({point.id for point in points}) * MOST_COLUMNS))
     kept: list[int] = []

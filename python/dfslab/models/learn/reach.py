@@ -1,10 +1,11 @@
-"""Half-widths of conformal prediction intervals, scaled by each cell's mean error.
+"""Computes half-widths of conformal prediction intervals, scaled by the mean error of each cell
+(combination of workload and cache state).
 
-Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008) over residuals on
-held-out layouts. Each absolute residual is divided by its cell's mean error, which is shrunk
-towards the overall mean. The half-width in a cell is the quantile of these ratios times the cell's
-mean error. Rows of one layout are correlated, so the quantile is taken over one random row per
-layout and averaged over draws (Dunn et al. 2022).
+The method is Mondrian and normalised conformal prediction (Vovk 2003; Papadopoulos 2008) over
+residuals on held-out layouts. Each absolute residual is divided by its cell's mean error, which is
+shrunk towards the overall mean. The half-width in a cell is the quantile of these ratios times the
+cell's mean error. Rows of one layout are correlated, so the quantile is taken over one random row
+per layout and averaged over draws (Dunn et al. 2022).
 """
 
 from __future__ import annotations
@@ -15,31 +16,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Shrinkage: rows of a cell at which its mean error and the overall one weigh the same.
+# Shrinkage: the number of rows of a cell at which its own mean error and the overall one have equal
+# weight.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Mean absolute error per cell and overall (`mean`), and the quantile of the ratios."""
+    """What determines half-widths: mean absolute error of each cell and overall (`mean`), and the
+    quantile of the ratios of errors to these means.
+    """
 
     of_cell: dict[Hashable, float]
     mean: float
     quantile: float
 
     def at(self, cells: Sequence[Hashable]) -> np.ndarray:
-        """Half-width of the interval in each cell; an unknown cell has the overall mean error."""
+        """Returns the half-width of the interval in each cell. An unknown cell has the overall mean
+        error.
+        """
         return self.quantile * np.array([self.of_cell.get(cell, self.mean) for cell in cells])
 
 
 def reach(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> Reach:
-    """Half-widths that cover a share `confidence` of the rows of a new group.
+    """Returns the half-widths that cover a share `confidence` of the rows of a new group.
 
-    `errors`: residuals, one per row. With fewer than nine groups a 90 % quantile cannot be
-    estimated: the largest ratio is used.
+    `errors` are residuals, one per row. With fewer than nine groups a 90 % quantile cannot be
+    estimated, so the largest ratio is used.
     """
     sizes = np.abs(errors)
     mean = float(sizes.mean())

@@ -1,1 +1,1 @@
-"""Queueing: closed and open networks, locks, bursts, the metadata server."""
+"""Queueing models: closed and open networks, locks, request peaks, and the metadata server."""

@@ -1,8 +1,10 @@
-"""Request peaks at one server: fluid above its capacity, M/G/1 below, simulation between.
+"""Waits of requests in a peak at one server: a fluid model above its capacity, M/G/1 below,
+simulation between.
 
-`capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T).
-In the fluid model, a request that arrives t into the peak waits (p - q) t / q. The mean wait is
-T (p - q) / (2 q), as in Wu 2013. Quantile a is T (p - q) a / q: the last wait is twice the mean.
+`capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T, in
+seconds). In the fluid model, a request that arrives t seconds into the peak waits (p - q) t / q.
+The mean wait is T (p - q) / (2 q), as in Wu 2013. Quantile a is T (p - q) a / q, so the last wait
+is twice the mean.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Load (arrival rate / capacity): the fluid model is within 5 % above SATURATED, steady-state
-# queueing is within 5 % below CALM.
+# Loads (arrival rate / capacity) between which a peak is simulated. The fluid model is within 5 %
+# above SATURATED; steady-state queueing is within 5 % below CALM.
 SATURATED, CALM = 1.1, 0.9
 FEWEST_REPLICATIONS, REPLICATIONS = 20, 200
 MEAN = 0.5
@@ -22,7 +24,9 @@ MOST_SIMULATED = 2_000_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waits of a peak's requests in seconds: their mean and one quantile, under one regime."""
+    """The waits of a peak's requests in seconds: mean and one quantile. `regime` names the model:
+    fluid, steady state, or simulation.
+    """
 
     regime: str
     mean_s: float
@@ -32,8 +36,9 @@ class Waiting:
 def fluid_wait_s(
     peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = MEAN
 ) -> float:
-    """Returns the wait in seconds at a quantile of the requests, >= 0. The median (1/2) equals the
-    mean."""
+    """Returns the wait in seconds at a quantile of the requests of a peak by the fluid model, >= 0.
+    The median (1/2) equals the mean.
+    """
     return max(0.0, quantile * length_s * (peak_per_s - capacity_per_s) / capacity_per_s)
 
 
@@ -45,26 +50,29 @@ def largest_peak_per_s(
     quantile: float = MEAN,
     service_s: float = 0.0,
 ) -> float:
-    """Returns the rate per second at which `quantile` of a peak's requests are answered within
-    `bound_s`.
+    """Returns the largest arrival rate per second of a peak at which a share `quantile` of the
+    requests is answered within `bound_s`.
 
-    Wu 2013 (12) with quantile 1/2 and no service time: 2 q (B - C) / T + q. `service_s` is the
-    request's own time, 1 / q of one server. The result is below `capacity_per_s` when even that
-    rate is too slow.
+    Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q,
+    where q is the capacity per second, B the bound, C the network time and T the length of the
+    peak, all in seconds. `service_s` is the request's own time, 1 / q of one server. The result is
+    below `capacity_per_s` when even that rate is too slow.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
 
 
 def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: float) -> float:
-    """Returns the largest rate per second at which a call queue of `places` requests does not
-    overflow in a peak."""
+    """Returns the largest arrival rate per second of a peak at which a call queue of `places`
+    requests does not overflow.
+    """
     return capacity_per_s + places / length_s
 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
-    """Returns the seconds to drain a peak's queue at `base_per_s`; infinite when that is >=
-    capacity."""
+    """Returns the seconds after a peak until its queue is empty, while requests arrive at
+    `base_per_s`. Infinite when that rate reaches the capacity.
+    """
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
         return 0.0
@@ -72,8 +80,9 @@ def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_
 
 
 def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -> float:
-    """Returns the mean wait of M/G/1 in seconds (Pollaczek-Khinchine); `variation`: squared CV of
-    the service time."""
+    """Returns the mean wait in seconds of M/G/1 (Pollaczek-Khinchine). `variation` is the squared
+    coefficient of variation of the service time.
+    """
     busy = rate_per_s * service_s
     assert busy < 1, "a queue without end has no mean"
     return busy * service_s * (1 + variation) / (2 * (1 - busy))
@@ -82,8 +91,9 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Returns a quantile of the M/G/1 wait in seconds; waits above 0 are taken as exponential,
-    exact for M/M/1."""
+    """Returns a quantile of the M/G/1 wait in seconds. Waits above 0 are taken as exponential,
+    which is exact for M/M/1.
+    """
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -114,8 +124,9 @@ def waits(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Returns the waits of a peak's requests: fluid, steady-state or simulated, chosen by the
-    load."""
+    """Returns the waits of a peak's requests by the model that fits the load: fluid, steady state,
+    or simulation.
+    """
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
         mean_s, at_s = (
@@ -137,7 +148,8 @@ def simulated(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Lindley's recursion: Poisson arrivals, exponential service, base rate before the peak.
+    """Simulates the waits of a peak's requests by Lindley's recursion, with Poisson arrivals and
+    exponential service. Requests arrive at `base_per_s` before the peak.
 
     Very large peaks are simulated by their first requests only, in fewer replications.
     """
@@ -159,8 +171,9 @@ def simulated(
 def _steady_state(
     random: np.random.Generator, busy: float, capacity_per_s: float, replications: int
 ) -> np.ndarray:
-    """Returns the wait in seconds that the first request of the peak finds (M/M/1), one per
-    replication."""
+    """Returns the wait in seconds of the first request of the peak (M/M/1 before the peak), one for
+    each replication.
+    """
     waited = random.random(replications) < busy
     rest_s = random.exponential(1 / (capacity_per_s * max(1e-9, 1 - busy)), replications)
     return np.where(waited, rest_s, 0.0)

@@ -1,16 +1,16 @@
-"""A FIFO shared/exclusive lock as a station of one server with an effective demand.
+"""Models a FIFO shared/exclusive lock as a station of one server with an effective demand.
 
 With a long queue, the lock alternates between one exclusive holder and the shared holders queued
-behind that one, which hold the lock until the slowest is done. Let a share w of all requests be
-exclusive and shared holding times be exponential with mean h. Then K shared requests lie between
-two exclusive ones with P(K = k) = w (1 - w)^k, and
+behind it, which hold the lock until the slowest is done. Let a share w of all requests be
+exclusive, and let shared holding times be exponential with mean h seconds. Then the number K of
+shared requests between two exclusive ones has P(K = k) = w (1 - w)^k, and
 
     E[longest of K] = sum over k of w (1 - w)^k h H_k = h ln(1 / w)        (H_k: harmonic number)
 
-per exclusive one. So each shared second costs the lock w ln(1 / w) / (1 - w) seconds: 0 without
-writers, 1 with writers only. The capacity is exact for exponential times. Waiting below capacity is
-that of a station with this demand: up to 8 % too short, and up to 22 % with few exclusive holders
-and many clients near the knee.
+seconds per exclusive request. So each shared second costs the lock w ln(1 / w) / (1 - w) seconds: 0
+without writers, 1 with writers only. The capacity is exact for exponential times. Waiting below
+capacity is that of a station with this demand: up to 8 % too short, and up to 22 % with few
+exclusive holders and many clients near the knee.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from dfslab.models.tree.placement import SHARED, Station
 
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
-    """Returns effective seconds of lock demand per second of shared holding: 0 to 1."""
+    """Returns the effective seconds of lock demand for each second of shared holding, 0 to 1, from
+    the visits of each mode per operation.
+    """
     if not exclusive_visits or not shared_visits:
         return 0.0
     share = exclusive_visits / (exclusive_visits + shared_visits)
@@ -30,20 +32,25 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
 
 
 def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Returns the requests per second that a FIFO lock can serve; infinite without exclusive
-    requests."""
+    """Returns the requests per second that a FIFO lock can serve, of which a share is exclusive.
+    Infinite without exclusive requests.
+    """
     cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
     demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
     return 1.0 / demand_s if demand_s else math.inf
 
 
 def alone(station: Station) -> Station:
-    """The exclusive station of a lock, given either of its stations; other stations unchanged."""
+    """Returns the exclusive station of a lock, given its shared or its exclusive station. Returns
+    other stations unchanged.
+    """
     return Station(station.place, "lock", station.copies, 1) if station.kind == SHARED else station
 
 
 class Locks:
-    """The locks of one mix of operations: merges shared and exclusive demands."""
+    """The locks that a mix of operations uses. Converts shared demands to exclusive ones and adds
+    them.
+    """
 
     def __init__(self, visits: Mapping[Station, float]) -> None:
         shared = {station: visited for station, visited in visits.items() if station.kind == SHARED}
@@ -53,7 +60,9 @@ class Locks:
         }
 
     def merged(self, demands: Mapping[Station, float]) -> dict[Station, float]:
-        """The demands, each lock's shared demand converted to effective exclusive demand."""
+        """Returns the demands in seconds at each station. A lock's shared demand is converted to
+        effective exclusive demand and added to its exclusive one.
+        """
         merged: dict[Station, float] = {}
         for station, demand in demands.items():
             cost = self._cost.get(station, 0.0) if station.kind == SHARED else 1.0

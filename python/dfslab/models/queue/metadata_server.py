@@ -1,4 +1,4 @@
-"""The metadata server's limits: number of files, requests per second, size of a burst.
+"""Predicts the limits of a metadata server: number of files, requests per second, size of a burst.
 
 Memory per file is from published figures of each system. Capacity is from the description: the
 bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu
@@ -24,15 +24,15 @@ from dfslab.spec.systems.filesystem import Role
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
-# Assumed share of the capacity in use outside bursts, for drain times.
+# Share of the capacity that is assumed to be in use outside bursts, for the time to drain a queue.
 USUAL_SHARE = 0.5
-# Normal quantile of a 90 % interval.
+# The quantile of the standard normal distribution that gives a 90 % interval.
 Z90 = 1.645
 
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """How many files fit in memory by the bytes per file of one source."""
+    """How many files fit in the server's memory, by the bytes per file of one source."""
 
     files: float
     bytes_per_file: float
@@ -43,7 +43,7 @@ class FilesInMemory:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Largest rate of one operation type, its 90 % interval and the bottleneck (`binding`)."""
+    """The largest rate of one operation type, its 90 % interval, and the bottleneck (`binding`)."""
 
     operation: str
     rate_per_s: float
@@ -54,11 +54,11 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate of a peak of `length_s` seconds that keeps the wait within the bound, by
+    """The largest rate of a peak of `length_s` seconds at which the wait stays within a bound, by
     mean and by quantiles.
 
     `queue_per_s`: largest rate at which the call queue refuses no request (None: no known limit).
-    `drain_s`: time to drain the queue of the peak by the mean, at half of the capacity.
+    `drain_s`: time in seconds to drain the queue that such a peak leaves, at half of the capacity.
     """
 
     operation: str
@@ -71,7 +71,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """The answer for one configuration, without infinite values."""
+    """The limits of a configuration's metadata server. All values are finite."""
 
     system: str
     role: str
@@ -91,7 +91,9 @@ def limits(
     calibration: Calibration | None = None,
     bursts_s: Sequence[float] = BURSTS_S,
 ) -> ServerLimits:
-    """Limits of a scenario's metadata server. InputError where it has none."""
+    """Returns the limits of a scenario's metadata server. `bound_s` is the wait that requests may
+    have in a peak. InputError where the file system has no metadata server.
+    """
     situation = Situation(scenario)
     role = _metadata_role(situation)
     known = calibration or uncalibrated(situation)
@@ -139,7 +141,7 @@ def limits(
 
 
 def _metadata_role(situation: Situation) -> Role:
-    """The metadata role that operations call most."""
+    """Returns the metadata role that operations call most. InputError if there is none."""
     roles = [role for role in situation.system.roles if role.kind == "metadata"]
     if not roles:
         allowed = "has no metadata server; its data servers share that work"
@@ -161,7 +163,9 @@ def _capacity(
     constants: Mapping[str, float],
     calibration: Calibration,
 ) -> Capacity | None:
-    """Capacity for one operation; None where that does not use the metadata server."""
+    """Returns the server's capacity for one operation. None if the operation does not use the
+    metadata server.
+    """
     cost = situation.reader(constants).read(situation.system.operations[operation])
     demands = _at_role(situation, role, cost)
     if not demands:
@@ -173,7 +177,9 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Seconds at each of the role's stations per operation and server, background included."""
+    """Returns the seconds at each of the role's stations for one operation and one server,
+    background work included.
+    """
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -183,7 +189,8 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
     demands: dict[Station, float] = {}
     for part in (cost.demands, cost.background):
         for station, demand in locks.merged(part).items():
-            # On a dedicated host all stations count; on a shared host, only the role's software.
+            # On a host of this role only, all stations of the host count. On a shared host, only
+            # the role's software counts.
             if station.place == role.name or (station.place in groups and alone):
                 each = demand / (station.copies * station.servers)
                 demands[station] = demands.get(station, 0.0) + each
@@ -191,13 +198,17 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
 
 
 def _spread(calibration: Calibration) -> float:
-    """Typical standard error of the constants' logarithms."""
+    """Returns the median standard error of the constants' natural logarithms; 0 without
+    constants.
+    """
     errors = sorted(constant.log_standard_error for constant in calibration.constants)
     return errors[len(errors) // 2] if errors else 0.0
 
 
 def _places(situation: Situation, role: Role, constants: Mapping[str, float]) -> float | None:
-    """Size of the role's call queue in requests; None when the description has no limit."""
+    """Returns the size of the role's call queue in requests. None when the description has no
+    limit.
+    """
     reader = situation.reader(constants)
     found = [
         reader.value(node.resource.places)

@@ -1,4 +1,5 @@
-"""Open workloads: stations, call queues and quantiles under arrivals at a given rate.
+"""Models open workloads: stations, call queues and quantiles of response times under arrivals at a
+given rate.
 
 Sources: Erlang C and M/M/c/K birth and death chains (Kleinrock 1975); open product-form networks.
 """
@@ -13,15 +14,16 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Smallest probability of a wait by which the variance of a wait is divided.
+# Least probability of a wait by which the variance of a wait is divided.
 LEAST_BUSY = 1e-3
 
 
 @dataclass(frozen=True)
 class OpenNetwork:
-    """Mean response of an open network, waiting and load per station; None when unstable.
+    """The steady state of an open network: mean response time, and waiting time and utilisation of
+    each station. The response time is None when the network is unstable.
 
-    `full`: the overloaded station, if there is one.
+    `full`: index of the overloaded station; None if there is none.
     """
 
     response_s: float | None
@@ -32,7 +34,9 @@ class OpenNetwork:
 
 @dataclass(frozen=True)
 class FiniteQueue:
-    """A station with a finite queue: share refused; mean wait and rate of admitted requests."""
+    """The steady state of a station with a finite queue: the share of arrivals that are refused,
+    and mean wait and rate of the admitted requests.
+    """
 
     refused: float
     wait_s: float
@@ -44,7 +48,7 @@ def waiting_share(load: float, servers: int) -> float:
     """Returns Erlang C, the share of arrivals that find all servers busy; `load` is arrival rate
     times service time."""
     assert load < servers, "an overloaded station has no share"
-    # Erlang B by its recursion, which is numerically stable.
+    # Compute Erlang B by its recursion, which is numerically stable.
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = load * blocked / (count + load * blocked)
@@ -57,8 +61,10 @@ def open_network(
     servers: Sequence[int] | None = None,
     latency_s: float | None = None,
 ) -> OpenNetwork:
-    """Returns the mean response of M/M/c stations that one operation visits in turn; `latency_s` as
-    in the closed network."""
+    """Returns the steady state of an open network of M/M/c stations, each of which an operation
+    visits in turn. `latency_s` is the unloaded latency, as for the closed network
+    (`mean_value_analysis`).
+    """
     demand = np.asarray(demands_s, float)
     count = np.ones(len(demand), int) if servers is None else np.asarray(servers, int)
     total_s = float(demand.sum())
@@ -76,8 +82,9 @@ def open_network(
 
 
 def finite_queue(rate_per_s: float, service_s: float, servers: int, places: int) -> FiniteQueue:
-    """Returns the M/M/c/K station: `servers` threads and `places` in the call queue; a full queue
-    refuses requests."""
+    """Returns the steady state of an M/M/c/K station with `servers` threads and `places` in the
+    call queue. A full queue refuses requests.
+    """
     load = rate_per_s * service_s
     weights = np.empty(servers + places + 1)
     weights[0] = 0.0
@@ -98,11 +105,12 @@ def quantile_s(
     busy: Sequence[float],
     quantile: float,
 ) -> float:
-    """Quantile of a response: fixed part + exponential services + waits (`busy`: P(wait > 0)).
+    """Returns a quantile of a response time in seconds, which is the sum of a fixed part,
+    exponential services and waits. `busy` holds the probability of each wait to be above 0.
 
-    A wait, if any, is exponential, so mean wait w with probability p has variance w^2 (2 / p - 1).
-    The sum is approximated by a gamma distribution with its mean and variance. That is exact for
-    one service without waiting, and close for M/M/1.
+    A wait above 0 is taken as exponential, so a mean wait w with probability p has the variance w^2
+    (2 / p - 1). The sum is approximated by a gamma distribution with its mean and variance. That is
+    exact for one service without waiting, and close for M/M/1.
     """
     mean = sum(random_s) + sum(waits_s)
     variance = sum(one * one for one in random_s)

@@ -1,7 +1,8 @@
-"""Closed queueing networks: mean value analysis, its form for overlapping work, and bounds.
+"""Solves closed queueing networks: mean value analysis (MVA), its extension to overlapping work,
+and bounds.
 
 Sources: Reiser & Lavenberg 1980 (exact MVA); Sakasegawa 1977 (several servers); Denning & Buzen
-1978 (asymptotic bounds); Zahorjan et al. 1982 (balanced).
+1978 (asymptotic bounds); Zahorjan et al. 1982 (balanced bounds).
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from numpy.typing import NDArray
 
 from dfslab.arrays import Floats
 
-# (stations, share, seconds): the wait at these stations, times the share, overlaps with that many
-# seconds of the operation's other work. Share and seconds may have shape (networks,).
+# (stations, share, seconds): waits that overlap with other work. The wait at these stations, times
+# the share, overlaps with that many seconds of the operation's other work. Share and seconds may
+# have shape (networks,).
 Hidden: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
 @dataclass(frozen=True)
 class Closed:
-    """Answer for one population: rate, response time, and figures per station."""
+    """The solution of a closed network for one number of clients: rate, response time, and figures
+    of each station.
+    """
 
     rate_per_s: float
     response_s: float
@@ -41,14 +45,15 @@ def mean_value_analysis(
     hidden: Sequence[Hidden] = (),
     copies: Sequence[int] | None = None,
 ) -> Closed:
-    """MVA of a closed network with FIFO (or PS) stations of one or several servers.
+    """Solves a closed network of FIFO (or processor-sharing) stations with one or several servers
+    by MVA.
 
     `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
-    operation; None means the sum of the demands, for which the answer is exact with single servers.
-    A larger latency (pure delays) keeps the waits of MVA. With a smaller one (overlap within the
-    operation), waits overlap as the services do. `background_s`: asynchronous demand at each
-    station. `hidden`: (stations, share, seconds); the wait at these stations, times the share, adds
-    to the response only what exceeds these seconds of other work.
+    operation; None means the sum of the demands, for which the solution is exact with single
+    servers. A larger latency (pure delays) does not change the waits of MVA. With a smaller one
+    (overlap within the operation), waits overlap as the services do. `background_s`: asynchronous
+    demand at each station. `hidden`: (stations, share, seconds); the wait at these stations, times
+    the share, adds to the response only what exceeds these seconds of other work.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -74,7 +79,9 @@ def mean_value_analysis(
 
 @dataclass(frozen=True)
 class Many:
-    """Answers for several networks of the same stations; arrays have one column per network."""
+    """The solutions of several networks with the same stations. Arrays have one column per
+    network.
+    """
 
     rate_per_s: Floats
     response_s: Floats
@@ -93,9 +100,11 @@ def many_values(
     hidden: Sequence[Hidden] = (),
     copies: NDArray[np.int64] | None = None,
 ) -> Many:
-    """`mean_value_analysis` of several networks; `demand`, `extra`: (stations, networks).
+    """Solves several networks at once, as `mean_value_analysis` solves one. `demand` and `extra`
+    (asynchronous demand) have shape (stations, networks).
 
-    `copies`: equal stations behind each row, with its demand each; one of each if None.
+    `copies`: the number of equal stations behind each row, each with the row's demand; None means
+    one station a row.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies
@@ -109,7 +118,8 @@ def many_values(
     overlap = np.divide(service, open_s, out=np.ones_like(total), where=open_s > 0)
     overlap = np.minimum(1.0, overlap)
     limit: Floats = ((demand + extra) / count).max(axis=0, initial=0.0)
-    # With background work a station can be overloaded, so the rate is capped at its capacity.
+    # With background work a station can be overloaded, so the rate is limited to the capacity of
+    # the stations.
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
     rate = np.zeros_like(total)
@@ -131,13 +141,14 @@ def many_values(
 
 
 class _Stations:
-    """What a client finds at each station: customers that wait, and how often no server is free.
+    """The state that a client finds at each station: the customers that wait, and the probability
+    that no server is free.
 
-    One server is exact (Reiser & Lavenberg 1980). For m servers the chance that all are busy is
-    taken as utilisation ** (sqrt(2 (m + 1)) - 1), as Sakasegawa 1977 has it for M/M/m, and 0 while
-    there are no more clients than servers. Rates are then within 3 % of the exact recursion, which
-    loses all digits with many servers near saturation, so that small changes of a demand made a
-    rate jump by 20 %.
+    One server is exact (Reiser & Lavenberg 1980). For m servers, the probability that all are busy
+    is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in Sakasegawa 1977 for M/M/m, and is
+    0 while there are no more clients than servers. Rates are then within 3 % of the exact
+    recursion. The exact recursion loses all digits with many servers near saturation, where small
+    changes of a demand made a rate jump by 20 %.
     """
 
     def __init__(self, demand: Floats, extra: Floats, servers: NDArray[np.int64]) -> None:
@@ -147,7 +158,7 @@ class _Stations:
         self._busy = np.zeros_like(demand)
 
     def wait_s(self, population: int) -> Floats:
-        """Seconds that a new client waits at each station; `population` includes the client."""
+        """Returns the seconds that a new client waits at each station; `population` includes it."""
         found: Floats = self._demand / self._servers * (self._waiting + self._busy)
         return np.where(population > self._servers, found, 0.0)
 
@@ -163,15 +174,17 @@ class _Stations:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """Returns (lower, upper) bounds of the rate per second: all clients in one queue; no client
-    ever waiting.
+    """Returns (lower, upper) bounds of the rate per second. For the lower bound, all clients wait
+    in one queue; for the upper bound, no client ever waits.
 
-    `demands_s` are per server. The lower bound assumes every station serves one at a time.
+    `demands_s` are per server. The lower bound assumes that every station serves one client at a
+    time.
     """
     total, largest = float(sum(demands_s)), max(demands_s, default=0.0)
     lower = clients / (think_s + latency_s + (clients - 1) * max(total, largest))
     upper = clients / (think_s + latency_s)
     if largest:
         upper = min(upper, 1.0 / largest)
-    # Background work can saturate a station without any client, so keep lower <= upper.
+    # Background work can saturate a station without any client, so the lower bound must not exceed
+    # the upper one.
     return min(lower, upper), upper

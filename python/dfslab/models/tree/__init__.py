@@ -1,1 +1,1 @@
-"""Readers of operation trees: costs, formulas, invocations, predictions."""
+"""Derives costs, formulas, invocations and predictions from operation trees."""

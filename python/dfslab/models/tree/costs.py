@@ -1,6 +1,7 @@
 """The cost of one execution of an operation: latency, and seconds of demand at each station.
 
-Numbers are scalars or arrays of shape (sets of constants,), which are evaluated together.
+Costs are numbers, or arrays of shape (sets of constants,) if several sets of calibrated constants
+are evaluated together.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from dfslab.models.tree.placement import Station
 Demands = dict[Station, float]
 
 
-# Costs are typed as numbers; in a reader of many sets of constants they are arrays.
+# Costs are typed as numbers, but they are arrays when several sets of constants are evaluated
+# together.
 def largest(values: Iterable[float]) -> float:
-    """The largest value, or 0; element-wise for arrays of shape (sets of constants,)."""
+    """Returns the largest value, or 0. Arrays of shape (sets of constants,) are compared element by
+    element.
+    """
     found = 0.0
     for value in values:
         if isinstance(value, np.ndarray) or isinstance(found, np.ndarray):
@@ -29,7 +33,7 @@ def largest(values: Iterable[float]) -> float:
 
 
 def share_of(part: float, whole: float) -> float:
-    """`part` / `whole`, or 0 where `whole` is 0; element-wise for arrays."""
+    """Returns `part` / `whole`, or 0 where `whole` is 0. Arrays are divided element by element."""
     if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
         over, under = np.broadcast_arrays(part, whole)
         return cast(float, np.divide(over, under, out=np.zeros(under.shape), where=under > 0))
@@ -50,17 +54,19 @@ def is_any(value: float) -> bool:
 
 @dataclass
 class Cost:
-    """The cost of one execution. Demand vectors map a station to seconds:
+    """The cost of one execution of an operation tree or of a node. Demands map a station to
+    seconds.
 
-    `demands`: foreground demand, weighted by the probability of each station.
-    `background`: asynchronous demand, which adds load but no latency.
-    `burst`: `demands` of one unit or turn; concurrent copies queue for it. At a client's stations,
-    of one copy.
-    `whole`: `burst` at the station actually visited, not weighted by probability.
-    `limited`: demand at token buckets (disk or adapter with burst credit), no latency within it.
+    `demands`: foreground demand, weighted by the probability that the execution uses each station.
+    `background`: asynchronous demand, which adds load but no latency. `burst`: `demands` of one
+    unit or repetition, for which concurrent copies queue. At a client's stations, it is that of one
+    copy. `whole`: `burst` at the station that is actually used, not weighted by probability.
+    `limited`: demand at token buckets (disk or adapter with burst credit). It adds no latency while
+    the credit lasts.
 
     `visits` counts acquisitions per lock. `busy_s` is how long the execution occupies its pipeline
-    stage. `steps` holds outermost named steps and, as "outer/inner", those directly inside.
+    stage. `steps` maps the outermost named steps and, as "outer/inner", the named steps directly
+    inside them to their times in seconds.
     """
 
     latency_s: float = 0.0
@@ -74,7 +80,7 @@ class Cost:
     limited: Demands = field(default_factory=dict)
 
     def times(self, count: float) -> Cost:
-        """Cost of `count` sequential executions."""
+        """Returns the cost of `count` executions in sequence."""
         return Cost(
             self.latency_s * count,
             self.busy_s * count,
@@ -88,7 +94,9 @@ class Cost:
         )
 
     def absorb(self, other: Cost) -> None:
-        """Add the demands, visits and steps of `other`, not its latency."""
+        """Adds the demands, visits and steps of `other` to this cost. The latency of `other` is not
+        added.
+        """
         for mine, theirs in (
             (self.demands, other.demands),
             (self.background, other.background),
@@ -106,7 +114,7 @@ class Cost:
             self.steps[name] = self.steps[name].then(step) if name in self.steps else step
 
     def then(self, other: Cost) -> Cost:
-        """Cost of this execution followed by `other`."""
+        """Returns the cost of this execution followed by `other`."""
         both = Cost(self.latency_s + other.latency_s, self.busy_s + other.busy_s)
         both.absorb(self)
         both.absorb(other)
@@ -114,14 +122,16 @@ class Cost:
 
 
 def station_bound_s(demands: Demands) -> float:
-    """Least time in which the busiest station can do this work."""
+    """Returns the least time in seconds in which the busiest station can do this work."""
     return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Longest wait of one concurrent branch at any station that the branches share.
+    """Returns the longest wait in seconds of one of several concurrent branches, at any station
+    that the branches share.
 
-    A branch that reaches a station later finds that much of the other branches' work done.
+    `together` is the demand of all branches and `own` the cost of the branch. If a branch reaches
+    the station later, the other branches' work there is partly done.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

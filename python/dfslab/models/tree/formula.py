@@ -1,7 +1,7 @@
-"""The symbolic reader of operation trees: response time as a formula over the parameters.
+"""Derives the response time of an operation as a formula over the parameters of its tree.
 
-Each named step becomes a symbol T_step with a separate definition, as in Wu 2013, equations (1)
-and (6). Parallel branches become Max; asynchronous work adds no time.
+Each named step becomes a symbol T_step with a separate definition, as in Wu 2013, equations (1) and
+(6). Parallel branches become Max. Asynchronous work adds no time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,18 @@ from dfslab.spec.systems.parameters import symbol
 
 @dataclass
 class Formula:
-    """`total`: response time over step symbols; `steps`: (symbol, expression) in tree order."""
+    """The response time of an operation as a formula. `total` is an expression over the symbols of
+    steps; `steps` lists (symbol, expression) in tree order.
+    """
 
     name: str
     total: sympy.Expr
     steps: list[tuple[sympy.Symbol, sympy.Expr]] = field(default_factory=list)
 
     def expanded(self) -> sympy.Expr:
-        """The total with step symbols substituted: a formula over parameters only."""
+        """Returns the total with all step symbols replaced by their definitions: a formula over
+        parameters only.
+        """
         definitions = dict(self.steps)
         expression = self.total
         while expression.free_symbols & definitions.keys():
@@ -49,13 +53,13 @@ class Formula:
 
 
 def indicator(condition: Condition) -> sympy.Expr:
-    """1 where a condition holds, else 0 (Iverson's bracket)."""
+    """Returns an expression that is 1 where a condition holds, else 0 (Iverson's bracket)."""
     return sympy.Piecewise((sympy.Integer(1), sympify(condition)), (sympy.Integer(0), True))
 
 
 class _FormulaReader(Visitor[str, sympy.Expr]):
-    """Unloaded latency with every role on its own host, the symbolic twin of
-    models/tree/reader.py.
+    """Derives the unloaded latency of a tree as a formula, with every role on a dedicated host. It
+    must agree with the numbers of models/tree/reader.py.
     """
 
     def __init__(self) -> None:
@@ -63,7 +67,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         self._taken: dict[str, str] = {}
 
     def visit(self, node: Node, where: str) -> sympy.Expr:
-        """Latency of `node` started at the role `where`; a named step becomes a symbol."""
+        """Returns the latency of `node`, which starts at the role `where`. A named step becomes a
+        symbol.
+        """
         if isinstance(node, Later):
             return self.later(node, where)
         if not node.name:
@@ -79,7 +85,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return own
 
     def _reserve(self, name: str) -> str:
-        """A unique symbol name: T_name, or T_name_2 and so on if another step has that name."""
+        """Returns a unique symbol name: T_name, or T_name_2 and so on if another step has that
+        name.
+        """
         label, number = f"T_{name}", 2
         while label in self._taken:
             label, number = f"T_{name}_{number}", number + 1
@@ -138,7 +146,9 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """How long a stage blocks the next unit: its time without wire propagation."""
+        """Returns how long a pipeline's stage blocks the next unit: the stage's time without
+        propagation on the wire.
+        """
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
             body = self.visit(node.body, node.role)
@@ -158,7 +168,7 @@ def _message(sender: str, receiver: str, size_bytes: Expr) -> sympy.Expr:
 
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:
-    """The response time of one operation."""
+    """Returns the response time of the operation `name` with this tree as a formula."""
     reader = _FormulaReader()
     total = reader.visit(tree, client)
     return Formula(name, total, reader.steps)

@@ -1,10 +1,10 @@
-"""Response time by invocations, as in Wu 2013: the number of executions of each, and the time T of
-one.
+"""Writes an operation's response time as a sum over invocations: the number of executions of each,
+times the time T of one execution (Wu 2013).
 
 An invocation is a call of the client's program (an outermost named step), a message with an answer,
 or a named sequence. A caller's work in the unnamed sequence around one message belongs to the
 message. All other time is the self time of the enclosing invocation. So T = sum of count * self
-time, without double counting (the corrected reading of (1) and (6)).
+time, without double counting (the corrected reading of Wu's equations (1) and (6)).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem
 
-# The paper's parameters of a message, by the kind of the roles at its ends (section 3.1).
+# Wu's parameters (2013, section 3.1) that a message's time depends on, by the kind of role at
+# either end.
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -43,10 +44,11 @@ OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 
 @dataclass(frozen=True)
 class Invocation:
-    """`count` executions of one operation; `own`: self time of each in seconds.
+    """`count` executions of one operation's invocation. `own` is the self time of each in seconds.
 
-    `rpc` distinguishes a message from a client call of the same name. `invokes`: it has nested
-    invocations. `takes_part`: roles involved in the self time; `whole`: in the total time.
+    `rpc` distinguishes a message from a client call with the same name. `invokes` means that the
+    invocation has nested invocations. `takes_part` are the roles involved in the self time, `whole`
+    those involved in the total time.
     """
 
     name: str
@@ -59,12 +61,16 @@ class Invocation:
 
     @property
     def label(self) -> str:
-        """T_name or T_rpc_name; T_name_self (self time) for one with nested invocations."""
+        """The symbol of the invocation's time: T_name, T_rpc_name for a message, T_name_self if it
+        has nested invocations.
+        """
         return f"T_{'rpc_' if self.rpc else ''}{self.name}{'_self' if self.invokes else ''}"
 
 
 def invocations(system: FileSystem, operation: str) -> list[Invocation]:
-    """Invocations of one operation in tree order; equal ones are merged, their counts added."""
+    """Returns the invocations of one operation in tree order. Equal invocations are merged and
+    their counts added.
+    """
     client = next(role.name for role in system.roles if role.kind == "client")
     tree = system.operations[operation]
     outermost = frozenset(step_names(tree))
@@ -88,15 +94,17 @@ def _together(first: Invocation, second: Invocation) -> Invocation:
 
 
 def total(found: list[Invocation]) -> sympy.Expr:
-    """Sum of count * T, over a symbol for each invocation."""
+    """Returns the sum of count * T over the invocations, with a symbol T for each."""
     return sympy.Add(*[one.count * sympy.Symbol(one.label, nonnegative=True) for one in found])
 
 
 def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: bool) -> set[str]:
-    """The paper's ids of parameters in an invocation's time: f_i of (2) to (4) and (7) to (10).
+    """Returns Wu's ids of the parameters on which an invocation's time depends: the arguments of
+    f_i in Wu 2013, equations (2) to (4) and (7) to (10).
 
-    As in the paper, a message depends on the adapters (and queues) at its ends and on the latency
-    between them. Every invocation that transfers data depends on the classes of data parameters.
+    With `whole`, the total time is meant, else the self time. As in the paper, a message depends on
+    the adapters (and queues) at its ends and on the latency between them. Every invocation that
+    transfers data depends on the classes of data parameters.
     """
     roles = one.whole if whole else one.takes_part
     ids = set[str]().union(*(OF_NODES[system.role(role).kind] for role in roles))
@@ -108,7 +116,7 @@ def dependences(system: FileSystem, operation: str, one: Invocation, *, whole: b
 
 @dataclass(frozen=True)
 class _Site:
-    """Where an operation is invoked, `count` times, from `role`."""
+    """A node of an operation tree that is an invocation, which `role` executes `count` times."""
 
     node: Node
     name: str
@@ -117,17 +125,17 @@ class _Site:
 
 
 class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
-    """The outermost invocations at or below a node; `where`: (calling role, count).
+    """Finds the outermost invocations at or below a node. `where` is (calling role, count).
 
-    `outermost`: look for calls of the client's program. Parallel branches, pipeline stages and
-    asynchronous work belong to the enclosing invocation.
+    `outermost` names the calls of the client's program to look for. Parallel branches, pipeline
+    stages and asynchronous work belong to the enclosing invocation.
     """
 
     def __init__(self, outermost: frozenset[str] = frozenset()) -> None:
         self._outermost = outermost
 
     def visit(self, node: Node, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        """The node itself if it is an invocation, else the invocations below it."""
+        """Returns the node itself if it is an invocation, else the invocations below it."""
         if _is_invoked(node) or (node.name and node.name in self._outermost):
             return [_Site(node, node.name, *where)]
         return node.accept(self, where)
@@ -171,7 +179,8 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
         return []
 
     def par(self, node: Par, where: tuple[str, sympy.Expr]) -> list[_Site]:
-        # Equal copies take the time of one. Which of different branches is longest is unknown.
+        # Equal copies take the time of one copy. Which of several different branches is longest is
+        # unknown.
         return self.visit(node.steps[0], where) if len(node.steps) == 1 else []
 
     def pipeline(self, node: Pipeline, where: tuple[str, sympy.Expr]) -> list[_Site]:
@@ -188,7 +197,7 @@ def _is_invoked(node: Node) -> bool:
 
 
 def _of_site(site: _Site) -> Iterator[Invocation]:
-    """One invocation, then those nested in it."""
+    """Yields the invocation at a node, then the invocations nested in it."""
     node, role = site.node, site.role
     named = isinstance(node, Seq) and node.name
     nested = (
@@ -211,13 +220,13 @@ def _of_site(site: _Site) -> Iterator[Invocation]:
 
 
 class _Without(Visitor[None, Node]):
-    """A copy of the tree without some nodes, which are compared by identity."""
+    """Copies a tree without the nodes whose Python ids are in `removed`."""
 
     def __init__(self, removed: set[int]) -> None:
         self._removed = removed
 
     def visit(self, node: Node, where: None) -> Node:
-        """An empty node in place of a removed one, else the copied node."""
+        """Returns an empty node in place of a removed one, else a copy of the node."""
         return Seq("", ()) if id(node) in self._removed else node.accept(self, None)
 
     def seq(self, node: Seq, where: None) -> Node:
@@ -237,7 +246,7 @@ class _Without(Visitor[None, Node]):
     def par(self, node: Par, where: None) -> Node:
         return replace(node, steps=tuple(self.visit(step, None) for step in node.steps))
 
-    # These nodes are not searched for invocations, so nothing is removed from them.
+    # Nodes of these types are not searched for invocations, so nothing is removed from them.
 
     def use(self, node: Use, where: None) -> Node:
         return node
@@ -262,5 +271,5 @@ class _Without(Visitor[None, Node]):
 
 
 def _roles(node: Node, role: str) -> frozenset[str]:
-    """Roles that take part in a tree started at `role`."""
+    """Returns the roles that take part in a tree that starts at `role`."""
     return frozenset({role, *(one.acting for one in walk(node) if one.acting)})

@@ -1,4 +1,4 @@
-"""Placement of roles: the stations of their resources, and the paths of messages between roles.
+"""Maps roles to hardware: the stations of their resources, and the paths of messages between roles.
 
 A station is one kind of resource on the nodes of one group (or of one role, for software).
 """
@@ -15,7 +15,7 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """`copies` equal stations (one per node) with `servers` servers each.
+    """A queueing station: `copies` equal stations (one per node) with `servers` servers each.
 
     A lock has two stations: "lock" for exclusive holders, and "lock.shared", whose users never wait
     for each other. models/queue/lock.py models how the two modes interfere.
@@ -31,14 +31,14 @@ class Station(NamedTuple):
 
 
 class Placement:
-    """Stations of resources and paths of messages, derived from a deployment."""
+    """Answers which stations and message paths the roles of a deployment use."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
         self._shares: dict[str, list[tuple[NodeGroup, float]]] = {}
 
     def shares(self, role: str) -> list[tuple[NodeGroup, float]]:
-        """The node groups that host `role`, each with its share of the role's instances."""
+        """Returns the node groups that host `role`, each with its share of the role's instances."""
         if role not in self._shares:
             groups = self.deployment.groups_of(role)
             total = self.deployment.instances(role)
@@ -47,7 +47,9 @@ class Placement:
         return self._shares[role]
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
-        """(station, share of the work) for each station of a role's resource."""
+        """Returns (station, share of the work) for each station of a role's resource. `servers` is
+        the number of threads of a pool.
+        """
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []
@@ -61,7 +63,7 @@ class Placement:
         ]
 
     def same_node(self, sender: str, receiver: str) -> float:
-        """Probability that a message between two roles stays inside a node."""
+        """Returns the probability that a message between two roles stays inside a node."""
         total = self.deployment.instances(receiver)
         itself = sender == receiver
         if itself and total == 1:
@@ -72,7 +74,9 @@ class Placement:
         )
 
     def adapters(self, role: str, direction: str) -> list[tuple[Station, float]]:
-        """(adapter, share) of a role in one direction ("nic.out", "nic.in")."""
+        """Returns (adapter, share of the messages) for the adapters of a role in one direction
+        ("nic.out" or "nic.in").
+        """
         return [
             (Station(group.name, direction, group.count, 1), share)
             for group, share in self.shares(role)

@@ -1,4 +1,4 @@
-"""Predictions of one configuration from its operation trees and values of calibrated constants."""
+"""Predicts one configuration from its operation trees and values of the calibrated constants."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of memory that may be dirty before Linux lets writers wait for the disk (vm.dirty_ratio).
-# From half of it on (vm.dirty_background_ratio) the disk writes too, which delays nobody.
+# Share of memory that may be dirty before Linux makes writers wait for the disk (vm.dirty_ratio).
+# From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
 DIRTY_LIMIT_SHARE = 0.20
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Closed-loop answer of the sequence model for one configuration."""
+    """The sequence model's prediction for one configuration with a closed workload."""
 
     rate_per_s: float
     latency_s: Mapping[str, float]
@@ -55,7 +55,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Rates, latencies and step times, as arrays of shape (sets of constants,)."""
+    """Predicted rates, latencies and step times, as arrays of shape (sets of constants,)."""
 
     rate_per_s: Floats
     latency_s: Mapping[str, Floats]
@@ -64,10 +64,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class OpenPrediction:
-    """Answer for an open workload; latencies in seconds, None or empty if the queue is unstable.
+    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
 
-    `rate_per_s`: completed operations. `places`: size of the server's call queue, None without one.
-    `refused`: share of calls that find it full; a finite queue is stable even when overloaded.
+    `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
+    `refused`: share of calls that find the queue full, which is stable even when overloaded.
     """
 
     offered_per_s: float
@@ -82,7 +82,7 @@ class OpenPrediction:
 
 
 class Situation:
-    """A configuration prepared for predictions with different sets of constants."""
+    """A configuration prepared for predictions with different sets of calibrated constants."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -104,11 +104,13 @@ class Situation:
         self.written_back = self._written_back(volume)
 
     def _written_back(self, volume_bytes: float) -> float:
-        """Share of written data that servers write to disk during the run.
+        """Returns the share of the written `volume_bytes` that servers write to disk during the
+        run.
 
-        Writers are throttled to the disks' rate while as much is dirty as may be. What is dirty at
-        the end is written after the run. The disks write all else while the writers run, so a run
-        takes as long as the slower of the two. Direct writes pass no page cache.
+        Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that
+        are dirty at the end are written after the run. The disks write all other data while the
+        writers run, so a run takes as long as the slower of the two. Direct writes pass no page
+        cache.
         """
         if self.scenario.workload.cache == "direct":
             return 1.0
@@ -123,7 +125,7 @@ class Situation:
 
     @cached_property
     def constants(self) -> dict[str, float]:
-        """Prior medians of the calibrated constants in this configuration's trees."""
+        """The prior medians of the calibrated constants in this configuration's trees."""
         calibrated = self.system.parameters.of_origin("calibrated")
         acting = {key for operation in self.mix for key in self.system.acting(operation)}
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
@@ -136,14 +138,14 @@ class Situation:
         )
 
     def reader(self, constants: Mapping[str, float]) -> TreeReader:
-        """The numeric reader of this configuration's trees."""
+        """Returns the reader that evaluates this configuration's trees with these constants."""
         values = {**self.environment, **constants}
         return TreeReader(
             self.placement, values, self.client, self.written_back, self.operations or math.inf
         )
 
     def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
-        """Cost of each operation of the mix."""
+        """Returns the cost of each operation of the mix with these constants."""
         trees = {name: self.system.trees[name] for name in self.mix}
         if self.trace is None:
             reader = self.reader(constants)
@@ -158,17 +160,19 @@ class Situation:
 
     @property
     def notes(self) -> list[str]:
-        """Caveats about the operations, to be shown with a prediction."""
+        """Returns caveats about the operations, which are shown with a prediction."""
         stood = calls.taken_as(self.system.operations, self.mix)
         return [stood] if stood else []
 
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
-        """Solve this configuration as an open network with arrivals at `rate_per_s`."""
+        """Solves this configuration as an open network with arrivals at `rate_per_s`."""
         solver = _Solver(self, self.costs(constants))
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """(roles and groups behind the smallest call queue, its size); None without one."""
+        """Returns (names of the role and groups that serve the smallest call queue, size of the
+        queue in calls). None if no call queue has a limit.
+        """
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
@@ -180,7 +184,7 @@ class Situation:
         return min(found, key=lambda one: one[1], default=None)
 
     def predict(self, constants: Mapping[str, float]) -> Prediction:
-        """Solve the closed network of this configuration."""
+        """Solves the closed network of this configuration with these constants."""
         return _Solver(self, self.costs(constants)).prediction()
 
     def rate_with_load(
@@ -195,20 +199,22 @@ class Situation:
         return float(_Solver(self, costs).closed.rate_per_s)
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
-        """`predict` for several sets of the same constants, vectorised over the sets."""
+        """Predicts for several sets of the same constants at once, as `predict` does for one
+        set.
+        """
         together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
         try:
-            # The readers of trees compute with arrays as with numbers.
+            # Operation trees are evaluated with arrays in the same way as with numbers.
             costs = self.costs(cast(Mapping[str, float], together))
         except Varies:
-            # Counts differ between the sets, so each set is solved alone.
+            # Counts differ between the sets of constants, so each set is solved alone.
             return _each([self.predict(one) for one in sets])
         return _ManySolver(self, costs, len(sets)).predictions()
 
 
 @lru_cache(maxsize=2048)
 def situation_of(scenario: Scenario) -> Situation:
-    """The situation of a scenario, cached for equal scenarios."""
+    """Returns the prepared configuration of a scenario, cached for equal scenarios."""
     return Situation(scenario)
 
 
@@ -223,12 +229,13 @@ def _each(found: Sequence[Prediction]) -> Predictions:
     )
 
 
-# How a closed network was solved: for one set of constants, or for several.
+# The solution of a closed network: for one set of constants (`Closed`), or for several sets
+# (`Many`).
 Solution = TypeVar("Solution", bound=Closed | Many)
 
 
 class _Stations(ABC, Generic[Solution]):
-    """The stations of the operations' costs, and the network's solution: `closed`."""
+    """The stations that a mix of operations uses; `closed` is the solution of their network."""
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
         self.situation, self.costs = situation, costs
@@ -265,12 +272,13 @@ class _Stations(ABC, Generic[Solution]):
 
     @abstractmethod
     def _solve(self) -> Solution:
-        """The closed network, solved for the workload's clients."""
+        """Returns the solution of the closed network for the workload's clients."""
 
     def _hidden(self) -> list[Hidden]:
-        """Token buckets: a wait for one overlaps with the operation's other work.
+        """Returns the waits that overlap with an operation's other work: those for token buckets.
 
-        Clients stay on the node they are evenly assigned to, so a client's bucket is only shared.
+        Clients stay on the node to which they are evenly assigned, so a client's bucket is shared
+        only with the clients of that node.
         """
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
@@ -292,7 +300,9 @@ class _Stations(ABC, Generic[Solution]):
 
 
 class _Solver(_Stations[Closed]):
-    """Computes rate, latency and step times from the costs of the operations."""
+    """Computes rate, latency and step times from the operations' costs, for one set of
+    constants.
+    """
 
     def _solve(self) -> Closed:
         workload = self.situation.scenario.workload
@@ -311,10 +321,10 @@ class _Solver(_Stations[Closed]):
     def open(
         self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
     ) -> OpenPrediction:
-        """Solve an open network of M/M/c stations, background work included.
+        """Solves an open network of M/M/c stations, background work included.
 
-        `queue`: (roles and groups behind a call queue, its size in calls). If the bottleneck is
-        among them, its queue is M/M/1/K with that station's service time (Kleinrock 1975).
+        `queue`: (names of the role and groups that serve a call queue, its size in calls). If the
+        bottleneck is among them, its queue is M/M/1/K with its service time (Kleinrock 1975).
         """
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
@@ -336,7 +346,7 @@ class _Solver(_Stations[Closed]):
                 return OpenPrediction(
                     rate_per_s, min(rate_per_s, largest), largest, None, {}, {}, binding
                 )
-            # Admitted calls arrive at the service rate, so they wait only in the full call queue.
+            # Calls are admitted at the service rate, so they wait only in the full call queue.
             response_s = self.mean.latency_s + bounded.wait_s
             operations = {
                 name: cost.latency_s + bounded.wait_s for name, cost in self.costs.items()
@@ -380,7 +390,9 @@ class _Solver(_Stations[Closed]):
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Latency plus the waits at stations, in proportion to this cost's share of demand."""
+        """Returns an operation's latency in seconds with the waits at stations, in proportion to
+        the operation's share of each station's demand.
+        """
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),
@@ -396,7 +408,8 @@ class _Solver(_Stations[Closed]):
     def prediction(self) -> Prediction:
         workload = self.situation.scenario.workload
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
-        # At a saturated station the population determines the response time, not the visits.
+        # At a saturated station, the number of clients determines the response time, not the
+        # visits.
         mean = sum(self.situation.mix[n] * latency for n, latency in loaded.items())
         scale = self.closed.response_s / mean if mean else 1.0
         steps = {
@@ -427,7 +440,9 @@ class _Solver(_Stations[Closed]):
         )
 
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
-        """Percentiles of each operation's response; waits and server processor times vary."""
+        """Returns percentiles of each operation's response time in seconds. Only waits and server
+        processor times are random. `scale` is the factor by which latencies were raised.
+        """
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
         clients = {
@@ -450,14 +465,16 @@ class _Solver(_Stations[Closed]):
 
 
 class _ManySolver(_Stations[Many]):
-    """The solver for demands that are arrays of shape (sets of constants,)."""
+    """The solver for several sets of constants: demands are arrays of shape (sets of
+    constants,).
+    """
 
     def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
         self._count = count
         super().__init__(situation, costs)
 
     def _matrix(self, demands: Demands) -> Floats:
-        """Demands as an array of shape (stations, sets of constants)."""
+        """Returns demands as an array of shape (stations, sets of constants)."""
         return self._rows(self._vector(demands))
 
     def _rows(self, rows: Sequence[float | Floats]) -> Floats:
@@ -488,7 +505,7 @@ class _ManySolver(_Stations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Rates, latencies and step times, by the same rules as a single prediction."""
+        """Returns rates, latencies and step times, by the rules of a single prediction."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.situation.mix.items():
@@ -504,5 +521,5 @@ class _ManySolver(_Stations[Many]):
 
 
 def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
-    """Asymptotic (lower, upper) bounds of one configuration's rate per second."""
+    """Returns the asymptotic (lower, upper) bounds of one configuration's rate per second."""
     return Situation(scenario).predict(constants).bounds_per_s

@@ -1,8 +1,9 @@
-"""The numeric reader of operation trees: unloaded latency, demand per station, time per step.
+"""Evaluates operation trees numerically: unloaded latency, demand per station, time per step.
 
 Latency is the critical path. Work that overlaps (branches, pipeline stages) ends no sooner than the
-busiest station can do it. A pipeline of n units takes its first unit through all stages, then
-n - 1 times its slowest stage or busiest station (Wu 2013, section 3.2, in the corrected reading).
+busiest station can do it. A pipeline of n units takes its first unit through all stages, then n - 1
+times the time of its slowest stage or busiest station (Wu 2013, section 3.2, in the corrected
+reading).
 """
 
 from __future__ import annotations
@@ -52,19 +53,23 @@ if TYPE_CHECKING:
 else:
     sympy = lazily("sympy")
 
-# The station of the shared processors where all hosts are emulated on one machine.
+# The station of the processors that all hosts share when they are emulated on one machine.
 MACHINE = "machine"
 
 
 class Varies(Exception):
-    """Sets of constants evaluated together give different counts of turns, units or copies."""
+    """Sets of constants that are evaluated together give different counts of repetitions, units or
+    copies.
+    """
 
 
 @lru_cache(maxsize=8192)
 def _compiled(
     expression: Symbolic, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
-    """(symbol names, compiled function or None, value): the value where it is a number."""
+    """Compiles an expression. Returns (symbol names, function of their values, 0), or ((), None,
+    value) for a number without symbols where no function is needed.
+    """
     if isinstance(expression, Expr):
         names, found = function(expression, library == "numpy")
         return (names, found, 0.0) if names else ((), None, float(found()))
@@ -77,7 +82,8 @@ def _compiled(
 
 
 class TreeReader(Visitor[str, Cost]):
-    """Reads trees of one deployment under one environment (symbol name -> SI value).
+    """Evaluates the trees of one deployment with the values `environment` (symbol name -> SI
+    value).
 
     `client` names the role where operations start. `written_back` is the share of deferred disk
     writes done during the run. `operations` is the number of operations of all clients in the run,
@@ -107,7 +113,7 @@ class TreeReader(Visitor[str, Cost]):
         self.symbols: set[str] = set()
 
     def read(self, tree: Node) -> Cost:
-        """Cost of one execution of an operation."""
+        """Returns the cost of one execution of an operation."""
         cost = self._held_up(self.visit(tree, self._client))
         for work in (cost.demands, cost.background):
             for station in filter(self._is_limit, work):
@@ -117,15 +123,18 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def _held_up(self, cost: Cost) -> Cost:
-        """Raises the latency to the least that token buckets allow; each bucket starts with full
-        credit."""
+        """Raises the latency of `cost` to the least time that its token buckets allow. Each bucket
+        starts with full credit.
+        """
         for station, seconds in cost.limited.items():
             cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
             cost.busy_s = largest((cost.busy_s, cost.latency_s))
         return cost
 
     def value(self, expression: Symbolic, group: str = "") -> float:
-        """An expression's value, on one group if given. KeyError for a symbol without a value."""
+        """Returns an expression's value. With `group`, hardware symbols have the values of that
+        node group. KeyError for a symbol without a value.
+        """
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
             return self._known[expression, group]
@@ -147,7 +156,9 @@ class TreeReader(Visitor[str, Cost]):
         return self._environment[own if own in self._environment else name]
 
     def count(self, expression: Symbolic) -> float:
-        """The value of a count. Varies if it differs between the sets of constants."""
+        """Returns the value of a count. Raises Varies if it differs between the sets of
+        constants.
+        """
         number = self.value(expression)
         if isinstance(number, np.ndarray):
             if np.any(number != number[0]):
@@ -156,11 +167,15 @@ class TreeReader(Visitor[str, Cost]):
         return number
 
     def holds(self, condition: Expr) -> bool:
-        """Whether a condition holds. Varies if that differs between the sets of constants."""
+        """Whether a condition holds. Raises Varies if that differs between the sets of
+        constants.
+        """
         return bool(self.count(condition))
 
     def visit(self, node: Node, where: str) -> Cost:
-        """Returns the cost of a node that begins at the role `where`; a named node is a step."""
+        """Returns the cost of a node that begins at the role `where`. A named node is a step, whose
+        time is listed.
+        """
         cost = node.accept(self, where)
         if node.name and is_any(cost.latency_s):
             cost = self._held_up(cost)
@@ -175,14 +190,17 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def use(self, node: Use, where: str) -> Cost:
-        """A demand at the station of a role, divided among the groups that play the role."""
+        """Returns the cost of a demand at a role's resource, divided among the node groups that
+        host the role.
+        """
         role, kind = node.resource.role, node.resource.kind
         stations = self._placement.stations(node.resource, None)
         charged = [
             (station, share, self.value(node.demand_s, station.place))
             for station, share in stations
         ]
-        # The instance is random, so latency is the mean over groups, weighted by their share.
+        # The instance is random, so latency is the mean over groups, weighted by their share of the
+        # instances.
         mean = sum(share * demand for _, share, demand in charged)
         ahead_s = self._environment.get(f"{role}.disk_burst", 0.0) if kind == "disk" else 0.0
         cost = Cost() if ahead_s else Cost(mean, mean)
@@ -194,7 +212,7 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def hold(self, node: Hold, where: str) -> Cost:
-        """The body's cost; the held resource is busy for the body's latency."""
+        """Returns the body's cost. The lock or thread is busy for the body's latency."""
         role, servers = node.resource.role, max(1, round(self.count(node.servers)))
         cost = self.visit(node.body, role)
         seconds = cost.latency_s
@@ -220,7 +238,9 @@ class TreeReader(Visitor[str, Cost]):
         share: float,
         ahead_s: float = 0.0,
     ) -> None:
-        """Add demand at a station; a client's demand is all on its own node."""
+        """Adds `share` of a demand in seconds at a station to `cost`. A client's whole demand is on
+        its own node.
+        """
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
         cost.demands[station] = cost.demands.get(station, 0.0) + demand * share
@@ -236,7 +256,8 @@ class TreeReader(Visitor[str, Cost]):
         body = self.visit(node.body, node.role)
         total = request.then(body)
         if node.one_way:
-            # Sender, wire and receiver work on different units at the same time.
+            # Sender, wire and receiver work on different units at the same time, so only the
+            # longest of them blocks the stage.
             total.busy_s = largest((request.busy_s, body.busy_s))
             return total
         total = total.then(self._transfer(node.role, where, self.value(node.response_bytes)))
@@ -244,7 +265,7 @@ class TreeReader(Visitor[str, Cost]):
         return total
 
     def _transfer(self, sender: str, receiver: str, size_bytes: float) -> Cost:
-        """Cost of one message, cached: callers must not modify it."""
+        """Returns the cost of one message. The cost is cached, so callers must not modify it."""
         if isinstance(size_bytes, np.ndarray):
             return self._message(sender, receiver, size_bytes)
         key = sender, receiver, size_bytes
@@ -253,7 +274,9 @@ class TreeReader(Visitor[str, Cost]):
         return self._messages[key]
 
     def _message(self, sender: str, receiver: str, size_bytes: float) -> Cost:
-        """Propagation, and the adapters at both ends held for the message's length."""
+        """Returns the cost of a message: propagation, and the adapters at both ends, which are busy
+        while its bytes pass.
+        """
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
         self.symbols |= {"network_latency", "stream_window"} if same < 1.0 else set()
@@ -302,8 +325,9 @@ class TreeReader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Returns the burst credit of the token bucket in seconds; clients' buckets are stored as
-        one copy."""
+        """Returns the burst credit of a token bucket in seconds. Clients' buckets are stored as a
+        station of one copy.
+        """
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
@@ -312,7 +336,9 @@ class TreeReader(Visitor[str, Cost]):
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """Latency is the larger of the busiest station's time and the slowest branch."""
+        """Returns the cost of parallel branches. Its latency is the larger of the busiest station's
+        time and the slowest branch.
+        """
         copies = self.count(node.copies)
         if not copies:
             return Cost()
@@ -322,24 +348,27 @@ class TreeReader(Visitor[str, Cost]):
         total = Cost()
         for branch in branches:
             total.absorb(branch.times(copies))
-        # A client's adapter carries all copies, a server's adapter only the server's own copy.
+        # A client's adapter carries the data of all copies, a server's adapter only those of its
+        # own copy.
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
-        # Equal copies end together, so a quorum of them waits as long as all.
+        # Equal copies end at the same time, so a quorum of them waits as long as all copies do.
         bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
             wait_s = longest_wait_s(total.burst, branch, branches)
             total.latency_s = largest((total.latency_s, branch.latency_s + wait_s))
-            # A message in flight occupies no stage, so its wait does not delay the next unit.
+            # A message in transit occupies no stage, so its wait does not delay the next unit.
             ends = branch.busy_s >= branch.latency_s
             total.busy_s = largest((total.busy_s, branch.busy_s + wait_s * ends))
         total.steps = {}
         return total
 
     def pipeline(self, node: Pipeline, where: str) -> Cost:
-        """Fill the pipeline with one unit, then one slowest-stage time for each further unit."""
+        """Returns the cost of a pipeline: the first unit passes all stages, then each further unit
+        takes the time of the slowest stage.
+        """
         units, role = self.count(node.units), where
         first, slowest = Cost(), 0.0
         for stage in node.stages:
@@ -359,7 +388,8 @@ class TreeReader(Visitor[str, Cost]):
         first = self._held_up(first)
         rest_s = max(0.0, units - 1) * slowest
         for station, burst_s in first.burst.items():
-            # A first unit with several visits to a station leaves servers free for the next unit.
+            # A first unit that visits a station several times leaves servers free for the next
+            # unit.
             unit_s = self._concurrency * burst_s / (station.copies * station.servers)
             rest_s = largest((rest_s, units * unit_s - largest((unit_s, burst_s))))
         total.latency_s = first.latency_s + rest_s
@@ -379,7 +409,9 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """Demand at a token bucket of `count` turns, each at a newly chosen server."""
+        """Returns the demand at a token bucket in seconds of `count` repetitions, each at a newly
+        chosen server. `turn` is the cost of one repetition.
+        """
         if self._is_clients(station):
             return count * turn.limited[station]
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
@@ -397,7 +429,9 @@ class TreeReader(Visitor[str, Cost]):
         return Cost() if chosen is None else self.visit(chosen, where)
 
     def later(self, node: Later, where: str) -> Cost:
-        """Asynchronous work: its demand becomes background demand, its latency is 0."""
+        """Returns the cost of asynchronous work: its demand becomes background demand, and its
+        latency is 0.
+        """
         body = self.visit(node.body, where)
         share = self._written_back if writes_back(node) else 1.0
         done = body.times(share)

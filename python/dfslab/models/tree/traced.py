@@ -1,4 +1,6 @@
-"""A recorded trace as input of models: classified calls, grouped into cost classes."""
+"""Prepares a recorded trace as input of models: calls are classified and grouped into cost
+classes.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Largest number of distinct sizes of one operation type; more sizes are merged by rank.
+# Largest number of distinct sizes of one operation type. If there are more, neighbouring sizes are
+# merged.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """A cost class: a share of one operation type whose calls have equal parameters of its tree."""
+    """A cost class: the share of one operation type's calls that have equal values of their tree's
+    symbols.
+    """
 
     share: float
     size_bytes: float
@@ -30,7 +35,9 @@ class Sort:
 
 
 class ReplayedOperations:
-    """The replayed operations of a stream, in the order of the trace."""
+    """The replayed operations of a stream, in the order of the trace, with their classified
+    calls.
+    """
 
     def __init__(self, stream: Stream) -> None:
         self.done = [
@@ -52,7 +59,7 @@ class ReplayedOperations:
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], Meaning]:
-        """(client, index of its operation) -> the operation's classified call."""
+        """(client, index of the client's operation) -> the classified call of that operation."""
         counts: dict[int, int] = {}
         found = {}
         for one, meaning in zip(self.done, self.classified, strict=True):
@@ -62,11 +69,15 @@ class ReplayedOperations:
         return found
 
     def due_of(self, client: int, index: int) -> float:
-        """Scheduled start of a client's operation, in seconds after the run's start."""
+        """Returns the scheduled start of a client's operation in seconds after the run's start; 0
+        if operations run back to back.
+        """
         return self.due_s[client][index] if self.due_s else 0.0
 
     def due_of_done(self) -> list[float]:
-        """Scheduled starts of `done`, in its order; empty for back-to-back operations."""
+        """Returns the scheduled starts of the operations `done` in seconds, in the order of the
+        trace. Empty if operations run back to back.
+        """
         counts: dict[int, int] = {}
         found = []
         for one in self.done if self.due_s else ():
@@ -77,12 +88,14 @@ class ReplayedOperations:
 
     @cached_property
     def written_bytes(self) -> int:
-        """Bytes that the whole trace writes."""
+        """The number of bytes that the whole trace writes."""
         kinds = {"pwrite", *WHOLE} - {"read"}
         return sum(one.size_bytes for one in self.done if one.kind in kinds)
 
     def environment(self) -> dict[str, float]:
-        """Values of the workload's parameter symbols, derived from the trace."""
+        """Returns the values of the workload's symbols, such as `file_size`, derived from the
+        trace.
+        """
         moved = [one.size_bytes for one in self.done if one.kind in (*TRANSFERS, *WHOLE)]
         jumps = [m.scattered for one, m in self._transfers()]
         return {
@@ -98,7 +111,9 @@ class ReplayedOperations:
 
     @cached_property
     def sorts(self) -> dict[str, list[Sort]]:
-        """Cost classes of each operation type, by size (at most MOST_SIZES), order and sync."""
+        """The cost classes of each operation type: calls grouped by size (at most MOST_SIZES),
+        access order and whether written data is synced.
+        """
         groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
         for one, meaning in zip(self.done, self.classified, strict=True):
             key = (meaning.scattered, meaning.unforced)
@@ -122,7 +137,7 @@ class ReplayedOperations:
         client: str,
         written_back: float,
     ) -> Cost:
-        """The mean cost of one operation type over its cost classes."""
+        """Returns the mean cost of one operation type (`kind`) over its cost classes."""
         total = Cost()
         for sort in self.sorts[kind]:
             here = {
@@ -136,7 +151,9 @@ class ReplayedOperations:
 
 
 def _parts(sizes: Sequence[int]) -> list[np.ndarray]:
-    """Groups of equal sizes, or MOST_SIZES groups of neighbouring sizes if there are more."""
+    """Returns the sizes as groups of equal sizes, or as MOST_SIZES groups of neighbouring sizes if
+    there are more distinct sizes.
+    """
     ordered = np.sort(np.array(sizes, dtype=float))
     values, starts = np.unique(ordered, return_index=True)
     if len(values) <= MOST_SIZES:

@@ -1,1 +1,1 @@
-"""Nets of CPN Tools: read, evaluated, and written."""
+"""Reads nets of CPN Tools, evaluates their inscriptions, and writes nets for CPN Tools."""

@@ -1,4 +1,5 @@
-"""The supported functions of CPN ML: of numbers, random draws, texts, lists and colour sets."""
+"""Defines the supported predefined functions of CPN ML, on numbers, random draws, texts, lists
+and colour sets."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ from dfslab.nets.cpn.cpn_values import (
     words,
 )
 
-# CPN ML name -> (number of arguments, text in the engine's language, result type; None: that of the
-# argument).
+# Name of each number function in CPN ML -> (number of arguments, its text in the engine's language,
+# type of its result). A type of None means the type of the argument.
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),
@@ -66,7 +67,7 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {
     "Int.min": min,
     "Int.max": max,
 }
-# The clock, read once per firing; one time unit of the file is one second.
+# The simulated time, read once per firing. One time unit of a file counts as one second.
 NOW = Leaf("floor(now())", INT, draws=True)
 SAME = {
     "intTime": "time",
@@ -99,7 +100,8 @@ SAME = {
     "List.take": "take",
     "List.drop": "drop",
 }
-# Functions that are written in CPN ML themselves and read like the functions of a file.
+# Predefined functions of lists that are defined here in CPN ML. They are parsed like the functions
+# of a file.
 PRELUDE = """
 fun map f [] = [] | map f (x::r) = f x :: map f r
 fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
@@ -130,7 +132,7 @@ OTHERWISE = {
 
 
 class Builtins:
-    """Adds the supported functions to an evaluator's names."""
+    """Adds the predefined functions to the names that an evaluator knows."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -171,7 +173,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple of `count` elements. InputError for another value."""
+        """Returns the elements of a tuple that must have `count` elements. InputError for
+        another value; `name` is the function in the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -285,7 +288,8 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset with known numbers of tokens to a list."""
+        """Converts a multiset to a list. InputError if the number of any token is not known
+        while the file is read."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
         for entry in bag.entries:
@@ -298,15 +302,16 @@ class Builtins:
 
 
 class OfColours:
-    """Functions of colour sets: `CS.all()`, `CS.ran()`, `CS.set_field v x`."""
+    """The functions that every colour set `CS` has, such as `CS.all()`, `CS.ran()` and
+    `CS.set_field v x`."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function of a dotted name; None if the name before the dot is no colour
-        set."""
+        """Returns the function named `colour_set.function`. None if the name before the dot is
+        no colour set."""
         colour, dot, word = name.rpartition(".")
         if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
             return None
@@ -339,7 +344,8 @@ class OfColours:
         return constant(len(self.members(colour)), INT)
 
     def ran(self, colour: str) -> CpnValue:
-        """Draws a value of a small colour set uniformly."""
+        """Returns a value of a colour set, drawn uniformly at each firing. InputError if the
+        colour set is too large to list its values."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
         kind = kind_of(members.items[0])
@@ -354,7 +360,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Converts a value to its position in its colour set, or a position to the value."""
+        """Converts a value to its position in its colour set if `word` is "ord", otherwise a
+        position to the value."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         known, wanted = (members, numbers) if word == "ord" else (numbers, members)
@@ -373,8 +380,8 @@ class OfColours:
         return answer
 
     def multiplied(self, kind: Struct, value: CpnValue) -> CpnValue:
-        """Returns the product of two or more multisets: all combinations, as values of a
-        product."""
+        """Returns the product of two or more multisets: all combinations of their tokens, as
+        values of the product colour set `kind`."""
         if not isinstance(value, Rec) or len(value.fields) != len(kind.fields):
             raise self.evaluator.wrong("mult", f"takes {len(kind.fields)} multisets")
         made: list[tuple[tuple[CpnValue, ...], Leaf, Leaf | None]] = [((), ONE, None)]

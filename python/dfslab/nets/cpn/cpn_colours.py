@@ -1,5 +1,5 @@
-"""Colour sets of a `.cpn` file: their types and values, and the corresponding types and rows of a
-net definition."""
+"""Holds the colour sets of a `.cpn` file with their types and values, and converts types and
+values to those of a net definition."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ COMMON: dict[str, ValueType] = {
     "TIME": INT,
     "STRING": TEXT,
 }
-# Reserved names of the engine's inscription language.
+# Names that the engine's inscription language reserves. A colour with such a name is renamed.
 TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "length", "at", "cons")
 
 
 @dataclass(frozen=True)
 class ColourSet:
-    """A colour set: its type, and all its values if they are few."""
+    """A colour set of a file: its name and type, and a function that lists its values if they
+    are few."""
 
     name: str
     kind: ValueType
@@ -63,11 +64,11 @@ class Colours:
     def __init__(self) -> None:
         self.sets: dict[str, ColourSet] = {}
         self.enums: dict[str, list[str]] = {}
-        # Errors of colour sets that could not be read; such an error stops only nets that use the
-        # colour set.
+        # The reason for which a colour set could not be read. Only nets that use this colour set
+        # are rejected.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
-        # Colours of records in lists, which are the colour of no place.
+        # Colours of records in lists. No place has such a colour.
         self.held: dict[str, Struct] = {}
 
     def add(
@@ -78,7 +79,7 @@ class Colours:
             self.names[kind] = self.free(name)
 
     def free(self, name: str) -> str:
-        """Returns a name for a colour or an enumeration that is not used yet."""
+        """Returns a name like `name` that no colour or enumeration uses yet."""
         name = clean(name)
         while name in TAKEN or name in self.enums or name in self.names.values():
             name += "_"
@@ -90,8 +91,8 @@ class Colours:
         return Plain(own)
 
     def known(self, name: str, context: str) -> ColourSet:
-        """Returns a declared colour set; the predefined ones need no declaration. InputError if
-        unknown."""
+        """Returns a colour set by name. Predefined colour sets need no declaration. InputError
+        if the name is unknown or its declaration could not be read."""
         if name in self.broken:
             raise self.broken[name]
         if name not in self.sets and name in COMMON:
@@ -103,7 +104,7 @@ class Colours:
         return self.sets[name]
 
     def members(self, name: str, context: str) -> list[CpnValue]:
-        """Returns all values of a small colour set. InputError if it is large."""
+        """Returns all values of a small colour set. InputError if the colour set is too large."""
         found = self.known(name, context)
         if found.members is None:
             raise InputError(
@@ -113,7 +114,7 @@ class Colours:
             )
         return found.members()
 
-    # Types and values in the form of net definitions.
+    # Types and values in the form that net definitions use.
 
     def type_name(self, kind: ValueType, context: str) -> str:
         if isinstance(kind, Plain):
@@ -129,7 +130,8 @@ class Colours:
         raise InputError(context, words(kind), "is no type of a token's field")
 
     def record_name(self, kind: Struct, context: str) -> str:
-        """Returns the colour name of records in a list; each record type has one name."""
+        """Returns the name of the colour of records of one type in lists. The colour is added if
+        it is new."""
         if kind not in self.names:
             self.names[kind] = self.free("pair")
         self.held[self.names[kind]] = kind
@@ -139,13 +141,15 @@ class Colours:
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: CpnValue, context: str) -> list[Leaf]:
-        """Returns the fields of a value, in the order of `flat`."""
+        """Returns the fields of a value in the order of the function `flat`: records within
+        records are replaced by their fields."""
         if isinstance(value, Rec):
             return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
         return [self.leaf(value, context)]
 
     def leaf(self, value: CpnValue, context: str) -> Leaf:
-        """Returns a single value or a list as text. InputError for other values."""
+        """Returns a single value or a list as text of the engine's language. InputError for
+        other values."""
         if isinstance(value, Leaf):
             return value
         kind = kind_of(value)
@@ -162,7 +166,8 @@ class Colours:
         return Leaf(text, kind, draws=drawn)
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
-        """Returns a value as an element of a list, where a record counts as one value."""
+        """Returns a value as one element of a list, as text of the engine's language. A record
+        or an inner list becomes one record."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
@@ -177,8 +182,8 @@ class Colours:
         return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
 
     def fitted(self, value: CpnValue, colour: str, context: str) -> CpnValue:
-        """Converts a value to a colour set; an int may be used as a real. InputError if it does not
-        fit."""
+        """Converts a value to a colour set. An int becomes a real where a real is expected.
+        InputError if the value does not fit."""
         kind = self.sets[colour].kind
         if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
             return constant(float(value.constant), REAL) if value.known else value
@@ -208,7 +213,8 @@ class Colours:
         return Rec(tuple(made), value.union, value.base)
 
     def row(self, value: CpnValue, context: str) -> list[Cell]:
-        """Returns a known value as the row of an initial token."""
+        """Returns a value that is known while the file is read as the field values of an initial
+        token."""
         parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
         return [cell for one in parts for cell in self.cells(one, context)]
 
@@ -229,7 +235,8 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the fields of the colours of places, and of the colours of records in lists."""
+        """Returns the fields, as (name, type name), of the colours of places in `used` and of
+        the colours of records in lists."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
@@ -237,7 +244,7 @@ class Colours:
         while waiting:
             for name in waiting:
                 made[name] = self.fields(self.held[name], context)
-            # Reading a record's lists may have added further colours.
+            # The lists in a record may have added further colours.
             waiting = [name for name in self.held if name not in made]
         return made
 
@@ -246,10 +253,11 @@ class Colours:
         kind = self.sets[name].kind
         return self.names.get(kind, name) if isinstance(kind, Struct) else name
 
-    # Values of small colour sets.
+    # The values of colour sets that have few values.
 
     def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[CpnValue]:
-        """Returns all records whose fields have small colour sets."""
+        """Returns all records of a type whose fields have small colour sets. `parts` are pairs
+        of field name and colour set. InputError if there are too many."""
         choices = [self.members(name, context) for _, name in parts]
         count = 1
         for one in choices:
@@ -261,7 +269,8 @@ class Colours:
 
 
 def boxed(kind: ListType) -> Struct:
-    """Wraps a list within a list in a record whose only field is that list."""
+    """Wraps a list type that is the element of another list in a record type with one field,
+    since lists do not contain lists."""
     return Struct((("value", kind),))
 
 
@@ -271,12 +280,14 @@ def booleans() -> list[CpnValue]:
 
 
 def between(low: int, high: int, context: str) -> list[CpnValue]:
-    """Returns the numbers of a range, both ends included. InputError if there are too many."""
+    """Returns the numbers from `low` to `high`, both included, as values. InputError if there
+    are too many."""
     if high - low >= MEMBERS_MOST:
         raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
     return [constant(at, INT) for at in range(low, high + 1)]
 
 
 def text_of(element: ET.Element | None) -> str:
-    """Returns the text of an XML element, its lines joined by spaces."""
+    """Returns the text of an XML element with its lines joined by spaces; empty if there is no
+    element."""
     return " ".join((element.text or "").split()) if element is not None else ""

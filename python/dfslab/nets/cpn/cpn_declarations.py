@@ -1,6 +1,6 @@
-"""Reads the declarations of a `.cpn` file, in order: colour sets, variables, values and functions.
+"""Reads the declarations of a `.cpn` file in order: colour sets, variables, values and functions.
 
-A declaration that cannot be read stops only nets that use it.
+A declaration that cannot be read is an error only for a net that uses it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
 
 class Declarations:
-    """All declared names of a net."""
+    """All names that a `.cpn` file declares, read from its `cpnet` element."""
 
     def __init__(self, net: ET.Element) -> None:
         self.colours = Colours()
@@ -56,7 +56,8 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Only colours used by a place or a function become part of the net.
+        # Declarations alone add no colour of records in lists to the net; only places and functions
+        # that use one do.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -87,8 +88,8 @@ class Declarations:
                 self.name_constant(name)
 
     def name_constant(self, name: str) -> None:
-        """Keeps the name of a number as a constant of the net definition, so that the number can be
-        changed there."""
+        """Makes a declared number a named constant of the net definition, so that its value can
+        be changed in the definition."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -96,7 +97,8 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """Reads a reference to which nothing assigns as its initial value."""
+        """Reads a reference (`globref`) as its initial value. InputError if the file assigns to
+        the reference."""
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -111,8 +113,8 @@ class Declarations:
             self.variables[text_of(one)] = colour
 
     def tokens(self, value: CpnValue, colour: str) -> tuple[BagEntry, ...]:
-        """Converts a value to tokens of a colour set. A list is one token if the colour set is a
-        list, else one token per element."""
+        """Converts a value to tokens of a colour set. A list becomes one token if the colour set
+        is a list, otherwise one token for each element."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
             isinstance(value, Leaf) and isinstance(value.kind, ListType)
@@ -121,7 +123,7 @@ class Declarations:
             return self.evaluator.bag(value).entries
         return (BagEntry(value, ONE),)
 
-    # Colour sets.
+    # Declarations of colour sets.
 
     def colour(self, element: ET.Element) -> None:
         name = text_of(element.find("id"))
@@ -173,7 +175,7 @@ class Declarations:
             self.compound(name, kind, context)
 
     def compound(self, name: str, kind: ET.Element, context: str) -> None:
-        """Reads a product, record or union."""
+        """Declares a product, record or union colour set."""
         if kind.tag == "product":
             ids = [text_of(one) for one in kind.findall("id")]
             parts = [(str(at + 1), one) for at, one in enumerate(ids)]
@@ -210,13 +212,14 @@ class Declarations:
             self.construct(word, value)
 
     def construct(self, word: str, value: CpnValue) -> None:
-        """Declares a constructor, which patterns recognise as a value."""
+        """Declares a constructor, such as a value of an enumeration. A pattern compares a value
+        with it instead of binding its name."""
         self.evaluator.globals[word] = value
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """Reads a union as a tag and one field for each constructor with a value; fields of other
-        constructors are zero."""
+        """Declares a union as a record with a tag and one field for each constructor that has a
+        value. The fields of the constructors that a value does not have are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):
@@ -258,7 +261,8 @@ class Declarations:
         return constant({"bool": False, "text": ""}.get(kind.name, 0), kind)
 
     def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
-        """Reads the subset of a colour set that a function selects, or whose values are listed."""
+        """Declares a subset of another colour set. The file selects its values by a function or
+        lists them."""
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:
@@ -282,7 +286,8 @@ class Declarations:
         return isinstance(found, Leaf) and found.constant is True
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
-        """Returns the first and last number of a range."""
+        """Returns the first and last number of a range in a declaration. InputError if they are
+        not two numbers."""
         texts = [text_of(one) for one in kind.iter("ml")]
         found = [self.evaluator.value(parse(one, context), {}) for one in texts if one]
         numbers = [one.constant for one in found if isinstance(one, Leaf) and one.kind == INT]
@@ -294,10 +299,10 @@ class Declarations:
 
 
 def with_ids(kind: ET.Element) -> list[str]:
-    """The names after `with`."""
+    """Returns the names that a declaration lists after the word `with`."""
     return [text_of(one) for one in kind.findall("with/id")]
 
 
 def whole_text(element: ET.Element | None) -> str:
-    """Returns the text of an element or of its child."""
+    """Returns the text of an XML element and of the elements in it, with lines joined by spaces."""
     return " ".join("".join(element.itertext()).split()) if element is not None else ""

@@ -1,9 +1,9 @@
-"""Evaluates expressions of CPN ML as far as the file determines them; the remainder becomes text of
-the engine's language.
+"""Evaluates expressions of CPN ML while a file is read. Parts that depend on a run become text of
+the engine's inscription language.
 
-Values that depend on tokens become text. All others are computed here, so recursion over known
-numbers and lists is unrolled. Recursion over values that only a run knows becomes a function of the
-net.
+Values that depend on tokens become text. All other values are computed at once, so recursion over
+known numbers and lists is unrolled. Recursion over values that only a run knows becomes a function
+of the net.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-# First words of functions with side effects.
+# First parts of the names of functions with side effects, which are not supported.
 EFFECTS = (
     "print",
     "TextIO.",
@@ -71,26 +71,26 @@ CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
 class Evaluator:
-    """Evaluates expressions over declared names."""
+    """Evaluates expressions of CPN ML over the names that a file declares."""
 
     def __init__(self, colours: Colours) -> None:
         self.colours = colours
         self.globals: dict[str, CpnValue] = {}
         self.constructors: set[str] = set()
-        # The values of references to which nothing assigns.
+        # The initial values of references (`globref`) to which the file never assigns.
         self.references: dict[str, CpnValue] = {}
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Turns a value that is drawn once per firing into a local of the transition; None inside
-        # functions.
+        # Turns a value that is drawn at random into a local of the transition, which is computed
+        # once per firing. None where locals are not possible, such as in functions.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Calls a function of the net; set by the owner of those functions.
+        # Calls a function that becomes a function of the net; set by `CalledFunctions`.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # Returns a colour set's function by the name with a dot; None if there is none.
+        # Returns the function of a colour set by its name with a dot; None if there is none.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The words of messages for a name that is not declared.
+        # The words of the error message about a name that is not declared.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
@@ -99,10 +99,10 @@ class Evaluator:
     def wrong(self, value: Any, reason: str) -> InputError:
         return InputError(self.context, value, reason)
 
-    # Declarations.
+    # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds the names of a declaration, or the reason for which it cannot be read."""
+        """Adds declared names, or the reason for which their declaration cannot be read."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -137,18 +137,18 @@ class Evaluator:
     def match(self, pattern: Tree, value: CpnValue) -> Match | None:
         return matched(pattern, value, self)
 
-    # Expressions.
+    # Evaluation of expressions, by the type of syntax.
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates an expression in the environment `env`. InputError for unsupported syntax."""
+        """Evaluates an expression over the names in `env`. InputError for unsupported syntax."""
         read = READERS.get(tree.kind)
         if read is None:
             raise self.wrong(tree.kind, "cannot stand inside an expression of the subset read")
         return read(self, tree, env)
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
-        """Evaluates an expression to a single value of one of the types in `wanted`. InputError for
-        another type."""
+        """Evaluates an expression that must have a single value of one of the types in `wanted`.
+        InputError for another type, whose message contains `words_of`."""
         value = self.value(tree, env)
         if not isinstance(value, Leaf) or value.kind not in (*wanted, UNKNOWN):
             raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
@@ -232,7 +232,8 @@ class Evaluator:
         return operated(word, left, right, self)
 
     def listed(self, value: CpnValue, word: str) -> Items:
-        """Returns a list as its known elements and its remainder. InputError for another value."""
+        """Returns a list as the elements that are known individually and a remainder. InputError
+        for another value; `word` is the operator in the message."""
         if isinstance(value, Items):
             return value
         if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
@@ -244,7 +245,7 @@ class Evaluator:
         return self.of_one_type(Items((head, *found.items), found.tail))
 
     def of_one_type(self, found: Items) -> Items:
-        """Checks that the elements of a list have one type, and returns the list."""
+        """Returns the list. InputError if its elements have different types."""
         kinds = [kind_of(one) for one in found.items]
         if found.tail is not None and isinstance(found.tail.kind, ListType):
             kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
@@ -279,8 +280,8 @@ class Evaluator:
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
         if condition.draws and self.hoist is None:
-            # Within a function, a value that is drawn once becomes the argument of another
-            # function.
+            # A function has no locals. A random condition is therefore passed as the argument of
+            # another function, so that it is drawn once.
             truths = (Tree("bool", "true"), Tree("bool", "false"))
             clauses = self.clauses(tree, zip(truths, tree.parts[1:], strict=True))
             return self.call(Closure("if", clauses, env), [condition])
@@ -298,8 +299,8 @@ class Evaluator:
                 pattern, bound = part.parts[0].parts
                 found = self.value(bound, inner)
                 if draws(found):
-                    # Within a function, a value that is drawn once becomes the argument of another
-                    # function.
+                    # A function has no locals. A random value is therefore passed as the argument
+                    # of another function, so that it is drawn once.
                     rest = Tree("let", "", (*parts[at + 1 :], body))
                     clauses = self.clauses(part, [(pattern, rest)])
                     return self.call(Closure("let", clauses, inner), [found])
@@ -314,8 +315,8 @@ class Evaluator:
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
-        """Returns the clauses of a function expression; the same objects each time the tree is
-        read."""
+        """Returns clauses made from pairs of pattern and body. A second call for the same tree
+        returns the same objects, since functions are identified by them."""
         if id(tree) not in self.cached:
             self.cached[id(tree)] = tree, tuple(Tree("clause", "", pair) for pair in pairs)
         return self.cached[id(tree)][1]
@@ -358,7 +359,8 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Draws the arguments that a function uses more than once before the call."""
+        """Returns the arguments of a predefined function. If the function's text repeats an
+        argument, random arguments become locals, so that they are drawn once."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -367,7 +369,8 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Calls a function of the file with all its arguments."""
+        """Calls a function of the file with all its arguments. The call is evaluated now where
+        possible; otherwise it becomes a call of a function of the net."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(
@@ -386,8 +389,8 @@ class Evaluator:
             self.deep -= 1
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Evaluates the first clause whose pattern matches; a match that depends on tokens becomes
-        a condition."""
+        """Evaluates the first clause whose patterns match the arguments. A match that depends on
+        tokens becomes a condition in the result."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}
@@ -424,7 +427,7 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """Draws a random value once, however often its name is used."""
+        """Returns a value. A random one becomes a local of the transition, so it is drawn once."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):
@@ -446,11 +449,11 @@ class Evaluator:
         values = [self.value(one, env) for one in tree.parts]
         return values[-1]
 
-    # Multisets.
+    # Conversion of values to multisets.
 
     def bag(self, value: CpnValue) -> Bag:
-        """Converts a value to a multiset: a list becomes its elements, any other value one
-        token."""
+        """Converts a value to a multiset. The elements of a list become its tokens; any other
+        value becomes one token."""
         if isinstance(value, Bag):
             return value
         if isinstance(value, Items):
@@ -469,8 +472,8 @@ def has_effects(name: str) -> bool:
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Whether the condition is the negation of one in `before`, so that it holds where all of them
-    are false."""
+    """Whether a condition is the negation of one in `before`. If all conditions in `before` are
+    false, it is then true."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 

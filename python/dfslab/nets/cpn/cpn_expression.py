@@ -1,4 +1,4 @@
-"""Writes inscriptions of the engine's language as CPN ML."""
+"""Converts inscriptions of the engine's language to CPN ML, for writing `.cpn` files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ CALLS = {
 
 @dataclass
 class Scope:
-    """The names of an inscription: variables with the types of their fields, and single values."""
+    """The names that an inscription may use. `names` maps variables to their names in the file,
+    `kinds` has the types of their fields, and `singles` the types of names with single values."""
 
     definition: NetDefinition
     names: dict[str, str]
@@ -60,23 +61,24 @@ class Scope:
 
 
 def written(value: WrittenInscription, scope: Scope, context: str) -> str:
-    """Writes an inscription as CPN ML. InputError for what CPN ML cannot express."""
+    """Converts an inscription to CPN ML. InputError if CPN ML cannot express it; `context` names
+    the inscription in the message."""
     if isinstance(value, bool):
         return str(value).lower()
     return _Expression(str(value), scope, context).level()
 
 
 def quoted(text: str) -> str:
-    """Writes a text as a CPN ML string."""
+    """Returns a text as a string literal of CPN ML."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class _Text(str):
-    """An expression whose value is a text."""
+    """An expression of CPN ML whose value is a text."""
 
 
 class _Texts(str):
-    """An expression whose value is a list of texts."""
+    """An expression of CPN ML whose value is a list of texts."""
 
 
 def _of_sort(text: str, sort: str) -> str:
@@ -85,8 +87,8 @@ def _of_sort(text: str, sort: str) -> str:
 
 
 class _Expression:
-    """Converts an expression of the engine's language to CPN ML, with parentheses around every
-    operation."""
+    """Parses one expression of the engine's language and converts it to CPN ML. Every operation
+    is written in parentheses."""
 
     def __init__(self, text: str, scope: Scope, context: str) -> None:
         self.tokens, self.at, self.context, self.scope = TOKEN.findall(text), 0, context, scope
@@ -112,7 +114,7 @@ class _Expression:
         return left
 
     def part(self) -> str:
-        """Reads an operand, and the field access after it, if any."""
+        """Converts an operand together with the access to one of its fields, if there is any."""
         found = self.atom()
         if self.peek() != ".":
             return found

@@ -1,5 +1,5 @@
-"""Functions of CPN ML that are evaluated during a run. Each becomes one function of the net for
-each combination of argument types."""
+"""Converts functions of CPN ML that must be evaluated during a run to functions of the net. A
+function is converted once for each combination of argument types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FUNCTIONS_MOST, ROUNDS_MOST, COPIES_MOST = 1_000, 5, 100
 
 @dataclass
 class _Made:
-    """A function of the net, and the type of its result as far as it is known."""
+    """The name of a function of the net, and the type of its result as far as it is known."""
 
     name: str
     result: ValueType = UNKNOWN
@@ -46,8 +46,8 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function as text of the engine's language; `whole` is the function of which it is a
-    part."""
+    """A function of the net as text of the engine's language. A function of a file whose result
+    is a record becomes several functions; `whole` is the name that they have in common."""
 
     parameters: dict[str, str]
     result: str
@@ -57,7 +57,7 @@ class _Written:
 
 
 class CalledFunctions:
-    """The functions of the net that inscriptions call, created at their first call."""
+    """Converts functions of a file to functions of the net when inscriptions first call them."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -71,8 +71,8 @@ class CalledFunctions:
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Returns the value of a call that is evaluated during the run; each argument is computed
-        once."""
+        """Returns the value of a call that is evaluated during the run, as text of the engine's
+        language. Each argument is computed once."""
         abstract = _Abstract(self.evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
@@ -89,7 +89,7 @@ class CalledFunctions:
 
     @property
     def drawing(self) -> set[str]:
-        """Returns the names of the functions that draw at random."""
+        """Returns the names of those functions of the net that draw at random."""
         return {one.whole for one in self.written.values() if one.draws}
 
     def names(self, made: _Made) -> list[str]:
@@ -100,12 +100,14 @@ class CalledFunctions:
     def make(
         self, key: Any, name: str, closure: Closure, given: list[CpnValue], abstract: _Abstract
     ) -> _Made:
-        """Reads the body repeatedly until the type of its result no longer changes."""
+        """Converts a function for one combination of argument types; `key` identifies the
+        combination. The body is read repeatedly until the type of its result no longer changes,
+        since a recursive function depends on its own result type."""
         evaluator = self.evaluator
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # The key identifies these objects by their addresses, so they must stay alive.
+        # `key` contains the addresses of these objects, so they must stay alive.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -127,8 +129,8 @@ class CalledFunctions:
         return made
 
     def leaves(self, body: CpnValue) -> list[Leaf]:
-        """Returns the single values of a function's result; a multiset becomes a list of its
-        tokens."""
+        """Returns the single values of a function's result as text. A multiset becomes one list
+        of its tokens."""
         if isinstance(body, Bag):
             return [self.listed(body)]
         return self.evaluator.colours.leaves(body, self.context)
@@ -157,7 +159,7 @@ class CalledFunctions:
         return own
 
     def listed(self, bag: Bag) -> Leaf:
-        """Converts a multiset to a list, since a function of the net can return a list only."""
+        """Converts a multiset to a list, since a function of the net cannot return a multiset."""
         colours, text = self.evaluator.colours, ""
         kind: ValueType | None = None
         is_drawn = False
@@ -174,7 +176,7 @@ class CalledFunctions:
         return listed
 
     def part(self, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
-        """Returns the tokens of one entry as a list, and their type."""
+        """Returns the tokens of one entry of a multiset as a list, and the type of the tokens."""
         if entry.each is not None:
             each = entry.each.kind
             return entry.each, each.inner if isinstance(each, ListType) else None
@@ -188,7 +190,7 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Replaces those parts of arguments that only a run knows by parameters."""
+    """Replaces the parts of arguments that only a run knows by parameters of a function."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -196,7 +198,8 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """Returns a key that distinguishes uses of the function, and the value over parameters."""
+        """Returns a key and the value with parameters for its unknown parts. Two calls with
+        equal keys can use the same function of the net."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):
@@ -220,7 +223,8 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Returns a key and a function in which outer values are replaced by parameters."""
+        """Returns a key and the function, in which parameters replace the outer values that only
+        a run knows."""
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
             names |= set().union(*(free_names(one) for one in clauses))
@@ -237,7 +241,7 @@ class _Abstract:
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
     def is_outside(self, value: CpnValue) -> bool:
-        """Whether a name from outside a function has a value that only the run knows."""
+        """Whether a value that a function takes from outside itself is known only during a run."""
         if isinstance(value, Closure):
             env = value.env
             inner = set().union(*(free_names(one) for one in value.clauses))
@@ -251,6 +255,6 @@ class _Abstract:
 
 
 def add_functions(functions: CalledFunctions, net: Net) -> None:
-    """Adds the functions that inscriptions call to the net."""
+    """Adds the converted functions to the net."""
     for name, one in functions.written.items():
         net.function(name, one.parameters, one.result, one.body)

@@ -1,7 +1,8 @@
-"""Reads input arcs of a `.cpn` file: patterns bind names to parts of tokens, and expressions become
-comparisons.
+"""Reads the input arcs of a transition in a `.cpn` file. Patterns bind names to parts of tokens,
+and expressions become comparisons with parts of tokens.
 
-A name that is used on several arcs becomes the condition that those fields are equal.
+If several arcs use one name, the guard of the transition requires that the parts of their tokens
+with this name are equal.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two tran
 
 @dataclass(frozen=True)
 class FileArc:
-    """An arc with the flat name and the colour set of its place; `kind` as in the file."""
+    """An arc of a file, with the name of its place in the flat net and the place's colour set.
+    `kind` is the arc's orientation as in the file."""
 
     transition: str
     place: str
@@ -51,7 +53,7 @@ class FileArc:
 
 @dataclass(frozen=True)
 class Taken:
-    """One token that is taken, and its variable."""
+    """A token that the transition takes: its place, and the variable that is bound to it."""
 
     place: str
     variable: str
@@ -59,7 +61,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A part of a token that must equal an expression; `whole` if the part is the entire token."""
+    """A comparison: a part of a token must equal an expression. `whole` is true if the
+    expression is the entire term, such as `f(x)`, so that it may also stand for several tokens."""
 
     arc: FileArc
     expression: Tree
@@ -68,7 +71,8 @@ class Wanted:
 
 
 class Inputs:
-    """The values of a transition's names, as far as its input arcs determine them."""
+    """Reads the input arcs of a transition, and holds the values of names as far as the arcs
+    determine them."""
 
     def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
         self.name, self.page, self.known, self.context = name, page, known, context
@@ -84,7 +88,8 @@ class Inputs:
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
-        """Returns the terms of a multiset as written, each repeated by its count."""
+        """Yields the terms of a multiset as written. A term with a count, such as `` 2`x ``, is
+        repeated. InputError if a count is not known."""
         if tree.kind == "empty":
             return
         if tree.kind == "sum":
@@ -106,8 +111,8 @@ class Inputs:
         yield from (tree.parts[1] for _ in range(count.constant))
 
     def take(self, arc: FileArc) -> None:
-        """Reads the tokens of an arc: patterns bind names at once, expressions are compared
-        later."""
+        """Reads the inscription of an input arc. Names are bound at once; comparisons with
+        expressions are added when all arcs have been read."""
         self.evaluator.context = arc.context
         tree = self.parsed(arc)
         if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
@@ -125,7 +130,8 @@ class Inputs:
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
     def bind(self, term: Tree, arc: FileArc) -> None:
-        """Binds one token as far as its pattern allows."""
+        """Adds one token that the arc takes. Binds the names in its pattern to parts of the
+        token."""
         kind = self.colours.sets[arc.colour].kind
         variable = f"t{len(self.taken) + 1}"
         whole = term.kind == "name" and self.is_variable(term.word) and isinstance(kind, Struct)
@@ -142,13 +148,13 @@ class Inputs:
         return name in self.known.variables and name not in self.evaluator.constructors
 
     def has_colour(self, name: str, colour: str) -> bool:
-        """Whether a variable has the type of a colour set."""
+        """Whether a declared variable has the same type as a colour set."""
         declared = self.colours.known(self.known.variables[name], f"var {name}")
         return declared.kind == self.colours.sets[colour].kind
 
     def holed(self, tree: Tree, holes: list[Tree]) -> Tree:
-        """Returns the pattern with a placeholder for each part that is an expression; those parts
-        are added to `holes`."""
+        """Returns a pattern in which each part that is an expression is replaced by a
+        placeholder. Appends these parts to `holes`."""
         if tree.kind == "name":
             names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
         elif tree.kind == "apply":
@@ -167,8 +173,8 @@ class Inputs:
         return Tree("name", f"?{len(holes) - 1}")
 
     def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
-        """Binds the new names of a pattern to parts of the token; names bound before become
-        comparisons."""
+        """Binds the new names of a pattern to parts of a token. A name that is already bound
+        becomes a comparison."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
         if found is None:
@@ -200,7 +206,8 @@ class Inputs:
             )
 
     def compare_wanted(self) -> None:
-        """Adds the comparisons with expressions, once all names are bound."""
+        """Adds the comparisons of parts of tokens with expressions. To be called once all names
+        are bound."""
         for one in self.wanted:
             self.evaluator.context = one.arc.context
             self.evaluator.unknown = self.unbound()
@@ -213,13 +220,14 @@ class Inputs:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
-        """Adds the condition that a token, or its part, equals a value."""
+        """Adds the condition that a token equals a value, after converting the value to the
+        token's colour set."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """Adds the tokens of a multiset: the first is the token already taken, the others are taken
-        in addition."""
+        """Makes an arc take all tokens of a multiset. The token already taken must equal the
+        first; further tokens are taken for the others."""
         arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
@@ -237,8 +245,9 @@ class Inputs:
             self.require(replace(one, part=made_of(kind, labels, variable)), other)
 
     def counted(self, one: Wanted) -> list[CpnValue]:
-        """Returns the tokens of a multiset whose size is the same for all values of the small
-        colour sets on which it depends: the elements of a list that a function returns."""
+        """Returns the tokens of a multiset that depends on tokens taken from other arcs. Its
+        size must be the same for all values of the small colour sets on which it depends (else
+        InputError). The tokens are the elements of a list that a function of the net returns."""
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()
         choices = [self.colours.members(self.known.variables[name], context) for name in names]
@@ -263,7 +272,8 @@ class Inputs:
 
 
 def split(condition: Leaf) -> list[str]:
-    """Splits a condition at `&&`; an empty list if the condition is always true."""
+    """Splits a condition at `&&` into a list of texts. The list is empty if the condition is
+    always true."""
     if condition.known and condition.constant:
         return []
     return list(condition.conditions or (condition.text,))

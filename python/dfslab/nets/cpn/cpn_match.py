@@ -1,5 +1,5 @@
-"""Matches patterns of CPN ML with values: the names that a pattern binds, and the condition under
-which it matches."""
+"""Matches patterns of CPN ML with values. A match consists of the names that a pattern binds and
+the condition under which it matches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dfslab.spec.model import InputError
 
 
 class PatternReader(Protocol):
-    """The part of the evaluator that pattern matching uses."""
+    """What pattern matching needs from an evaluator."""
 
     colours: Colours
     context: str
@@ -47,15 +47,15 @@ class PatternReader(Protocol):
 
 @dataclass
 class Match:
-    """A possible match: the names that it binds, and its condition (always true if the match is
-    certain)."""
+    """A possible match of a pattern with a value: the names that it binds, and the condition
+    under which it matches. None means that it always matches."""
 
     names: dict[str, CpnValue] = field(default_factory=dict)
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Combines two matches; False if the other never matches. A name in both must have one
-        value."""
+        """Combines this match with another one. If both bind a name, its two values must be
+        equal. Returns False if the combination never matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]
@@ -70,14 +70,14 @@ class Match:
 
 
 def under(condition: Leaf, names: dict[str, CpnValue] | None = None) -> Match | None:
-    """A match under a condition; None if the condition is known to be false."""
+    """Returns a match that holds under a condition; None if the condition is known to be false."""
     if condition.known:
         return Match(names or {}) if condition.constant else None
     return Match(names or {}, condition)
 
 
 def matched(pattern: Tree, value: CpnValue, reader: PatternReader) -> Match | None:
-    """Matches a pattern with a value; None if it never matches."""
+    """Matches a pattern with a value. Returns None if the pattern never matches."""
     kind = pattern.kind
     if kind == "any":
         return Match()
@@ -110,7 +110,7 @@ def matched(pattern: Tree, value: CpnValue, reader: PatternReader) -> Match | No
 
 
 def literal(tree: Tree) -> Leaf:
-    """The value of a literal."""
+    """Returns the value of a literal, such as a number or a string."""
     if tree.kind == "int":
         return constant(int(tree.word), INT)
     if tree.kind == "real":
@@ -123,7 +123,8 @@ def literal(tree: Tree) -> Leaf:
 def constructed(
     word: str, argument: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """Matches a constructor: a value of an enumeration, an index, or a member of a union."""
+    """Matches a constructor with a value. The constructor is a value of an enumeration, an
+    indexed value, or a member of a union."""
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):
         return matched(argument, value, reader)
@@ -156,7 +157,8 @@ def unbound(pattern: Tree | None) -> list[str]:
 def fields(
     parts: list[tuple[str, Tree]], value: CpnValue, partial: bool, reader: PatternReader
 ) -> Match | None:
-    """Matches a tuple or record, field by field."""
+    """Matches a tuple or record pattern with a value, field by field. If `partial`, the value
+    may have further fields."""
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
         return Match({name: value for _, part in parts for name in unbound(part)})
     labels = [label for label, _ in parts]
@@ -203,14 +205,15 @@ def listed(
 
 
 def empty(tail: Leaf) -> Leaf:
-    """The condition that a list is empty."""
+    """Returns the condition that a list is empty."""
     return compared(tail.text, "==", "[]")
 
 
 def taken_apart(
     first: tuple[Tree, ...], rest: Tree | None, tail: Leaf, reader: PatternReader
 ) -> Match | None:
-    """Matches the elements of a list that only the run knows."""
+    """Matches the patterns of a list's first elements and of its remainder with a list that only
+    the run knows."""
     found, at = Match(), tail
     inner = tail.kind.inner if isinstance(tail.kind, ListType) else None
     if inner is None:
@@ -226,7 +229,8 @@ def taken_apart(
 
 
 def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
-    """The condition that two values are equal."""
+    """Returns the condition that two values are equal. InputError if the values cannot be
+    compared."""
     if isinstance(left, Closure | Builtin) or isinstance(right, Closure | Builtin):
         raise reader.wrong("=", "functions are not compared")
     if isinstance(left, Rec) and isinstance(right, Rec):
@@ -256,7 +260,7 @@ def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
 
 
 def known_items(value: CpnValue) -> tuple[CpnValue, ...] | None:
-    """The elements of a list if all are known individually; else None."""
+    """Returns the elements of a list if all of them are known individually; otherwise None."""
     return value.items if isinstance(value, Items) and value.tail is None else None
 
 

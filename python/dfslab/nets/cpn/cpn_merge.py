@@ -1,5 +1,5 @@
-"""Merges two values under a condition into one, and applies operators of CPN ML to single
-values."""
+"""Merges the values of two branches under a condition into one value, and applies operators of
+CPN ML to single values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INT_MOST = 2**63
 
 
 class MergeReader(Protocol):
-    """The part of the evaluator that merging uses."""
+    """What merging needs from an evaluator."""
 
     colours: Colours
     context: str
@@ -52,7 +52,7 @@ class MergeReader(Protocol):
 
 
 def both(word: str, left: Leaf, right: Leaf) -> Leaf:
-    """`&&` or `||` of two truth values."""
+    """Returns the conjunction (`&&`) or disjunction (`||`) of two truth values."""
     for one, other in ((left, right), (right, left)):
         if one.known:
             decides = one.constant == (word == "||")
@@ -70,14 +70,15 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
-    """A comparison, stored together with its opposite."""
+    """Returns a comparison, which is stored together with its opposite. The opposite operator is
+    `other`; an empty text means that there is none."""
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
 
 
 def negated(value: Leaf) -> Leaf:
-    """The negation of a truth value; for a comparison, the opposite comparison."""
+    """Returns the negation of a truth value. For a comparison it is the opposite comparison."""
     if value.known:
         return FALSE if value.constant else TRUE
     text = value.opposite or f"!({value.text})"
@@ -85,7 +86,8 @@ def negated(value: Leaf) -> Leaf:
 
 
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
-    """The value of `if condition then yes else no`."""
+    """Returns the value of `if condition then yes else no`. InputError if the types of the
+    branches differ."""
     if condition.known:
         return yes if condition.constant else no
     if yes == no:
@@ -116,7 +118,8 @@ def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) ->
 
 
 def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
-    """The multiset with the tokens of each branch under the branch's condition."""
+    """Returns a multiset with the tokens of both branches. The tokens of `yes` are present if
+    the condition is true, those of `no` if it is false."""
 
     def under(entry: BagEntry, extra: Leaf) -> BagEntry:
         when = extra if entry.when is None else both("&&", extra, entry.when)
@@ -128,7 +131,8 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
-    """A value whose evaluation stops the run, because no clause matches."""
+    """Returns a value of a type whose evaluation stops the run. It stands for the case that no
+    clause matches."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
@@ -140,7 +144,7 @@ def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
 
 
 def default(kind: Plain, reader: MergeReader) -> Leaf:
-    """An arbitrary value of a type."""
+    """Returns an arbitrary value of a type."""
     if kind == BOOL:
         return FALSE
     if kind == TEXT:
@@ -169,7 +173,7 @@ COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
-    """Applies an operator to two single values of one type."""
+    """Applies an operator to two single values of one type. InputError if the types do not fit."""
     kind = left.kind if left.kind != UNKNOWN else right.kind
     numbers = {left.kind, right.kind} <= {INT, REAL, UNKNOWN}
     texts = {left.kind, right.kind} <= {TEXT, UNKNOWN}
@@ -193,14 +197,16 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # For reals, a comparison and its opposite are both false if a value is not a number.
+        # If a real is not a number, a comparison and its opposite are both false, so comparisons of
+        # reals have no opposite.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
 
 
 def computed(word: str, left: Any, right: Any) -> Any:
-    """Applies an operator to two known numbers; None if the run must report the error."""
+    """Applies an operator to two known numbers. None if the result is an error, such as an
+    overflow, which the run must report."""
     if word in COMPARED:
         return COMPARED[word](left, right)
     if word in ("/", "//", "%") and right == 0:

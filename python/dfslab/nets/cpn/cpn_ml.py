@@ -1,9 +1,10 @@
-"""Parses the supported subset of CPN ML: inscriptions and declarations become trees.
+"""Parses inscriptions and declarations in the supported subset of CPN ML to syntax trees.
 
-Supported: numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`,
-application, `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`, `orelse`, `not`, `if then
-else`, `let`, `case`, `fn`, patterns with `_` and `as`, type annotations, multisets with `` ` ``,
-`++` and `--`, `empty` and `@+`; and the declarations `val` and `fun`.
+The subset has numbers (`~` negates), strings, `()`, names, tuples, records, lists, `#field`,
+function application, the operators `::`, `^^`, `^`, `+ - * / div mod`, comparisons, `andalso`,
+`orelse` and `not`. It has `if then else`, `let`, `case`, `fn`, patterns with `_` and `as`, type
+annotations, and multisets with `` ` ``, `++`, `--`, `empty` and `@+`. Declarations are `val` and
+`fun`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ LEVELS: tuple[Mapping[str, str], ...] = (
 )
 LISTED = 3
 OPENERS = ("(", "[", "{", "#", "!")
-# Unsupported words of CPN ML, each with the alternative that the error message suggests.
+# Words of CPN ML that are not supported, each with the alternative that the error message suggests.
 REFUSED: Mapping[str, str] = {
     ":=": "references are not read; keep what changes in a token",
     "ref": "references are not read; keep what changes in a token",
@@ -74,7 +75,7 @@ RESERVED = {
 
 @dataclass(frozen=True)
 class Tree:
-    """A node of a syntax tree: its type, its word, its parts."""
+    """A node of a syntax tree: type, word (such as a name or an operator), and parts."""
 
     kind: str
     word: str = ""
@@ -86,12 +87,12 @@ UNIT = Tree("tuple")
 
 
 def parse(text: str, context: str) -> Tree:
-    """Parses an inscription. InputError with one line; `context` names the inscription in it."""
+    """Parses an inscription. InputError has one line, in which `context` names the inscription."""
     return _MlParser(text, context).whole()
 
 
 def conjuncts(text: str, context: str) -> list[Tree]:
-    """Parses a guard into its conditions: `[a, b]` or one expression."""
+    """Parses a guard into conditions. It is a list `[a, b]` of conditions or one expression."""
     text = COMMENT.sub(" ", text).strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -103,8 +104,8 @@ def conjuncts(text: str, context: str) -> list[Tree]:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The names that a piece of text declares, and its tree, or the reason for which it cannot be
-    read."""
+    """A declaration: the names that it declares and its tree, or the reason for which it cannot
+    be read."""
 
     names: tuple[str, ...]
     tree: Tree | None
@@ -112,8 +113,8 @@ class Declaration:
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations of a text separately, so that an unreadable one does
-    not affect the others."""
+    """Parses the `val` and `fun` declarations of a text one by one, so that an unreadable one
+    does not affect the others."""
     text = COMMENT.sub(" ", text)
     starts = [found.start() for found in re.finditer(r"\b(?:val|fun)\b", text)]
     depth, heads = 0, []
@@ -148,7 +149,7 @@ def _declared_names(tree: Tree) -> Iterator[str]:
 
 
 def names_of(pattern: Tree) -> Iterator[str]:
-    """Returns the names in a pattern, including constructors."""
+    """Yields the names in a pattern, including the names of constructors."""
     if pattern.kind in ("name", "as"):
         yield pattern.word
     for part in pattern.parts:
@@ -156,7 +157,7 @@ def names_of(pattern: Tree) -> Iterator[str]:
 
 
 def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
-    """Returns the names in a tree that the tree itself does not bind."""
+    """Returns the names that a tree uses but does not bind, except the names in `bound`."""
     if tree.kind == "name":
         return set() if tree.word in bound else {tree.word}
     if tree.kind == "clause":
@@ -178,7 +179,7 @@ def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
 
 
 class _MlParser:
-    """A recursive-descent parser; depth is bounded, so that no text exhausts the stack."""
+    """A recursive-descent parser. It limits nesting, so that no text exhausts the stack."""
 
     def __init__(self, text: str, context: str) -> None:
         if len(text) > CHARACTERS_MOST:
@@ -216,7 +217,7 @@ class _MlParser:
             raise self.wrong(f"'{word}' is expected before '{self.peek() or 'the end'}'")
 
     def stop(self) -> None:
-        """Raises InputError for a word that is known to be unsupported."""
+        """Raises InputError if the next word is one that is known to be unsupported."""
         if self.peek() in REFUSED and self.kind() != "str":
             raise self.wrong(f"'{self.peek()}': {REFUSED[self.peek()]}")
 
@@ -224,7 +225,7 @@ class _MlParser:
         return self.ended(self.inner())
 
     def ended(self, tree: Tree) -> Tree:
-        """Checks that the text ends here and that the tree is not too deep; returns the tree."""
+        """Returns the tree. InputError if text follows or the tree is nested too deeply."""
         if self.peek():
             self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")
@@ -235,10 +236,10 @@ class _MlParser:
             raise self.wrong("the expression is nested too deeply or too long")
         return tree
 
-    # Expressions, from the lowest precedence to the highest.
+    # Parsing of expressions, from the lowest precedence of operators to the highest.
 
     def inner(self) -> Tree:
-        """Parses an expression or pattern within brackets, with `as` and a type annotation."""
+        """Parses an expression or pattern in brackets, with `as` or a type annotation."""
         tree = self.multiset()
         if tree.kind == "name" and self.take("as"):
             tree = Tree("as", tree.word, (self.inner(),))
@@ -286,7 +287,7 @@ class _MlParser:
             while self.peek() in LEVELS[at] and self.kind() != "str":
                 word = LEVELS[at][self.peek()]
                 self.at += 1
-                # List operators are right-associative.
+                # The list operators `::` and `^^` are right-associative.
                 after = at if at == LISTED else at + 1
                 tree = Tree("op", word, (tree, self.level(after)))
         self.depth -= 1
@@ -305,13 +306,13 @@ class _MlParser:
         return tree
 
     def starts(self) -> bool:
-        """Whether the next token begins an argument."""
+        """Whether the next word of the text can begin an argument of a function."""
         if self.kind() == "name":
             return self.peek() not in RESERVED or self.peek() in ("true", "false", "nil", "empty")
         return self.kind() in ("int", "real", "str", "any") or self.peek() in OPENERS
 
     def tight(self) -> Tree:
-        """Parses an operand of a prefix operator, and counts the depth."""
+        """Parses the operand of a prefix operator. InputError if the nesting is too deep."""
         self.depth += 8
         if self.depth > DEPTH_MOST:
             raise self.wrong("the expression is nested too deeply or too long")
@@ -371,7 +372,7 @@ class _MlParser:
         while not self.take("..."):
             name = self.peek()
             self.at += 1
-            # In a pattern, a label without a value binds the field to the label's name.
+            # In a record pattern, a label without a value binds a variable with the label's name.
             value = self.inner() if self.take("=") else Tree("name", name)
             parts.append(Tree("entry", name, (value,)))
             if not self.take(","):
@@ -443,7 +444,7 @@ class _MlParser:
         "fn": function_value,
     }
 
-    # Declarations.
+    # Parsing of declarations.
 
     def declared(self) -> Tree:
         return self.ended(self.declaration())
@@ -495,5 +496,5 @@ class _MlParser:
 
 
 def _function(name: Tree, fn: Tree) -> Tree:
-    """Converts `val rec name = fn pattern => body` to `fun`."""
+    """Converts `val rec name = fn pattern => body` to the tree of a `fun` declaration."""
     return Tree("function", name.word, fn.parts)

@@ -1,4 +1,4 @@
-"""Evaluates multisets of CPN ML: counted tokens, sums, differences and delays."""
+"""Evaluates multisets of CPN ML: tokens with counts, sums, differences and delays."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ TOKENS_MOST = 100_000
 
 
 class MultisetEvaluator(PatternReader, Protocol):
-    """The evaluator of a multiset's parts; `hoist` makes a delay a value that is drawn once per
-    firing."""
+    """What the evaluation of multisets needs from an evaluator. `hoist` turns a random delay
+    into a local of the transition, which is drawn once per firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates an expression in the environment `env`."""
+        """Evaluates an expression; `env` has the values of local names."""
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
-        """Evaluates an expression to a single value of one of the types in `wanted`."""
+        """Evaluates an expression that must have a single value of one of the types in `wanted`.
+        `words_of` describes these types in an error message."""
 
     def bag(self, value: CpnValue) -> Bag:
-        """Converts a value to a multiset."""
+        """Converts a value to a multiset of tokens."""
 
 
 def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
@@ -42,7 +43,8 @@ def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Subtracts a multiset from another; the tokens of both must be known individually."""
+    """Returns the difference of two multisets. InputError if a token of either multiset, or its
+    count, is not known while the file is read."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:

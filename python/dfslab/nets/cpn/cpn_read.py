@@ -1,6 +1,8 @@
-"""Reads nets of CPN Tools (`.cpn`) as flat nets: the subset described in docs/nets.md.
+"""Reads nets of CPN Tools (`.cpn` files) as flat net definitions. docs/nets.md describes the subset
+that is supported.
 
-Everything else is an InputError with one line that names the page, the node and the inscription.
+Anything outside of the subset is an InputError. Its one line names the page, the node and the
+inscription.
 """
 
 from __future__ import annotations
@@ -22,22 +24,24 @@ from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
-# Recursion limit of Python while a file is read: about ten frames for each nested call of a
-# function in the file.
+# Recursion limit of Python while a file is read. A nested call of a function in the file needs
+# about ten frames.
 FRAMES_MOST = 10_000
 PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
 def read(text: str) -> NetDefinition:
-    """Reads the net of a `.cpn` file's text. One time unit of the file is taken as one second."""
+    """Reads the text of a `.cpn` file as a flat net definition. One time unit of the file counts
+    as one second. InputError for what is not supported."""
     return definition_of_element(_parse(text))
 
 
 def definition_of_element(net: ET.Element) -> NetDefinition:
-    """Reads the net of a `cpnet` element."""
+    """Reads a `cpnet` element as a flat net definition. InputError for what is not supported."""
     limit = sys.getrecursionlimit()
-    # Recursive functions are followed to the depth that the evaluator itself limits.
+    # The evaluator itself limits the depth of recursive functions in the file; Python's limit must
+    # not be reached before.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
         return _CpnReader(net).definition()
@@ -50,7 +54,8 @@ def definition_of_element(net: ET.Element) -> NetDefinition:
 def _parse(text: str) -> ET.Element:
     if len(text) > CHARACTERS_MOST:
         raise InputError("cpn", len(text), f"at most {CHARACTERS_MOST} characters")
-    # CPN Tools writes a document type that only names a grammar; entities are never read.
+    # The document type that CPN Tools writes only names a grammar, so it is removed. Files that
+    # declare entities are rejected.
     text = re.sub(r"<!DOCTYPE[^\[>]*>", "", text, count=1)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError("cpn", None, "entities are not read")
@@ -68,8 +73,8 @@ def _parse(text: str) -> ET.Element:
 
 
 def words(element: ET.Element | None, path: str = "text") -> str:
-    """Returns the text of a child element, its lines joined by spaces; empty if there is no such
-    child."""
+    """Returns the text of a child element with its lines joined by spaces. Empty if there is no
+    such child."""
     return " ".join((element.findtext(path) or "").split()) if element is not None else ""
 
 
@@ -92,7 +97,8 @@ class _FilePage:
 
 
 class _CpnReader:
-    """Reads declarations, then pages, then creates a copy of a page for every use of it."""
+    """Reads a file's declarations, then its pages, and adds a copy of a page to the net wherever
+    the page is used."""
 
     def __init__(self, net: ET.Element) -> None:
         self.known = Declarations(net)
@@ -107,7 +113,7 @@ class _CpnReader:
         }
         self.net = Net(next(iter(self.pages.values())).name or "cpn")
         self.places: dict[str, Place] = {}
-        # Name of each place -> its colour set.
+        # Name of each place in the flat net -> its colour set.
         self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
         used = {
@@ -127,7 +133,7 @@ class _CpnReader:
             raise InputError("net", None, "has no transition")
 
     def definition(self) -> NetDefinition:
-        """Returns the net, once all colour sets in use are known."""
+        """Returns the flat net definition. By then all colour sets in use are known."""
         net = self.net
         for name, values in self.colours.enums.items():
             net.enum(name, *values)
@@ -142,7 +148,8 @@ class _CpnReader:
         return net.document()
 
     def constants(self) -> dict[str, float]:
-        """Returns the constants whose names are used for nothing else in the net definition."""
+        """Returns the declared constants, except those whose names are also values of
+        enumerations."""
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
@@ -168,7 +175,8 @@ class _CpnReader:
         return page
 
     def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
-        """Returns a node's id, and a name that is unique on the page."""
+        """Returns the id of a node and a name for it that no other node of the page has.
+        InputError if the id is missing or repeated."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
             raise InputError(f"page {page.name}, {node.tag}", key, "needs an id of its own")
@@ -184,7 +192,8 @@ class _CpnReader:
         return found.get("subpage", "") if found is not None else ""
 
     def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
-        """Adds one copy of a page; `sockets` maps the ids of port places to the names of the places
+        """Adds one copy of a page to the net. `path` is the prefix of its names, and `deep` the
+        number of pages around it. `sockets` maps the ids of its ports to the names of the places
         that replace them."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
@@ -220,7 +229,8 @@ class _CpnReader:
         self.places[name], self.sets[name] = Place(name, UNIT, rows), place.colour
 
     def rows(self, text: str, colour: str, context: str) -> list[list[Cell]]:
-        """Evaluates an initial marking to rows."""
+        """Evaluates an initial marking and returns the field values of its tokens, one row for
+        each token."""
         if not text:
             return []
         evaluator = self.known.evaluator
@@ -246,7 +256,8 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Parses `(port,socket)(port,socket)`; returns port id -> name of the socket's place."""
+        """Reads which places replace the ports of a copied page, as
+        `(port,socket)(port,socket)`. Returns port id -> name of the place that replaces it."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

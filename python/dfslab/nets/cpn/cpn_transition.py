@@ -1,8 +1,9 @@
-"""Reads one transition of a `.cpn` file: patterns on arcs become fields, joins and guards of the
-net definition.
+"""Reads one transition of a `.cpn` file and adds it to a net. Patterns on arcs become fields of
+tokens, and conditions on them become the guard.
 
-CPN ML names the parts of a token, `(c, s)`; the engine's inscriptions name the token, `t1.f2`. A
-name that is used on several input arcs becomes the condition that those fields are equal.
+In CPN ML an arc names the parts of a token, as in `(c, s)`. In the engine's language an arc names
+the whole token, as in `t1.f2`. If several input arcs use one name, the guard requires that these
+fields are equal.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Inscriptions:
-    """The texts of a transition, without those of its arcs."""
+    """The inscriptions of a transition itself: its guard, its delay (`time`) and its code
+    segment."""
 
     guard: str = ""
     time: str = ""
@@ -55,7 +57,7 @@ class Inscriptions:
 
 
 class TransitionReader(Inputs):
-    """Reads the inscriptions of one transition."""
+    """Reads a transition: its inscriptions and those of its arcs."""
 
     def add_to(
         self,
@@ -65,8 +67,8 @@ class TransitionReader(Inputs):
         texts: Inscriptions,
         priority: int,
     ) -> list[tuple[Place, str]]:
-        """Adds the transition to the net. Returns the places of its free variables, each with its
-        colour set."""
+        """Adds the transition to the net. A variable that no arc binds gets a place with all its
+        values. Returns these places, each with its colour set."""
         self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
@@ -88,7 +90,8 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # The token of a free variable returns at once, so the delay belongs to each other arc.
+            # The places of variables that no arc binds must get their tokens back at once. The
+            # delay is therefore added to each of the other output arcs.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -107,10 +110,10 @@ class TransitionReader(Inputs):
         )
         return [(place, colour) for place, (_, colour, _) in zip(free, self.free, strict=True)]
 
-    # Guards, and names that no arc binds.
+    # Guards, and names that no input arc binds.
 
     def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
-        """Binds names by guards such as `[n = m + 1]` if no arc binds them; returns the remaining
+        """Binds names that no arc binds by guards such as `[n = m + 1]`. Returns the other
         guards."""
         left = []
         for guard in guards:
@@ -134,7 +137,8 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Lets variables that no arc binds take any value of a small colour set."""
+        """Finds variables that no arc binds. Each of them may take any value of its colour set,
+        which must be small (else InputError)."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -163,14 +167,16 @@ class TransitionReader(Inputs):
         return f"{self.name}, any {variable}"
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
-        """Adds a place with every value of a colour set; the variable's value is taken from it and
-        returned."""
+        """Returns a place with every value of a colour set. The transition takes the value of
+        variable `name` from this place and puts it back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
-        # The engine draws a value if no search is necessary; else the values are used in turn.
+        # If no condition restricts the values, the engine draws one at random. Otherwise the values
+        # are tried in turn.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
-        # The final colour of a colour set is known only when the whole file is read.
+        # The colour of the place is set when the whole file has been read; until then it is the
+        # unit colour.
         return Place(self.free_name(name), UNIT, rows, discipline)
 
     def guard(self, guards: list[Tree]) -> None:
@@ -187,10 +193,11 @@ class TransitionReader(Inputs):
             if not found.known or not found.constant:
                 self.conditions += split(found)
 
-    # Code, time and output arcs.
+    # The code segment, the delay and the output arcs.
 
     def code(self, text: str) -> _Code | None:
-        """Reads a code segment without side effects; None if there is none."""
+        """Parses a code segment. None if the transition has none; InputError if it has side
+        effects."""
         text = " ".join(COMMENT.sub(" ", text).split())
         context = f"{self.context}, code segment"
         if not text:
@@ -219,7 +226,8 @@ class TransitionReader(Inputs):
             self.env.update(self.evaluator.bound(code.output, value))
 
     def local(self, value: Leaf) -> Leaf:
-        """Makes a value a local, which is computed once per firing."""
+        """Makes a value a local of the transition, which is computed once per firing. Returns
+        its name as a value."""
         name = f"v{len(self.locals) + 1}"
         while name in self.env or name in self.known.constants:
             name += "_"
@@ -245,7 +253,7 @@ class TransitionReader(Inputs):
             yield from self.put(entry, arc)
 
     def put(self, entry: BagEntry, arc: FileArc) -> Iterator[Put]:
-        """Returns the output arcs of an entry of a multiset."""
+        """Yields the output arc for one entry of a multiset; none if the entry has no tokens."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
             raise InputError(
@@ -256,7 +264,8 @@ class TransitionReader(Inputs):
             entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
         value, delay = entry.value, entry.delay
         if several:
-            # All tokens of one term are equal, even if the term draws at random.
+            # All tokens of one term are equal, even if the term draws at random, so the term is
+            # computed once.
             value = self.evaluator.once(value)
             delay = delay if delay is None or not delay.draws else self.local(delay)
         value = self.colours.fitted(value, arc.colour, arc.context)
@@ -282,13 +291,14 @@ class TransitionReader(Inputs):
 
 
 def _later(put: Put, delay: str) -> Put:
-    """Returns the arc with an additional delay."""
+    """Returns an output arc with an additional delay."""
     return replace(put, delay=delay if put.delay is None else f"({delay} + {put.delay})")
 
 
 @dataclass(frozen=True)
 class _Code:
-    """A code segment: the pattern of its outputs, and their values."""
+    """A code segment: the pattern of its outputs, and the action that computes their values.
+    `names` are the names in the pattern."""
 
     output: Tree
     action: Tree | None

@@ -1,5 +1,5 @@
-"""Types and values of CPN ML while a file is read: known values as far as the file determines them,
-else text of the engine's language."""
+"""Types and values of CPN ML while a file is read. A value that only a run knows is text of the
+engine's language."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from dfslab.nets.cpn.cpn_ml import Tree
 
 @dataclass(frozen=True)
 class Plain:
-    """The type of a single value: int, real, bool, text, or an enumeration, by name."""
+    """The type of a single value, by its name: int, real, bool, text, or the name of an
+    enumeration."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class ListType:
-    """The type of a list; `of` is None for an empty list whose element type is unknown."""
+    """The type of a list. Its element type is None for the empty list `[]`, which fits every
+    list type."""
 
     inner: ValueType | None
 
 
 @dataclass(frozen=True)
 class Struct:
-    """The type of a record. A product has numbers as labels; a union has a tag and one field per
-    constructor."""
+    """The type of a record, product or union. The fields of a product are numbered. A union has
+    a tag and one field for each constructor."""
 
     fields: tuple[tuple[str, ValueType], ...]
     union: str = ""
@@ -36,7 +38,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Multi:
-    """The type of a multiset."""
+    """The type of a multiset of tokens."""
 
     inner: ValueType | None
 
@@ -50,13 +52,13 @@ class Arrow:
 
 ValueType = Plain | ListType | Struct | Multi | Arrow
 INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
-# The result type of a function whose body is still being read.
+# The result type of a recursive function while its body is being read.
 UNKNOWN = Plain("?")
 UNIT = Struct(())
 
 
 class _Missing:
-    """The type of the value that means "no constant"."""
+    """The type of the placeholder for "not known while the file is read"."""
 
 
 MISSING = _Missing()
@@ -64,14 +66,14 @@ MISSING = _Missing()
 
 @dataclass(frozen=True)
 class Leaf:
-    """A single value or a list as text of the engine's language; with its constant if the value is
-    known."""
+    """A single value or a list as text of the engine's language. `constant` is its value if it
+    is known while the file is read."""
 
     text: str
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # For a comparison, the opposite comparison; for `&&`, the conditions that are joined.
+    # `opposite` is the opposite of a comparison. `conditions` are the conditions that `&&` joins.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
@@ -82,7 +84,8 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Items:
-    """A list: first elements that are known individually, and the remainder."""
+    """A list: the first elements, which are known individually, and the remainder. `tail` is
+    None if there is no remainder."""
 
     items: tuple[CpnValue, ...]
     tail: Leaf | None = None
@@ -90,7 +93,8 @@ class Items:
 
 @dataclass(frozen=True)
 class Rec:
-    """A record, product or union; `base` is the text of the whole value, if there is one."""
+    """A record, product or union, by fields. `base` is the text of the whole value in the
+    engine's language; it is empty if there is none."""
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
@@ -102,7 +106,9 @@ class Rec:
 
 @dataclass(frozen=True)
 class BagEntry:
-    """Tokens of a multiset: a value with its count under a condition, or each element of a list."""
+    """Equal tokens of a multiset: a value, its count, the condition `when` under which the
+    tokens are present, and their delay. If `each` is given, there is one token for each element
+    of that list."""
 
     value: CpnValue
     count: Leaf
@@ -113,15 +119,15 @@ class BagEntry:
 
 @dataclass(frozen=True)
 class Bag:
-    """A multiset."""
+    """A multiset of tokens."""
 
     entries: tuple[BagEntry, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function with the arguments received so far; `group`: functions that may call each
-    other."""
+    """A function of the file with the arguments received so far. `group` has the clauses of the
+    functions declared together with it, which may call each other."""
 
     name: str
     clauses: tuple[Tree, ...]
@@ -136,18 +142,19 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A predefined function of CPN ML, which takes `wanted` arguments, one after another."""
+    """A predefined function of CPN ML. It runs when it has received `wanted` arguments, one
+    after another."""
 
     name: str
     wanted: int
     run: Callable[[Sequence[CpnValue]], CpnValue]
     given: tuple[CpnValue, ...] = ()
-    # Whether the function's text contains an argument more than once.
+    # Whether the function's text in the engine's language contains an argument more than once.
     repeats: bool = False
 
 
 CpnValue = Leaf | Items | Rec | Bag | Closure | Builtin
-# The values of the names that an expression may use.
+# The values of the local names that an expression may use.
 Env = Mapping[str, CpnValue]
 TRUE = Leaf("true", BOOL, True)
 FALSE = Leaf("false", BOOL, False)
@@ -155,12 +162,13 @@ ONE = Leaf("1", INT, 1)
 
 
 def clean(name: str) -> str:
-    """Converts a name of CPN ML to a valid name of the engine's language."""
+    """Converts a name of CPN ML to a valid name of the engine's language: other characters
+    become underscores."""
     return re.sub(r"\W", "_", name.replace("'", "_"))
 
 
 def constant(value: Any, kind: Plain) -> Leaf:
-    """Returns a known single value."""
+    """Returns a single value that is known while the file is read."""
     if kind == TEXT:
         text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     elif kind == BOOL:
@@ -174,8 +182,8 @@ def constant(value: Any, kind: Plain) -> Leaf:
 
 
 def flat(kind: ValueType) -> list[tuple[str, Plain | ListType]]:
-    """Returns the fields of a row of that type; a record within a record is replaced by its
-    fields."""
+    """Returns the fields, as (label, type), of the token of a type. A record within a record is
+    replaced by its fields, with unique labels."""
     found: dict[str, Plain | ListType] = {}
     for label, inner in _flat(kind, ""):
         while label in found:
@@ -194,7 +202,8 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
 
 
 def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
-    """Returns the value of a type, with texts for its single values in the order of `flat`."""
+    """Returns a value of a type whose single values have these texts, in the order of the
+    function `flat`. `base` is the text of the whole value."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
@@ -206,8 +215,8 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
 
 
 def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
-    """Returns an element of a list as a value; `text` is the expression that takes the element out
-    of the list."""
+    """Returns an element of a list as a value. `text` is the expression that takes the element
+    out of the list, and `kind` its type."""
     if isinstance(kind, ListType):
         found = made_of(kind, iter([f"{text}.value"]))
     elif not isinstance(kind, Struct):
@@ -219,7 +228,7 @@ def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
 
 
 def each_of(listed: Leaf) -> BagEntry:
-    """Returns an entry with each element of a list once."""
+    """Returns an entry of a multiset with one token for each element of a list."""
     inner = listed.kind.inner if isinstance(listed.kind, ListType) else None
     value = element_of(f"at({listed.text}, turn)", inner or INT, listed.draws)
     count = Leaf(f"length({listed.text})", INT, draws=listed.draws)
@@ -245,7 +254,7 @@ def kind_of(value: CpnValue) -> ValueType:
 
 
 def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """Returns the common type of two types; None if there is none."""
+    """Returns the type that fits values of both types; None if there is none."""
     if left == right or right == UNKNOWN:
         return left
     if left == UNKNOWN:
@@ -277,7 +286,7 @@ def _fits(left: ListType | Multi, right: ListType | Multi) -> bool:
 
 
 def words(kind: ValueType) -> str:
-    """Returns the name of a type in messages."""
+    """Returns the words that name a type in error messages."""
     if isinstance(kind, Plain):
         return "something unknown" if kind == UNKNOWN else kind.name
     if isinstance(kind, ListType):
@@ -296,7 +305,8 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Whether the result of a function of this value can be known while the file is read."""
+    """Whether the result of a function with this argument can be computed while the file is
+    read."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):
@@ -309,7 +319,7 @@ def is_static(value: CpnValue) -> bool:
 
 
 def is_constant(value: CpnValue) -> bool:
-    """Whether all parts of the value are known."""
+    """Whether all parts of the value are known while the file is read."""
     if isinstance(value, Items):
         return value.tail is None and all(is_constant(one) for one in value.items)
     if isinstance(value, Rec):
@@ -333,7 +343,7 @@ def draws(value: CpnValue) -> bool:
 
 
 def drawn(value: CpnValue) -> CpnValue:
-    """Returns the value, marked as drawn at random."""
+    """Returns the value, marked as drawn at random in all its parts."""
     if isinstance(value, Leaf):
         return Leaf(value.text, value.kind, draws=True)
     if isinstance(value, Rec):

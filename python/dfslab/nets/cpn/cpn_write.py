@@ -1,5 +1,6 @@
-"""Writes a net as a `.cpn` file for CPN Tools, with time in seconds as reals. What CPN Tools cannot
-express is an InputError, except place disciplines: CPN Tools takes any token."""
+"""Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds. What CPN Tools cannot
+express is an InputError, except the disciplines of places, which are dropped: CPN Tools takes
+any token."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ NORMAL = 1000
 
 
 def write(net: Net | NetDefinition) -> str:
-    """Returns the text of a file with one page that contains all nodes."""
+    """Returns the text of a `.cpn` file with one page that contains all nodes of the net."""
     return _CpnWriter(definition_of(net)).text()
 
 
@@ -81,7 +82,8 @@ class _CpnWriter:
         self.declare_functions()
 
     def declare_functions(self) -> None:
-        """Declares all functions in one declaration, since each may call the others."""
+        """Writes all functions as one declaration joined by `and`, since each may call the
+        others."""
         texts = []
         for name, one in self.definition.functions.items():
             parameters = dict(one.parameters)
@@ -94,12 +96,12 @@ class _CpnWriter:
             made.text = "fun " + " and ".join(texts) + ";"
 
     def sort(self, kind: str) -> str:
-        """Returns the colour set of a type."""
+        """Returns the name of the colour set in the file for a type of the engine."""
         return self.lists.get(kind) or SORTS.get(kind, kind)
 
     def declare_colour(self, name: str, taken: set[str]) -> None:
-        """Declares a record colour set, or a unit colour set if there are no fields, after the
-        colour sets of its fields."""
+        """Declares a colour as a record colour set, after the colour sets of its fields. A
+        colour without fields becomes a unit colour set."""
         if name in self.declared:
             return
         self.declared.add(name)
@@ -116,7 +118,7 @@ class _CpnWriter:
             ET.SubElement(one, "id").text = self.sort(sort)
 
     def sorts(self) -> Iterator[str]:
-        """Returns the types of all fields, parameters, results and locals."""
+        """Yields the type names of all fields, parameters, results and locals of the net."""
         for fields in self.definition.colours.values():
             yield from (sort for _, sort in fields)
         for one in self.definition.functions.values():
@@ -126,7 +128,8 @@ class _CpnWriter:
             yield from (local.type for local in transition.locals)
 
     def declare_sort(self, sort: str, taken: set[str]) -> None:
-        """Declares a colour set for a list type, under an unused name."""
+        """Declares a colour set for a list type under a name that is not in `taken`. Does
+        nothing for other types."""
         if not sort.startswith(LIST) or sort in self.lists:
             return
         inner = sort.removeprefix(LIST)
@@ -145,8 +148,8 @@ class _CpnWriter:
         ET.SubElement(ET.SubElement(made, "list"), "id").text = held
 
     def variable(self, name: str, sort: str, context: str) -> str:
-        """Returns the file's name for a variable. A variable of the file has one type, so a name
-        that is used with another type gets a new name."""
+        """Returns the name of a variable in the file, and declares it. A variable of a file has
+        one type, so a name that is used with a second type gets another name."""
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
             self.variables[own] = sort
@@ -219,7 +222,8 @@ class _CpnWriter:
             self.arc("TtoP", node, place, text)
 
     def taken(self, one: TransitionDefinition, node: ET.Element, context: str) -> Scope:
-        """Writes the input arcs; returns the names of their variables."""
+        """Writes the input arcs of a transition. Returns the names that its inscriptions may
+        use."""
         names: dict[str, str] = {}
         kinds: dict[str, dict[str, str]] = {}
         for at, arc in enumerate(one.in_):
@@ -232,7 +236,8 @@ class _CpnWriter:
         return Scope(self.definition, names, kinds, {})
 
     def code(self, one: TransitionDefinition, node: ET.Element, scope: Scope, context: str) -> None:
-        """Writes the values that are computed once per firing as a code segment."""
+        """Writes a transition's locals, which are computed once per firing, as a code segment.
+        Adds them to the names in `scope`."""
         steps, inputs = [], [name for name in scope.names.values() if name != "()"]
         outputs = []
         for local in one.locals:
@@ -248,8 +253,8 @@ class _CpnWriter:
             self.label(node, "code", text)
 
     def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
-        """Writes the inscription of an output arc: one token, a number of tokens, or one for each
-        element of a list."""
+        """Returns the inscription of an output arc: one token, a number of tokens, or one token
+        for each element of a list."""
         count = arc.count
         if count is None:
             return self.token(arc.token, colour, scope, context)

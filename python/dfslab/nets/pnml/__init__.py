@@ -1,1 +1,1 @@
-"""Nets in PNML: reading and writing."""
+"""Reads nets from PNML, the XML format of ISO/IEC 15909-2, and writes them."""

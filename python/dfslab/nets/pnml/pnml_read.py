@@ -1,10 +1,9 @@
-"""PNML: reads place/transition nets and symmetric nets; writes place/transition nets, and the
-structure of other nets.
+"""Reads place/transition nets and symmetric nets from PNML, and writes nets as PNML.
 
-Reading: one `ptnet` net of places with initial markings, transitions, and arcs with whole weights,
-on any number of pages, or one symmetric net. Reference nodes and other net types are an InputError.
-Writing: place/transition nets; guards, delays and token values, which PNML cannot express, become
-tool-specific text.
+A file that is read contains one net. A place/transition net (`ptnet`) has places with initial
+markings, transitions, and arcs with whole weights, on any number of pages. Reference nodes and
+other net types are an InputError. Every net is written as a place/transition net. Guards, delays
+and token values, which such a net cannot express, become tool-specific text.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 
 def read(text: str) -> NetDefinition:
-    """Reads PNML text: a place/transition net with unit-coloured places, or a symmetric net with
-    its colours."""
+    """Reads PNML text as a flat net definition. A place/transition net gets tokens without
+    fields; a symmetric net keeps its colours. InputError for other content."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")
@@ -60,7 +59,7 @@ def _tag(element: ET.Element) -> str:
 
 @dataclass
 class _TransitionNode:
-    """A transition whose arcs are being read."""
+    """A transition that is being read, with the arcs found so far."""
 
     name: str
     page: str
@@ -71,7 +70,7 @@ class _TransitionNode:
 
 
 class _PnmlReader:
-    """Reads the nodes of all pages, then the arcs."""
+    """Reads the nodes of all pages of a net, and then the arcs, which refer to nodes."""
 
     def __init__(self, net: ET.Element) -> None:
         self.name = self.text(net, "name") or net.get("id") or "net"
@@ -85,7 +84,7 @@ class _PnmlReader:
             self.arc(arc)
 
     def definition(self) -> NetDefinition:
-        """The net of the nodes and arcs that were read."""
+        """Returns the flat definition of the net that was read."""
         for one in self.transitions.values():
             self.net.transition(
                 one.name, one.takes, one.puts, inhibit=one.inhibit, reset=one.reset, page=one.page
@@ -118,7 +117,8 @@ class _PnmlReader:
         return key
 
     def named(self, element: ET.Element) -> str:
-        """Returns an element's name if it exists and is unused, else its id, which is unique."""
+        """Returns the name of an element. If it has no name or another element has the same
+        name, its id is returned, which is unique."""
         key = element.get("id", "")
         name = self.text(element, "name") or key
         chosen = key if name in self.taken else name
@@ -172,7 +172,7 @@ class _PnmlReader:
 
 
 def write(net: Net | NetDefinition) -> str:
-    """Returns the net as PNML text; what a place/transition net cannot express becomes
+    """Returns the net as PNML text. Whatever a place/transition net cannot express becomes
     tool-specific text."""
     definition = definition_of(net)
     root = ET.Element("pnml", xmlns=NAMESPACE)

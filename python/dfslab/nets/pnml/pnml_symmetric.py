@@ -1,8 +1,8 @@
-"""Translates symmetric nets of PNML (ISO/IEC 15909-2) to CPN ML, which the reader of CPN Tools'
-nets then reads.
+"""Translates symmetric nets of PNML (ISO/IEC 15909-2) to the form of CPN Tools, with terms in CPN
+ML. The reader of `.cpn` files then reads the result.
 
-Finite and cyclic enumerations become numbers from 0 in the order of declaration, so that a
-successor is a sum. Products, ranges and dots have direct counterparts.
+The values of finite and cyclic enumerations become numbers from 0 in the order of declaration, so
+that a successor is a sum. Products, ranges and dots have direct counterparts in CPN ML.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ SYMMETRIC = ("symmetricnet", "symmetric-net", "hlnet", "highlevelnet")
 
 
 def tag(element: ET.Element) -> str:
-    """Returns the name of an element without its namespace."""
+    """Returns the tag of an XML element without its namespace; "comment" for a comment."""
     return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else "comment"
 
 
 def child(element: ET.Element | None, *path: str) -> ET.Element | None:
-    """Returns the first element on a path of element names; None if there is none."""
+    """Returns the element that is reached along a path of tags, by the first child with each
+    tag. None if there is none."""
     for name in path:
         found = [one for one in element or () if tag(one) == name]
         element = found[0] if found else None
@@ -44,12 +45,13 @@ def child(element: ET.Element | None, *path: str) -> ET.Element | None:
 
 
 class Symmetric:
-    """The declarations of a symmetric net, and the translation of its terms to CPN ML."""
+    """Reads the declarations of a symmetric net, and translates its terms to CPN ML."""
 
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # Id of each sort or constant -> (colour set, number of values).
+        # Id of each sort -> (its colour set, number of values). Id of each constant -> (its value
+        # in CPN ML, its colour set).
         self.sorts: dict[str, tuple[str, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"
@@ -87,7 +89,7 @@ class Symmetric:
             raise self.wrong(kind, "is not read: sorts and variables are; write sorts out instead")
 
     def sort_of(self, element: ET.Element | None) -> str:
-        """Returns the colour set that a usersort refers to."""
+        """Returns the name of the colour set for the sort to which an element refers."""
         if element is None:
             raise self.wrong("sort", "is missing")
         if tag(element) == "dot":
@@ -140,7 +142,8 @@ class Symmetric:
         ]
 
     def term(self, element: ET.Element) -> str:
-        """Translates a term to CPN ML."""
+        """Translates a term of a symmetric net to text in CPN ML. InputError for an unsupported
+        term."""
         kind = tag(element)
         if kind == "variable":
             return self.named(element.get("refvariable", ""), self.variables)
@@ -183,7 +186,8 @@ class Symmetric:
         return known[key]
 
     def moved(self, element: ET.Element, step: int) -> str:
-        """Translates the successor or predecessor in a cyclic enumeration."""
+        """Translates the successor (`step` 1) or predecessor (`step` -1) of a value in a cyclic
+        enumeration."""
         (inner,) = self.terms(element) or [""]
         sort = self.sort_of_term(next(one for one in element.iter() if tag(one) in ATOMS))
         count = {name: count for name, count in self.sorts.values()}.get(sort, 0)
@@ -192,7 +196,7 @@ class Symmetric:
         return f"(({inner} + {step % count}) mod {count})"
 
     def sort_of_term(self, element: ET.Element) -> str:
-        """Returns the colour set of a variable or a constant."""
+        """Returns the colour set of a variable or a constant; "" if it is not declared."""
         if tag(element) == "useroperator":
             return self.constants.get(element.get("declaration", ""), ("", ""))[1]
         name = self.variables.get(element.get("refvariable", ""), "")
@@ -206,7 +210,7 @@ ATOMS = ("variable", "useroperator")
 
 
 def converted(net: ET.Element) -> ET.Element:
-    """Converts the net to a `cpnet` element."""
+    """Converts a PNML net to a `cpnet` element, as in the files of CPN Tools."""
     known = Symmetric(net)
     made = ET.Element("cpnet")
     ET.SubElement(made, "globbox").append(known.block)
@@ -232,8 +236,8 @@ def converted(net: ET.Element) -> ET.Element:
 
 
 def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
-    """Adds a place's sort and initial tokens, or a transition's condition, to the converted
-    node."""
+    """Adds the colour set and the initial tokens of a place, or the guard of a transition, to
+    the converted node."""
     if node.tag == "place":
         sort = child(element, "type", "structure")
         colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"

@@ -1,1 +1,2 @@
-"""UML diagrams of descriptions: interactions, structure, and XMI."""
+"""Draws the descriptions of file systems as UML: sequence diagrams, structure diagrams, and the
+elements of the XMI export."""

@@ -15,7 +15,8 @@ from dfslab.report.diagrams.uml import COMPUTING
 
 @dataclass(frozen=True)
 class _Dialect:
-    """The syntax of a language: notes, arrows by type of message, and branches by operator."""
+    """The syntax of a diagram language: the form of a note, the arrow of each message type, and
+    the keyword that separates the branches of each operator."""
 
     note: str
     arrows: dict[str, str]
@@ -50,7 +51,8 @@ def _fragment(fragment: Fragment, dialect: _Dialect, depth: int) -> Iterator[str
     indent = "  " * depth
     for number, operand in enumerate(fragment.operands):
         word = dialect.branches[fragment.operator] if number else fragment.operator
-        # Both languages write the guard after "else"; a guard "else" is redundant there.
+        # Both languages write the guard after the keyword "else". A guard that is itself "else"
+        # would be written twice, so it is left out.
         guard = "" if word == operand.guard else operand.guard
         yield f"{indent}{word} {guard}".rstrip()
         yield from _lines(operand.body, dialect, depth + 1)

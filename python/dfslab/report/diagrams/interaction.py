@@ -1,4 +1,5 @@
-"""Converts operations to UML interactions: lifelines, messages, executions, combined fragments.
+"""Converts operations of a file system to UML interactions: lifelines, messages, executions, and
+combined fragments.
 
 The form is that of Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write
 pipeline as a chain from each server to the next. Every diagram and the XMI format print these
@@ -32,7 +33,7 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
-# MARTE stereotypes of the resources that a lifeline uses; a delay uses no resource.
+# Kind of resource -> MARTE stereotype of its executions. A delay uses no resource.
 STEREOTYPES = {
     "cpu": "PaStep",
     "disk": "HwDrive",
@@ -50,7 +51,10 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True)
 class Lifeline:
-    """A lifeline of a role, or of one server in a chain of servers; `label` names the server."""
+    """A lifeline of a sequence diagram: a role, or one server in a chain of servers.
+
+    `label` is the text that the diagram shows.
+    """
 
     name: str
     label: str
@@ -68,7 +72,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Execution:
-    """Work of a lifeline on one of its resources."""
+    """Work of a lifeline on one of its resources. `stereotype`: MARTE stereotype of the
+    resource."""
 
     name: str
     lifeline: str
@@ -106,7 +111,7 @@ class Interaction:
 
 @dataclass(frozen=True)
 class _Chain:
-    """A chain of `count` servers of one role, each of which forwards to the next.
+    """A chain of `count` servers of one role, in which each server forwards to the next.
 
     `drawn`: number of servers that the diagram shows.
     """
@@ -116,15 +121,17 @@ class _Chain:
     drawn: int
 
     def name(self, number: int) -> str:
-        """The lifeline of the server at this position of the chain, counted from 1."""
+        """The lifeline of the server at position `number` of the chain, counted from 1."""
         return self.role if number == 1 else f"{self.role}{number}"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The lifeline that acts: a role and, in the role's chain, the position of the server (from 1).
+    """The lifeline that acts at some step: a role and, if the role is a chain, the position of the
+    server (from 1).
 
-    `copies`: for roles whose copies are drawn one after the other, the position that is drawn.
+    `copies`: role -> position of the server that is being drawn, for roles whose servers are drawn
+    one after the other.
     """
 
     role: str
@@ -132,7 +139,7 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """The position of the server of `role` that is called."""
+        """The position of the server of `role` that this lifeline calls."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
@@ -140,7 +147,7 @@ class _Place:
         return replace(self, role=role, number=self.member(role))
 
     def of_copy(self, role: str, number: int) -> _Place:
-        """This lifeline, with `number` as the drawn copy of `role`."""
+        """The same lifeline, while the server at position `number` of `role` is being drawn."""
         return replace(self, copies={**self.copies, role: number})
 
 
@@ -169,14 +176,18 @@ def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
 
 
 def _guarding(node: Node) -> tuple[Expr, ...]:
-    """The expressions that appear in the guards of a node's fragment."""
+    """The expressions that appear in the guards of a node's combined fragment; none for nodes
+    without a fragment."""
     if isinstance(node, Use | Delay | Hold | Call):
         return ()
     return node.expressions()
 
 
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
-    """Role -> chain of an operation: stages in a row that each forward the data."""
+    """Role -> chain of servers in an operation.
+
+    A pipeline with repeated stages of one role, each of which forwards the data, is a chain.
+    """
     found: dict[str, _Chain] = {}
     for node in walk(tree):
         for stage in node.stages if isinstance(node, Pipeline) else ():
@@ -187,7 +198,10 @@ def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
 
 
 def _usual(system: FileSystem, count: Expr) -> int:
-    """The value of a count if all parameters have their defaults."""
+    """The value of a count if all parameters have their defaults, rounded.
+
+    LEAST_DRAWN for a count that is no expression.
+    """
     if not isinstance(count, Expr):
         return LEAST_DRAWN
     names, number = function(count)
@@ -201,12 +215,12 @@ class _Drawing(Visitor[_Place, list[Event]]):
         self._chains = chains
 
     def _line(self, role: str, where: _Place) -> str:
-        """The lifeline name of the server of `role` that `where` calls."""
+        """The name of the lifeline of that server of `role` that `where` calls."""
         chain = self._chains.get(role)
         return chain.name(where.member(role)) if chain else role
 
     def _end(self, role: str, where: _Place) -> _Place:
-        """The last server of a role's chain."""
+        """The last drawn server of a role's chain, as the acting lifeline."""
         chain = self._chains.get(role)
         return replace(where, role=role, number=chain.drawn if chain else 1)
 
@@ -225,7 +239,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Execution(node.name or "delay", line, STEREOTYPES["delay"])]
 
     def at(self, node: At, where: _Place) -> list[Event]:
-        # An answer that returns along a chain starts at the end of the chain.
+        # An answer that returns along a chain of servers starts at the last server.
         return self.visit(node.body, self._end(node.role, where))
 
     def call(self, node: Call, where: _Place) -> list[Event]:
@@ -233,8 +247,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         sender, receiver = self._line(where.role, where), self._line(there.role, there)
         handed = where.copies.get(node.role, 1)
         if node.one_way and not node.answers and node.role != where.role and handed > 1:
-            # A server after the first of a chain gets the message from the server before it in the
-            # chain.
+            # In a chain, each server but the first gets the message from the server before it.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
         requested = Message(node.name, sender, receiver, "reply" if node.answers else sort)
@@ -244,8 +257,11 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [_called(one, node.name) for one in events]
 
     def _receiver(self, node: Call, where: _Place) -> _Place:
-        """The lifeline that receives a call: the next server in a chain (for an answer, the
-        previous one), else that of the role."""
+        """The lifeline that receives a call.
+
+        Within a chain it is the next server, or the previous server for an answer; otherwise it is
+        the lifeline of the called role.
+        """
         chain = self._chains.get(node.role)
         if chain is None or node.role != where.role:
             return where.at(node.role)
@@ -261,8 +277,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """The acting lifeline after a step; once answers have returned along a chain, its first
-        server."""
+        """The lifeline that acts after a step: the same as before, or the first server of a
+        chain once answers have returned along the chain."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -289,8 +305,11 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
-        """Draw each iteration at the next server of a chain; with `moves`, the caller moves back as
-        well."""
+        """Draws each iteration of a loop at the next server of a chain.
+
+        If `moves` is true, the caller is in the chain, too, and moves back by one server in each
+        iteration.
+        """
         events: list[Event] = []
         for number in range(1, chain.drawn + (node.count == chain.count)):
             events += self.visit(node.body, where.of_copy(chain.role, number))
@@ -308,7 +327,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("par", tuple(branches))]
 
     def _members(self, node: Par, where: _Place, chain: _Chain) -> Iterator[Operand]:
-        """Branches for the concurrent work of all servers of a chain."""
+        """Yields one branch for each drawn server of a chain, for work that all servers do
+        concurrently."""
         for number in range(1, chain.drawn + 1):
             there = where.of_copy(chain.role, number)
             body = [event for step in node.steps for event in self.visit(step, there)]
@@ -342,7 +362,10 @@ def _each(count: Expr) -> str:
 
 
 def _called(event: Event, name: str) -> Event:
-    """The event; an answer without a name gets the name of the message that it answers."""
+    """Returns the event.
+
+    If it is an answer without a name, it gets `name`, the name of the message that it answers.
+    """
     if isinstance(event, Message) and not event.name:
         return replace(event, name=name)
     return event

@@ -1,4 +1,4 @@
-"""Structure diagrams (class and deployment) of UML elements, in PlantUML and in Mermaid."""
+"""Prints class diagrams and deployment diagrams of UML elements, in PlantUML and in Mermaid."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dfslab.report.diagrams.uml import MEDIA, Attribute, Uml
 
 
 def class_plantuml(model: Uml) -> str:
-    """The class diagram in PlantUML: software of the roles, files and blocks."""
+    """The class diagram in PlantUML. Its classes are the software of each role, files and
+    blocks."""
     lines = ["@startuml"]
     for one in model.classes:
         lines.append(f"class {one.name} {{")
@@ -18,7 +19,7 @@ def class_plantuml(model: Uml) -> str:
 
 
 def class_mermaid(model: Uml) -> str:
-    """The class diagram in Mermaid: software of the roles, files and blocks."""
+    """The class diagram in Mermaid. Its classes are the software of each role, files and blocks."""
     lines = ["classDiagram"]
     for one in model.classes:
         lines.append(f"  class {one.name}")

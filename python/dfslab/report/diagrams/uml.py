@@ -1,7 +1,8 @@
-"""A description as UML elements with MARTE stereotypes: classes, nodes, links, interactions.
+"""Converts a file system's description to UML elements with MARTE stereotypes: classes, nodes,
+links, and interactions.
 
-The elements are those of Wu 2013, Figure 1; `interaction.py` builds the interactions of Figures 2
-and 3. All elements are derived from the description; diagrams and XMI are written from them.
+The elements are those of Wu 2013, Figure 1; the module `interaction` builds the interactions of
+Figures 2 and 3. Diagrams and XMI are written from these elements.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dfslab.spec.systems.parameters import Parameter
 
 COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
 MEDIA = "CommunicationMedia"
-# Hardware part of a node -> (stereotype, kinds of parameter keys that are the part's attributes).
+# Hardware part of a node -> (stereotype, kinds of parameters that are attributes of the part).
 PARTS = {
     "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
     "Disk": ("HwDrive", ("disk_read_rate", "disk_write_rate", "disk_latency")),
@@ -36,7 +37,8 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Class:
-    """Software of a role, or data, with its configurable attributes and its operations."""
+    """A UML class: the software of a role, or data (files, blocks), with its configurable
+    attributes and its operations."""
 
     name: str
     attributes: tuple[Attribute, ...] = ()
@@ -75,8 +77,10 @@ class Uml:
 
 
 def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
-    """The UML elements of a description; interactions of these operations, or of all if none is
-    named."""
+    """The UML elements of a description.
+
+    `operations`: operations whose interactions are included; if empty, all.
+    """
     kinds = {role.name: role for role in system.roles}
     rows = [row.parameter for row in parameter_rows(system)]
     attributes = _attributes(system, rows)
@@ -102,7 +106,7 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
 
 
 def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[Attribute, ...]]:
-    """Class name (File, Block or a role) -> configurable attributes."""
+    """Name of a UML class (File, Block or a role) -> its configurable attributes."""
     found: dict[str, list[Attribute]] = {}
     for one in rows:
         if one.origin not in ("filesystem", "workload") or "." in one.key:
@@ -113,7 +117,8 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """The first role whose resources a parameter affects; the client if there is none."""
+    """The first role with a step whose formulas contain the parameter `key`; the client if there
+    is none."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting
@@ -125,8 +130,10 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """Configurable hardware of a role that affects some operation; `kinds`: only these, empty:
-    all."""
+    """The configurable hardware attributes of a role that affect some operation.
+
+    `kinds`: kinds of parameters to include; if empty, all.
+    """
     found = []
     for one in rows:
         owner, _, kind = one.key.partition(".")

@@ -1,1 +1,4 @@
-"""Sections of the page: one file each, found by discovery, ordered by their `order`."""
+"""The sections of the page that have dedicated charts, one module each.
+
+Discovery finds them, and their `order` sorts them.
+"""

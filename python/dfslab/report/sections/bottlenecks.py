@@ -1,4 +1,5 @@
-"""Section of programs on a file system: time per function, and the most effective changes."""
+"""Renders the section on traced programs: the time of each file system function, and the most
+effective changes."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: the table of functions, the ranked steps and parts, and each configuration's call
-    trees."""
+    """Returns HTML: the table of functions, the ranked steps and parts of the deployment, and
+    the call trees of each configuration. None if no program was traced."""
     found = study.find(Programs)
     if found is None:
         return None

@@ -1,4 +1,5 @@
-"""Section of a designed sweep: effects of its factors, importance, validation, the next runs."""
+"""Renders the section on a designed sweep: effects and importance of its factors, validation of
+the models, and the next runs."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ MEASURED_AGAINST = ("greybox", "linear", "boosting")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: importance, validation, Kumar 2018's tables, slopes, suggested runs."""
+    """Returns HTML: importance, validation, Kumar 2018's tables, slopes, and proposed runs.
+
+    None if the run has no design.
+    """
     found = study.find(Learning)
     if found is None:
         return None
@@ -54,7 +58,8 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """HTML: bars of first-order and total indices, and a table of all measures of importance."""
+    """HTML of the importance of factors: bars of first-order and total indices, and a table of
+    all measures."""
     ordered = _ordered(found.importance)
     data = [
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
@@ -244,7 +249,8 @@ def _curve(found: Learning) -> Markup:
 
 
 def _tables(found: Learning) -> Markup:
-    """HTML of Kumar 2018's Tables 5 and 6: one column for each operation, in MB/s."""
+    """HTML of Kumar 2018's Tables 5 and 6 (regression coefficients), with one column for each
+    operation, in MB/s."""
     tables = found.regressions
     if not tables:
         return Markup("")

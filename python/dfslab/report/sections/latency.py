@@ -1,4 +1,4 @@
-"""Section on the latency of the measured operations: quantiles and distributions."""
+"""Renders the section on the latency of the measured operations: quantiles and distributions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
 LONG_TABLE = 24
-# Times of an operation that the curves show: (suffix of the name, line style).
+# The two times of an operation that the curves show (latency, response time): field of the run ->
+# (suffix of the curve's name, line style).
 CURVES = {"histograms": ("", "solid"), "response_histograms": (", since due", "dot")}
-# With fewer operations, this quantile would depend on the slowest operation of a run only.
+# Quantile -> least number of operations in a run. With fewer operations, the quantile would depend
+# only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -35,7 +37,8 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: distributions of selected configurations, and a table of quantiles of all."""
+    """Returns HTML: charts of the distributions of selected configurations, and a table of the
+    quantiles of all configurations."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         groups.setdefault(result.point_id, []).append(result)
@@ -51,7 +54,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
-    """Table rows of a configuration, one row for each operation."""
+    """Table rows of one configuration, one row for each operation.
+
+    `group`: the results of its repetitions.
+    """
     operations = dict.fromkeys(
         operation
         for result in group
@@ -84,8 +90,10 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
 
 
 def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
-    """[lower bound of the bucket in ns, count] pairs of one operation; empty if it was not
-    recorded."""
+    """[lower bound of the bucket in ns, count] pairs of one operation's times.
+
+    Empty if the histogram was not recorded. `kind`: field of the run, a key of CURVES.
+    """
     if result.load is None:
         return []
     responses = kind == "response_histograms"
@@ -94,7 +102,8 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """HTML of one chart for each operation: the complementary distribution, which shows tails."""
+    """HTML of one chart for each operation: the share of operations that take longer than a
+    time, which shows tails."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -104,8 +113,10 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """HTML of a chart of up to MOST_CURVES configurations, evenly selected; repetitions are
-    merged."""
+    """HTML of a chart of one operation with at most MOST_CURVES configurations, evenly selected.
+
+    The repetitions of a configuration are merged.
+    """
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
     data = []
     for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):

@@ -1,4 +1,5 @@
-"""Section on workload runs: stonewall, phases, rate per second, and the generator's own cost."""
+"""Renders the section on workload runs: stonewall, phases, rate per second, and the cost of the
+load generator."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ TITLE = "The load itself"
 ORDER = 32
 EMPTY = "No load was measured."
 LONG_TABLE = 24
-# Runs shorter than this number of seconds have too few points for a chart.
+# A run that is not longer than this number of seconds has too few points for a chart.
 FEWEST_SECONDS = 5
 MOST_CURVES = 5
 NOTE = (
@@ -44,8 +45,10 @@ NOTE_STEADY = (
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One measured run with its workload and load generator reports; runs of programs are
-    excluded."""
+    """One measured run, with its workload report and its load generator report.
+
+    Runs of external programs have no such reports.
+    """
 
     result: Result
     load: MeasuredLoad
@@ -58,7 +61,8 @@ CellText = Callable[[Sequence[MeasuredRun]], str]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: a table of all configurations, a table of their phases, and charts of longer runs."""
+    """Returns HTML: a table of all configurations, a table of their phases, and charts of longer
+    runs."""
     groups: dict[str, list[MeasuredRun]] = {}
     for result in study.of_method("measure"):
         # A run of an external program has no report of the load generator.
@@ -79,13 +83,18 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> FigureOfRun:
-    """A figure of the load generator; a reported 0 means not measured and becomes None."""
+    """A function that reads a number from the load generator's report.
+
+    It returns None for a reported 0, which means that the number was not measured.
+    """
     return lambda run: value(run.generator) or None
 
 
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> FigureOfRun:
-    """A figure of calls per operation for workloads without phases; None if calls were not
-    counted."""
+    """A function that reads a number from the counted calls of a run.
+
+    It returns None if calls were not counted.
+    """
 
     def of(run: MeasuredRun) -> float | None:
         counted = run.load.calls.whole if run.load.calls else None
@@ -119,20 +128,26 @@ def _nanoseconds(value_ns: float) -> str:
 
 
 def _own_time(group: Sequence[MeasuredRun]) -> str:
-    """The generator's own time per operation as text, compared with the cheapest system call."""
+    """The load generator's own time for each operation, as text.
+
+    The time of the cheapest system call is given for comparison.
+    """
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
     return own if DASH in (own, floor) else f"{own} ({floor})"
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
-    """A cell for workloads with at most one phase; the phases of others have their own table."""
+    """A table cell for workloads with at most one phase; it is a dash for others, because the
+    phases have a separate table."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[LoadPart]) -> str:
-    """The start of the steady state and its rate as text, and the number of runs without steady
-    state."""
+    """The start of the steady state and its rate, as text.
+
+    The text counts the runs that did not reach a steady state.
+    """
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
     if not judged:
@@ -175,7 +190,8 @@ def _cells(group: Sequence[MeasuredRun]) -> list[str]:
 
 
 def _cache(run: MeasuredRun) -> str:
-    """The requested page-cache state as text, with the evidence for it."""
+    """The requested page-cache state as text, with the evidence that the cache was in that
+    state."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
     if cache and (proof := cache.proof):
@@ -196,7 +212,10 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """The head and rows without empty columns; the first `always` columns are always kept."""
+    """Returns (head, rows) of a table without its empty columns.
+
+    The first `always` columns are kept even if they are empty.
+    """
     kept = [
         place
         for place in range(len(head))
@@ -212,7 +231,7 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
     """Table rows of a configuration, one row for each phase."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # Calls are counted in the first run of a configuration only.
+    # Calls are taken from the first run of each configuration.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()
@@ -272,7 +291,8 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> Markup:
-    """HTML of completed operations per second, for the first run of selected configurations."""
+    """HTML of charts with the operations completed in each second, for the first run of selected
+    configurations."""
     long = [
         (name, group[0].load.seconds)
         for name, group in zip(names, ordered, strict=True)

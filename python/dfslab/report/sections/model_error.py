@@ -1,4 +1,5 @@
-"""Section on prediction errors of all methods and baselines: held out, cross-validated, fitted."""
+"""Renders the section on the prediction errors of all methods and baselines: on held-out,
+cross-validated and fitted configurations."""
 
 from __future__ import annotations
 
@@ -33,7 +34,10 @@ ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: scores, calibrated constants and regression coefficients."""
+    """Returns HTML: scores, calibrated constants and regression coefficients.
+
+    None if no method was compared.
+    """
     comparison, validated = study.find(Comparison), study.find(CrossValidated)
     left_out = {} if validated is None else validated.scores
     if comparison is None or not (comparison.held_out or comparison.fitted):
@@ -50,13 +54,16 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
-    """Method names in display order: models from the most accurate on, then the baselines."""
+    """Names of methods in display order: first the models, the most accurate one first, then the
+    baselines."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
-    """HTML of median errors as bars, without the ideal bound, which is no prediction and would
-    dwarf the other bars."""
+    """HTML of the median errors as bars.
+
+    The ideal bound is left out, because it is no prediction and would dwarf the other bars.
+    """
     methods = [
         m
         for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
@@ -130,7 +137,10 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """HTML of the description's calibrated constants, and how much the data determined each."""
+    """HTML of the calibrated constants of the file system's description.
+
+    For each constant, it shows how much the data determined it.
+    """
     found = next((r.fit for r in study.of_method("sequence") if r.fit and r.fit.constants), None)
     if found is None:
         return Markup("")
@@ -152,7 +162,8 @@ def _constants(study: FinishedRun) -> Markup:
 
 
 def _regression(study: FinishedRun) -> Markup:
-    """HTML of the fitted law, the quantities that affect the rate, and the excluded quantities."""
+    """HTML of the fitted regression: its coefficients, the quantities that affect the rate, and
+    the excluded quantities."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")

@@ -1,4 +1,5 @@
-"""Section on operation times against size and count, as Figures 4 and 5 of Wu 2013, with models."""
+"""Renders the section on step times against file size and number of files, as in Figures 4 and 5
+of Wu 2013, with predictions."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ ALL_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: a chart of every step, one chart of all files of a run, errors, and a table."""
+    """Returns HTML: a chart of every step, a chart for all files of a run, errors, and a table.
+
+    None if fewer than FEWEST_SIZES file sizes were measured.
+    """
     found = study.find(Operations)
     if found is None or len({one.size_bytes for one in found.steps}) < FEWEST_SIZES:
         return None
@@ -63,7 +67,7 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
-    """The varied keys and values of a configuration, except sizes and counts."""
+    """The varied keys and values of a configuration, except file sizes and numbers of files."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -77,7 +81,8 @@ def _step(one: StepAtPoint) -> str:
 
 
 def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """HTML of one panel for each step: the time of one file."""
+    """HTML of a chart with one panel for each step, which shows the time of one file against its
+    size."""
     sizes = [one.size_bytes for one in ones]
     groups = [
         (step, [trace for method in _methods(of) for trace in _curve(of, method)] + points_of(of))
@@ -98,9 +103,10 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Configurations as lines over file size, which have each size once.
+    """Groups configurations into lines over the file size. A line has each size at most once.
 
-    The first line has the configurations with most clients at each size.
+    At each size, the first line has the configuration with the most clients, the second line the
+    next one, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
@@ -113,13 +119,15 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
 def gapped(
     lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
 ) -> list[float | None]:
-    """The values of all lines in one list, with None between lines, so that Plotly does not join
-    them."""
+    """The values of all lines in one list.
+
+    A None between two lines prevents that Plotly joins them.
+    """
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
 def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
-    """Curves of a model's line and its interval band."""
+    """The curves of one method: its predicted line, and the band of its interval."""
     lines = lines_of([one for one in ones if method in one.predictions])
 
     def end_values(of: Callable[[Metric], float | None]) -> list[float | None]:
@@ -149,7 +157,7 @@ def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
 
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
-    """Curves of the measured times with their intervals."""
+    """The measured times as points, with their intervals."""
     lines = lines_of(ones)
     ordered = [one for line in lines for one in line]
     shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
@@ -176,7 +184,8 @@ def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
 
 
 def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """HTML of all steps in one panel: the time of all files of a run, as in Wu 2013's figures."""
+    """HTML of a chart with all steps in one panel, which shows the time of all files of a run,
+    as in Wu 2013's figures."""
     traces: list[Curve] = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     times: list[float] = []
@@ -215,7 +224,8 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """HTML of held-out errors by step, of the methods and the baselines."""
+    """HTML of a table of the errors on held-out configurations by step, for the methods and the
+    baselines."""
     if not found.everywhere:
         return Markup("")
     rows = []
@@ -269,7 +279,7 @@ def _errors(found: Operations) -> Markup:
 
 
 def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
-    """Sort key of a row: whole operations first, then their steps, the sum over all last."""
+    """Sort key of a table row: whole operations first, then their steps, and the row "all" last."""
     step, _ = scored
     return step == "all", not step.endswith(f": {WHOLE}"), step
 

@@ -1,4 +1,5 @@
-"""Section on which configuration is faster for a workload that no model was fitted to."""
+"""Renders the section on which configuration is faster for a workload on which no model was
+fitted."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ EMPTY = "No load that was held out ran on several configurations."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: measured and predicted ratios, and the number of pairs that are predicted in the right
-    order."""
+    """Returns HTML: the measured and predicted ratios of rates, and how many pairs of
+    configurations are predicted in the right order."""
     comparison = study.find(Comparison)
     found = orders(comparison.rows) if comparison is not None else []
     if not found:

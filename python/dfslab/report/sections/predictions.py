@@ -1,4 +1,5 @@
-"""Section of every configuration: measured rate, predictions with intervals, signed errors."""
+"""Renders the section on every configuration: measured rate, predictions with intervals, and
+signed errors."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: the parity plot and the table; held-out configurations are marked."""
+    """Returns HTML: the parity plot and the table, in which held-out configurations are marked.
+
+    None if nothing was compared.
+    """
     comparison = study.find(Comparison)
     if comparison is None or not comparison.rows:
         return None
@@ -48,7 +52,10 @@ def _drawable(value: float) -> bool:
 
 
 def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
-    """HTML of predicted against measured values; dashed lines mark an error of 25 %."""
+    """HTML of the parity plot, which shows predicted against measured values.
+
+    Dashed lines mark an error of 25 %.
+    """
     values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
     if not values:
         return Markup("")
@@ -104,8 +111,8 @@ def _points(rows: Sequence[ComparedPoint], method: str, held: bool, name: Name) 
         "y": [row.predictions[method].value for row in rows],
         "text": [words(_hover(row, method, name)) for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
-        # Baselines are shown only on request, because they would compress the range of the other
-        # curves.
+        # A baseline is drawn only if the reader selects it in the legend, because it would compress
+        # the range of the other points.
         "visible": "legendonly" if method in BASELINES else True,
         "marker": {
             "color": colour(method),

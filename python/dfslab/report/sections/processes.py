@@ -1,4 +1,5 @@
-"""Section comparing threads of one process with several processes, as in DFS-Perf's figures."""
+"""Renders the section that compares the threads of one process with several processes, as in
+DFS-Perf's figures."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ NOTE = (
 
 @dataclass(frozen=True, order=True)
 class ComparedWorkload:
-    """A workload to compare: operations, other varied keys, and the number of clients."""
+    """A workload that may have been run by threads and by processes.
+
+    `varied`: its other varied keys, as text.
+    """
 
     operations: str
     varied: str
@@ -39,7 +43,8 @@ class ComparedWorkload:
 
 
 class ThreadsAndProcesses(NamedTuple):
-    """The rates of one workload, run by threads and by processes."""
+    """The rates of one workload: run by `threads` of one process, and run `apart` by several
+    processes."""
 
     work: ComparedWorkload
     processes: int
@@ -70,7 +75,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
-    """Workloads that were measured in both ways, sorted; one entry for each number of processes."""
+    """The workloads that were measured both with threads and with processes, sorted.
+
+    Each number of processes has an entry.
+    """
     threads: dict[ComparedWorkload, list[float]] = {}
     apart: dict[tuple[ComparedWorkload, int], list[float]] = {}
     for result in study.of_method("measure"):

@@ -1,4 +1,4 @@
-"""Section of provenance: everything that is needed to repeat the run."""
+"""Renders the section on provenance, which lists everything that is needed to repeat the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ EMPTY = "There is no result whose origin could be told."
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: host, software, seed, the scenario itself, and every result."""
+    """Returns HTML: host, software, seed, the scenario, and every result.
+
+    None if there are no results.
+    """
     if not study.results:
         return None
     origins = [result.provenance for result in study.results]
@@ -44,7 +47,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _each(values: Iterable[str]) -> str:
-    """Every distinct value once, as text, because results may come from several machines."""
+    """Every distinct value once, joined to a text.
+
+    There may be several, because results may come from several machines.
+    """
     return "; ".join(dict.fromkeys(values))
 
 

@@ -1,4 +1,5 @@
-"""Section on workload runs under faults: rate around each fault, recovery time, lost data."""
+"""Renders the section on workload runs under faults: the rate around each fault, the recovery
+time, and lost data."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ AUDIT = ("files", "whole", "missing", "wrong", "unreadable", "doubtful")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: a curve for each run with faults, and a table."""
+    """Returns HTML: a curve for each run with faults, and a table. None if no run had faults."""
     found = [
         (result, load.faults)
         for result in study.of_method("measure")
@@ -78,7 +79,7 @@ def _figure(title: str, faults: FaultReport) -> Markup:
         for one in faults.done
     ]
     marks: list[Annotation] = [
-        # Labels of faults that are close in time are placed below each other.
+        # The labels of faults that are close in time are placed one below the other.
         {
             "x": one.at_s,
             "yref": "paper",
@@ -120,7 +121,8 @@ def _rows(title: str, faults: FaultReport) -> list[list[str]]:
 
 
 def _audit(title: str, faults: FaultReport) -> list[str]:
-    """Table row with a title and the numbers of files, in the order of AUDIT."""
+    """A table row: the title, then the numbers of files in each state of the audit, in the order
+    of AUDIT."""
     one = faults.audit
     if one is None:
         return [title, *(DASH for _ in AUDIT)]

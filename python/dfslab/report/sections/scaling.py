@@ -1,4 +1,5 @@
-"""Section on scaling of rates with clients, processes and nodes: DFS-Perf's speed-up figures."""
+"""Renders the section on how rates scale with clients, processes and nodes, as in DFS-Perf's
+speed-up figures."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ Series = dict[str, dict[int, list[Result]]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: a curve for each series with one distribution of clients, and a table."""
+    """Returns HTML: a chart with a curve for each series, for each way to distribute clients,
+    and a table. None if clients, processes and nodes were not varied."""
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
         return None
@@ -39,7 +41,7 @@ def render(study: FinishedRun) -> Markup | None:
             places = series.setdefault(rest(result, study), {})
             places.setdefault(result.point.scenario.workload.clients, []).append(result)
     _begin_with_one_node(panel_of)
-    # A series of a single point shows no scaling.
+    # A series with a single point shows no scaling, so it is left out.
     for series in panel_of.values():
         for name in [name for name, places in series.items() if len(places) < 2]:
             del series[name]
@@ -66,7 +68,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def way(result: Result) -> str:
-    """How the clients are distributed: over nodes, over processes, or as threads of one process."""
+    """How the clients of a result are distributed: over nodes, over processes, or as threads of
+    one process."""
     requested = result.point.scenario.workload
     if KEYS["nodes"] in result.labels:
         return f"{PROCESSES if requested.processes > 1 else THREADS} of several nodes"
@@ -74,7 +77,10 @@ def way(result: Result) -> str:
 
 
 def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
-    """Add the configuration with one node, which is measured once, to the series over nodes."""
+    """Adds the configuration with one node to each series over nodes.
+
+    It is measured only once, as part of the series over processes or threads.
+    """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
             requested = [results[0].point.scenario.workload for results in places.values()]
@@ -85,10 +91,10 @@ def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """Whether a result belongs to the series over processes, which one process with one client
-    begins.
+    """Whether a result belongs to the series over processes. Its first point is one process with
+    one client.
 
-    The scenario decides, because the same point also begins the series over threads.
+    The scenario decides, because the point with one client also begins the series over threads.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
@@ -107,7 +113,7 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 
 
 def _curves(series: Series, names: Sequence[str]) -> list[Curve]:
-    """Curves of the series; a series has the same colour in every panel."""
+    """The curves of all series of a panel. A series has the same colour in every panel."""
     curves: list[Curve] = []
     for name, places in sorted(series.items()):
         rates = _rates(places)

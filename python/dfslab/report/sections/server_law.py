@@ -1,4 +1,5 @@
-"""Section on the metadata server's law: response time against clients, Wu 2013, section 4.2."""
+"""Renders the section on the metadata server: how its response time grows with the number of
+clients (Wu 2013, section 4.2)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ BURST_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: curves with laws, residuals, evidence, ratios, and bursts."""
+    """Returns HTML: measured curves with the fitted laws, residuals, evidence, ratios, and bursts.
+
+    None if no server was analysed.
+    """
     found = study.find(ServerLaw)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Section on the time of each step of an operation, measured and modelled."""
+"""Renders the section on the time of each step of an operation, measured and modelled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: charts of selected configurations, and a table of all steps."""
+    """Returns HTML: charts of selected configurations, and a table of all steps.
+
+    None if no step was measured and modelled.
+    """
     comparison = study.find(Comparison)
     found = [r for r in (comparison.rows if comparison else []) if r.steps.get("measure")]
     methods = [m for m in study.methods if any(row.steps.get(m) for row in found)]
@@ -44,7 +47,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """The first and last configuration of every operation type; with many types, the middle one."""
+    """The configurations that get a chart: the first and the last of every operation type.
+
+    If there are many types, only the middle one of each.
+    """
     kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:
         kinds.setdefault("+".join(row.operations), []).append(row)
@@ -76,7 +82,10 @@ def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]
 
 
 def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
-    """HTML of bars that start at zero, so that their lengths are proportional to times."""
+    """HTML of a chart of one configuration's step times.
+
+    The bars start at zero, so that their lengths are proportional to the times.
+    """
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
         for method in ("measure", *methods)

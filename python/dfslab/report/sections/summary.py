@@ -1,4 +1,4 @@
-"""Section with the question and the findings of the run, in sentences."""
+"""Renders the section that states the question and the findings of the run in sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RATES = {
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: key figures, then sentences."""
+    """Returns HTML: key figures, then sentences. None if there are no results."""
     if not study.results:
         return None
     sentences: list[Markup] = [_scope(study), *_fastest(study)]
@@ -49,8 +49,10 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _figures(study: FinishedRun) -> Markup:
-    """HTML of tiles, each with a caption, a figure, and the configuration that the figure belongs
-    to."""
+    """HTML of tiles.
+
+    Each tile has a caption, a figure, and the name of the configuration with that figure.
+    """
     tiles = []
     for metric, caption in RATES.items():
         if found := _best_measured(study, metric):
@@ -99,7 +101,8 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _best_measured(study: FinishedRun, metric: str) -> tuple[float, str] | None:
-    """(highest mean over repetitions, name of its configuration); None without measurements."""
+    """(highest mean over repetitions of a metric, name of the configuration that has it); None
+    without measurements."""
     groups: dict[str, list[Result]] = {}
     for result in study.of_method("measure"):
         if metric in result.metrics and result.value(metric) > 0:
@@ -120,8 +123,8 @@ def _rate(value: float, metric: str) -> str:
 
 
 def _fastest(study: FinishedRun) -> list[Markup]:
-    """Sentences on the best throughput and the best rate, which may be of different
-    configurations."""
+    """Sentences that name the configurations with the best throughput and with the best rate,
+    which may differ."""
     found = [
         Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
         for metric, what in (("throughput_bytes_per_s", "bytes"), ("rate_per_s", "operations"))
@@ -155,7 +158,10 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 
 def _best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """The name of the model with the smallest median error; baselines are excluded."""
+    """The name of the model with the smallest median error; None if there is none.
+
+    Baselines are not considered.
+    """
     models = [
         name
         for name, score in scores.items()
@@ -165,8 +171,8 @@ def _best_model(scores: dict[str, ErrorScore]) -> str | None:
 
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
-    """Sentences on the best predictor of held-out configurations, and whether it beats the
-    baselines."""
+    """Sentences on the best model for held-out configurations, and on whether it is better than
+    the baselines."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]
@@ -251,7 +257,8 @@ def _coverage(name: str, score: ErrorScore) -> list[Markup]:
 
 
 def _limits(study: FinishedRun) -> list[Markup]:
-    """A sentence on the bottleneck by the sequence model, and the change that would gain most."""
+    """Sentences on the most frequent bottleneck according to the sequence model, and on the
+    change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
         limit = result.limits[0].name if result.limits else result.binding

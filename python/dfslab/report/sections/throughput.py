@@ -1,4 +1,5 @@
-"""Section on rates against the varied keys: measurements with intervals, predictions as lines."""
+"""Renders the section on rates against the varied keys, with measurements as points and
+predictions as lines."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ Described = Mapping[str, Mapping[str, Any]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: one chart for each operation type, with a panel for every number of clients."""
+    """Returns HTML: one chart for each operation type, with a panel for every number of clients."""
     groups: dict[str, list[Result]] = {}
     for result in study.results:
         is_load = result.method != "trace" and has_stream(result.point.scenario)
@@ -100,12 +101,15 @@ def _legend_order(trace: Curve) -> tuple[bool, bool]:
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
-    """The key with the most values, which becomes the horizontal axis."""
+    """The varied key with the most values. It becomes the horizontal axis."""
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
-    """A horizontal axis with ticks at the configurations, labelled as in the scenario."""
+    """A horizontal axis with a tick at each configuration.
+
+    The tick labels are the values as written in the scenario.
+    """
     written: dict[float, str] = {}
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
@@ -122,7 +126,10 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _trace(results: Sequence[Result], described: Described, along: str, metric: str) -> Curve:
-    """The curve of a method: measured points with error bars, or the line of a model."""
+    """The curve of one method: points with error bars for measurements, a line for a model.
+
+    `along`: key of the horizontal axis.
+    """
     points: dict[tuple[float, str], list[Result]] = {}
     method = results[0].method
     measured = method == "measure"
@@ -155,8 +162,8 @@ def _trace(results: Sequence[Result], described: Described, along: str, metric: 
     return {
         "type": "scatter",
         "name": "measured" if measured else words(method),
-        # Baselines are shown only on request, because they would compress the range of the other
-        # curves.
+        # A baseline is drawn only if the reader selects it in the legend, because it would compress
+        # the range of the other curves.
         "visible": "legendonly" if method in BASELINES else True,
         "x": places,
         "y": [one.value for one in metrics],
@@ -170,8 +177,10 @@ def _trace(results: Sequence[Result], described: Described, along: str, metric: 
 
 
 def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
-    """The hover text: the value with its interval, and the configuration if several share a
-    position."""
+    """The text that appears if the pointer is over a point: the value with its interval.
+
+    `labels`: the configuration, if several share a position.
+    """
     unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
     of = f", {labels_text(labels)}" if labels else ""
     text = f"{method}{of} {_text(one.value, unit)}"

@@ -1,4 +1,5 @@
-"""Section of call trees of traced runs: merged, ranked by end-to-end savings and by self time."""
+"""Renders the section on traced runs: merged call trees, ranked by end-to-end savings and by
+self time."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """HTML: the degree of compression, the gains of faster steps, the trees, the rankings."""
+    """HTML of a trace profile: the numbers before and after compression, the gains of faster
+    steps, the call trees, and the rankings. None if the profile is empty."""
     if not profile.roots:
         return None
     analysis = TraceAnalysis.of(profile)
@@ -114,7 +116,7 @@ def body(profile: TraceProfile) -> Markup | None:
 
 
 def _repeats(profile: TraceProfile) -> Markup:
-    """HTML of retried steps, and of steps that one caller repeats."""
+    """HTML of tables of the steps that were retried, and of the steps that one caller repeats."""
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
@@ -133,7 +135,7 @@ def _repeats(profile: TraceProfile) -> Markup:
 
 
 def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
-    """HTML table of each host's clock offset from the first host's clock."""
+    """HTML table of the offset of each host's clock from the clock of the first host."""
     rows = [
         [
             clock.host,
@@ -169,7 +171,10 @@ def _steps(ranking: Sequence[Entry]) -> Markup:
 
 
 def _times(row: Entry) -> list[Markup | str]:
-    """Cells with self time, its share and the mean duration; unknown if calls were only counted."""
+    """Table cells of a step: self time, its share, and the mean duration.
+
+    They are dashes if the calls were counted but not timed.
+    """
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
         return ["-", "-", "-"]
@@ -178,7 +183,8 @@ def _times(row: Entry) -> list[Markup | str]:
 
 
 def _gains(savings: Savings | None) -> Markup:
-    """HTML of the steps, ranked by the end-to-end time that making each faster would save."""
+    """HTML of a table of steps, ranked by the end-to-end time that would be saved if each were
+    faster."""
     if not savings or not savings.steps:
         return Markup("")
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
@@ -207,8 +213,8 @@ def _gains(savings: Savings | None) -> Markup:
 
 
 def _parts(found: PartRanking | None) -> Markup:
-    """HTML of processors, disks and links, ranked by the end-to-end time that each would save if
-    faster."""
+    """HTML of a table of processors, disks and links, ranked by the end-to-end time that would
+    be saved if each were faster."""
     if not found or not found.parts:
         return Markup("")
     others = [
@@ -241,8 +247,10 @@ def _parts(found: PartRanking | None) -> Markup:
 
 
 def _modelled(rows: Sequence[ModelledStep]) -> Markup:
-    """HTML of traced steps compared with the description's; steps on one side only are at the
-    end."""
+    """HTML of a table that compares traced steps with modelled steps.
+
+    Steps that occur in only one of the two are at the end.
+    """
     if not rows:
         return Markup("")
     known = [row for row in rows if row.modelled_s is not None]
@@ -280,7 +288,10 @@ def _differ(compared: CohortComparison) -> Markup:
 
 
 def _changes(compared: CohortComparison) -> Markup:
-    """HTML of steps that changed significantly, the largest effect on total time first."""
+    """HTML of a table of the steps whose duration changed significantly.
+
+    The step with the largest effect on the total time comes first.
+    """
     several = any(row.cohort for row in compared.rows)
     rows = [
         [
@@ -323,7 +334,8 @@ def _changes(compared: CohortComparison) -> Markup:
 
 
 def _sampled(profile: TraceProfile) -> Markup:
-    """HTML of a note that counts and sums are estimates, if the recorder sampled calls."""
+    """HTML of a note that counts and sums are estimates; empty unless the recorder sampled
+    calls."""
     if not (shown := profile.sampling):
         return Markup("")
     return Markup(
@@ -333,8 +345,9 @@ def _sampled(profile: TraceProfile) -> Markup:
 
 
 def _compression(profile: TraceProfile) -> Markup:
-    """HTML of the numbers of spans and trees before and after compression, and of losses."""
-    # Traced JVMs count every call and record no spans.
+    """HTML of the numbers of spans and call trees before and after compression, and of lost
+    spans."""
+    # Recorders in JVMs count every call and record no spans, so the text speaks of calls.
     calls = "calls" if profile.processes else "spans"
     shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.counted:

@@ -1,4 +1,5 @@
-// Call trees as nested bars: width is the chosen measure, a click looks closer, a word is searched.
+// Draws call trees as nested bars. The width of a bar is the chosen measure. A click on a bar
+// zooms in. Bars whose name contains the searched text are highlighted.
 for (const source of document.querySelectorAll("script.flame")) {
   const told = JSON.parse(source.textContent);
   const place = source.previousElementSibling;
@@ -25,11 +26,12 @@ for (const source of document.querySelectorAll("script.flame")) {
       default: return time;
     }
   };
-  // As recorded: steps inside the step that called them.
+  // The call trees as recorded: each step is inside the step that called it.
   const nested = () => told.nodes.map((node) => ({
     name: node.name, kind: node.kind, above: node.above, change: node.change,
     own: own(node), calls: sums(node)[0]}));
-  // On its head: each step of a process once by its self time, and below it those who called it.
+  // The inverted trees: each step of a process occurs once, with its self time. The callers of a
+  // step are below it.
   const by_self = () => {
     const found = [], places = new Map();
     const processes = [];
@@ -111,7 +113,7 @@ for (const source of document.querySelectorAll("script.flame")) {
         + `${((100 * value[at]) / (all || 1)).toFixed(1)} % of all${itself}\n`
         + `${calls.toLocaleString("en")} calls${changed}`;
     };
-    // What matches counts once: turned, the callers below a match are of it.
+    // Each match is counted once. In inverted trees, the callers below a match belong to it.
     const lay = (list, left, width, depth, whole) => {
       let from = left;
       for (const at of [...list].sort((one, other) => value[other] - value[one])) {
@@ -125,7 +127,7 @@ for (const source of document.querySelectorAll("script.flame")) {
           box.classList.toggle("hit", hit);
           box.classList.toggle("dim", asked !== "" && !hit);
         }
-        // Below what is too thin to show only matches are looked for.
+        // Below a bar that is too thin to be drawn, only matches are counted.
         if (shown || asked !== "") lay(children[at], from, shown ? share : 0, depth + 1, value[at]);
         from += share;
       }

@@ -1,1 +1,3 @@
-"""The step language: operations of a file system as small trees of steps."""
+"""The step language, in which a file system's description writes each operation as a small tree of
+steps.
+"""

@@ -1,4 +1,5 @@
-"""Operation trees of a trace's single calls, derived from a description's whole operations.
+"""Derives operation trees of single calls, as a trace contains them, from a file system's whole
+operations.
 
 A description has trees of whole transactions, whose outermost named steps are the calls of a trace.
 The steps before the read are the open, those after the write are the close, and the named step
@@ -6,9 +7,10 @@ between is one transfer of a file of that size. So a trace can be replayed on ev
 system without further trees. A call outside any transaction takes the tree of a similar described
 operation (`STAND_INS`).
 
-The symbol `file_size` depends on the call. pread, pwrite: bytes of the transfer. fsync, and close
-after writing (`unforced`): bytes written since the last fsync. Other calls: bytes of the file.
-`followed` computes these values for each operation of a trace.
+The symbol `file_size` depends on the call. For pread and pwrite it is the bytes of the transfer.
+For fsync, and for close after writing (`unforced`), it is the bytes written since the last fsync.
+For other calls it is the bytes of the file. `followed` computes these values for each operation of
+a trace.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# Calls that are modelled by another operation if the description lacks them: the first of these
+# Calls that another operation stands for if the description lacks them: the first of the listed
 # names that the description has.
 STAND_INS = {
     "overwrite": ("append", "write"),
@@ -40,7 +42,9 @@ STAND_INS = {
 
 
 def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
-    """Call name -> tree, for all calls that can be derived from the described operations."""
+    """Returns call name -> tree, for all calls of a trace that can be derived from the described
+    operations.
+    """
     found: dict[str, Node] = {}
     for name, others in STAND_INS.items():
         for other in others:
@@ -62,7 +66,9 @@ def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
-    """A text that lists which calls are modelled by another operation; "" if none is."""
+    """Returns a text that lists which of the calls `names` are modelled by another operation, and
+    by which. The text is empty if there is none.
+    """
     stood = [
         f"{name} as {next(other for other in STAND_INS[name] if other in operations)}"
         for name in names
@@ -72,10 +78,10 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 
 
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
-    """(nodes before, step, nodes after) of an operation's outermost step called `name`.
+    """Splits an operation at its outermost step called `name`: (nodes before, step, nodes after).
 
     Without such a step, the whole operation is the step. If the operation has alternative branches,
-    each part has the same alternatives.
+    each of the three results has the same alternatives.
     """
     if isinstance(tree, Choice) and not tree.name:
         ways = [(share, _split(branch, name)) for share, branch in tree.branches]
@@ -99,15 +105,18 @@ def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, .
 
 
 def _named(tree: Node, names: Sequence[str]) -> Node | None:
-    """The outermost node with one of these names, asynchronous work excluded."""
+    """Returns the outermost node of `tree` that has one of these names, or None. Asynchronous work
+    is not searched.
+    """
     kinds = (node for node in walk(tree) if not isinstance(node, Later | Choice | Either))
     return next((node for node in kinds if node.name in names), None)
 
 
 @dataclass(frozen=True)
 class Done:
-    """One operation of a trace: client, operation type, owner and number of the file, offset and
-    size in bytes."""
+    """One executed operation of a trace: client, operation type, the client that owns the file,
+    number of the file, offset and size in bytes.
+    """
 
     client: int
     kind: str
@@ -119,8 +128,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Meaning:
-    """A classified call, the input of its tree: `file_size` in bytes, whether access is
-    `scattered`, and whether written data is `unforced` (not yet synced)."""
+    """A classified call, which gives its tree the values it needs: `file_size` in bytes, whether
+    access is `scattered`, and whether written data is `unforced` (not yet synced).
+    """
 
     size_bytes: int
     scattered: bool = False
@@ -128,7 +138,9 @@ class Meaning:
 
 
 def single(one: Done) -> tuple[Done, ...]:
-    """Returns the single calls of an operation; a whole-file operation includes open and close."""
+    """Returns the single calls of an operation. An operation on a whole file becomes open, transfer
+    and close.
+    """
     if one.kind not in WHOLE:
         return (one,)
     moved = replace(one, kind="pread" if one.kind == "read" else "pwrite")
@@ -137,7 +149,9 @@ def single(one: Done) -> tuple[Done, ...]:
 
 @dataclass
 class _File:
-    """State of a file while a trace is followed."""
+    """The state of one file while a trace is followed: its size, bytes not yet synced, and where
+    each client's previous transfer ended.
+    """
 
     bytes: int = 0
     dirty_bytes: int = 0

@@ -1,10 +1,10 @@
-"""Expressions over parameters: numbers by plain Python, formulas by SymPy.
+"""Expressions over parameters, evaluated by plain Python for numbers and by SymPy for formulas.
 
 A description consists of sums, products, Max, Min and the like of symbols, with conditions such as
-`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. For numbers it
-is compiled into a Python function. For formulas, `sympify` repeats the operations in SymPy, which
-is imported only then, because it loads slower than all other modules together. SymPy's expressions
-and these can be mixed.
+`P.copies > 1` or `P.direct | P.cold`. An expression keeps its operations as written. For numbers,
+it is compiled into a Python function. For formulas, `sympify` repeats its operations in SymPy,
+which is imported only then, because it loads slower than all other modules together. SymPy's
+expressions and these can be mixed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# An operand of an operation, the key of a symbol or the value of a number.
+# What an `Expr` holds: an operand of an operation, the key of a symbol, or the value of a number.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # Descriptions may use SymPy's own functions, too.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -31,7 +31,9 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """An operation `name` on `args`; a symbol or number is a leaf with its key or value."""
+    """An operation `name` on `args`. A leaf is a symbol with its key, or a number with its
+    value.
+    """
 
     # Make NumPy scalars defer binary operations to this class.
     __array_ufunc__ = None
@@ -41,7 +43,7 @@ class Expr:
         self._hash = hash((name, args))
 
     def __reduce__(self) -> tuple[type[Expr], tuple[Argument, ...]]:
-        # Rebuild from the arguments, since string hashes differ between processes.
+        # Pickle the arguments, since string hashes differ between processes.
         return type(self), (self.name, *self.args)
 
     def __hash__(self) -> int:
@@ -68,7 +70,7 @@ class Expr:
 
     @cached_property
     def operands(self) -> tuple[Expr, ...]:
-        """The expressions among the arguments: none of a leaf, the value of a named amount."""
+        """The arguments that are expressions: none for a leaf, the value for a named amount."""
         return tuple(one for one in self.args if not isinstance(one, str | int | float | Fraction))
 
     @property
@@ -78,7 +80,7 @@ class Expr:
 
     @property
     def value(self) -> Number:
-        """The value of a number."""
+        """The value of an expression that is a number."""
         value = self.args[0]
         assert isinstance(value, int | float | Fraction), f"{self.name} is no number"
         return value
@@ -121,7 +123,7 @@ class Expr:
         return computed
 
     def _sympy_(self) -> sympy.Basic:
-        """SymPy's conversion hook."""
+        """The method by which SymPy's `sympify` converts foreign objects."""
         return self.symbolic
 
     def __add__(self, other: Operand) -> Expr:
@@ -195,7 +197,7 @@ class Condition(Expr):
     """A Boolean expression: a comparison, or conditions combined by `&`, `|` and `~`.
 
     A parameter of value 1 or 0 is converted by `condition`, so `P.direct | P.cold` is a condition.
-    A condition is not a number: an amount that depends on a condition is a `select`.
+    A condition is not a number. An amount that depends on a condition is written with `select`.
     """
 
     def __bool__(self) -> bool:
@@ -218,7 +220,7 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """A binary operation of two operands; performed by SymPy if one of them is a SymPy object."""
+    """Returns the operation `name` on two operands, by SymPy if one of them is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
@@ -233,7 +235,7 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
 
 
 def _ours(value: object) -> Expr | None:
-    """Returns a number or expression as an `Expr`; None for SymPy's objects."""
+    """Converts a number or expression to an `Expr`. Returns None for SymPy's objects."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float | Fraction):
@@ -247,7 +249,7 @@ def _ours(value: object) -> Expr | None:
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
-    """The operation without neutral elements: x + 0, x * 1, x * 0 (parameters are finite)."""
+    """Returns the operation in its simplest form. x * 0 is 0, because parameters are finite."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.value, right.value)]
         if name != "pow" and not (name in _DIVIDING and values[1] == 0):
@@ -268,7 +270,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Operand, right: Operand) -> Condition:
-    """A comparison of two operands; performed by SymPy if one of them is a SymPy object."""
+    """Returns a comparison of two operands; NotImplemented, for SymPy, if one is a SymPy object."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return cast(Condition, NotImplemented)
@@ -276,7 +278,7 @@ def _compared(name: str, left: Operand, right: Operand) -> Condition:
 
 
 def _number(value: Expr | Number) -> Expr:
-    """The value as an amount; rejects conditions."""
+    """Returns the value as an expression that is a number. TypeError for a condition."""
     found = _ours(value)
     if found is None or isinstance(found, Condition):
         raise TypeError(f"{value} is no amount")
@@ -284,7 +286,7 @@ def _number(value: Expr | Number) -> Expr:
 
 
 def condition(value: Expr) -> Condition:
-    """A condition unchanged; for a switch or a count, the condition `value > 0`."""
+    """Returns a condition unchanged. A switch or a count becomes the condition `value > 0`."""
     return value if isinstance(value, Condition) else value > 0
 
 
@@ -294,19 +296,19 @@ def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
 
 
 def named(name: str, value: Expr) -> Expr:
-    """The amount with a name, which guards and legends show."""
+    """Returns the amount with a name, which guards of nets and legends of diagrams show."""
     return Expr("named", name, value)
 
 
 def expression(value: Operand) -> Expr:
-    """A value from a description, converted to an expression."""
+    """Converts a value in a description to an expression."""
     found = _ours(value)
     return cast(Expr, value) if found is None else found
 
 
 @lru_cache(maxsize=1)
 def _symbolic() -> dict[str, Callable[..., Any]]:
-    """SymPy's functions and relations by our names."""
+    """Returns SymPy's functions and relations by the names that `Expr` uses."""
     import sympy
 
     return {
@@ -345,7 +347,7 @@ def Rational(numerator: int, denominator: int) -> Expr:  # noqa: N802
 
 @lru_cache(maxsize=8192)
 def symbol(key: str) -> Expr:
-    """The symbol of `key`, a single object for all descriptions."""
+    """Returns the symbol of `key`. All descriptions share one object for each key."""
     return Expr("symbol", key)
 
 
@@ -357,7 +359,7 @@ def sympify(value: object) -> sympy.Basic:
 
 
 def symbolic_amount(value: object) -> sympy.Expr:
-    """The amount as a SymPy expression. TypeError for a condition."""
+    """Converts an amount to a SymPy expression. TypeError for a condition."""
     import sympy
 
     found = sympify(value)
@@ -367,7 +369,7 @@ def symbolic_amount(value: object) -> sympy.Expr:
 
 
 def _space(arrays: bool) -> dict[str, Callable[..., Any] | float]:
-    """Namespace of compiled expressions, with functions of numbers or of arrays."""
+    """Returns the functions that compiled expressions may call, on numbers or on `arrays`."""
     if not arrays:
         return {
             "Max": max,
@@ -405,14 +407,17 @@ def _each_of(of_two: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """Compiles an expression; returns (symbol names, function of their values in this order)."""
+    """Compiles an expression. Returns its symbol names and a function of their values in this
+    order.
+    """
     names = sorted(one.key for one in root.free_symbols)
     known: dict[Expr, str] = {symbol(name): f"s{place}" for place, name in enumerate(names)}
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an operand; each operation is one line, shared between its
-        uses."""
+        """Returns the source text of an operand. An operation is one line, shared by all its
+        uses.
+        """
         if one.name == "number":
             value = one.value
             if isinstance(value, Fraction):
@@ -438,7 +443,7 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     return tuple(names), function
 
 
-# Precedence of each operation, lowest first.
+# Precedence of each operation in infix text; operations with a larger number bind tighter.
 _BINDS = {"or": 1, "and": 2, "not": 3, "gt": 4, "ge": 4, "add": 5, "sub": 5}
 _BINDS |= {"mul": 6, "div": 6, "mod": 6, "floordiv": 6, "pow": 7}
 _WORDS = {**_INFIX, "and": "and", "or": "or", "ge": "≥", "mul": "·", "pow": "^"}
@@ -446,7 +451,7 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """An expression as infix text, with the names of quantities and switches."""
+    """Returns infix text; `within`: precedence of the enclosing operation, for brackets."""
     if not isinstance(value, Expr):
         # A description may use SymPy's own functions, too.
         return str(value)
@@ -466,7 +471,7 @@ def readable(value: Expr, within: int = 0) -> str:
         return f"{_CALLED.get(value.name, value.name)}({of})"
     if value.name == "not":
         return _negated(value.operands[0], within)
-    # Right operands of - and / keep their brackets, since these operations are not associative.
+    # A right operand of - or / keeps its brackets, since these operations are not associative.
     first, *rest = value.operands
     right = binds + (value.name in ("sub", "pow", *_DIVIDING))
     parts = [readable(first, binds), *(readable(one, right) for one in rest)]
@@ -475,7 +480,7 @@ def readable(value: Expr, within: int = 0) -> str:
 
 
 def _negated(value: Expr, within: int) -> str:
-    """The negation of a condition as text; a comparison is inverted instead."""
+    """Returns the negation of a condition as text. A comparison is inverted instead of negated."""
     if value.name in ("gt", "ge") and readable(value) != str(value.operands[0]):
         left, right = (readable(one, _BINDS[value.name]) for one in value.operands)
         return f"{left} {'≤' if value.name == 'gt' else '<'} {right}"
@@ -483,7 +488,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """Returns name -> expression for the named quantities in an expression."""
+    """Returns name -> expression for all named quantities inside an expression."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":

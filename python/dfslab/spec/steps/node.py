@@ -1,8 +1,9 @@
-"""The nodes of the step language: an operation of a file system is a small tree of them.
+"""The nodes of the step language, in which each operation of a file system is a small tree.
 
-Twelve node kinds: use, hold, delay, at, call, seq, par, pipeline, repeat, choice, either, later.
-Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py).
-What reads trees (numbers, formulas, nets, invocations, UML) is a `Visitor`.
+There are twelve node types: use, hold, delay, at, call, seq, par, pipeline, repeat, choice, either,
+later. Demands, counts, sizes and conditions are expressions over parameters
+(spec/systems/parameters.py). Code that derives something from trees (numbers, formulas, nets,
+invocations, UML) is a `Visitor`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource of a role's node (cpu, disk, nic, memory) or software (lock, threads).
+    """A resource that steps occupy: hardware of a role's node (cpu, disk, nic, memory) or software
+    (lock, threads).
 
-    `mode`: "read" or "write" of a disk, "shared" or "exclusive" of a lock. `places`: size of a
-    thread pool's queue (None: unbounded). `fair`: a lock is granted in FIFO order (1), or to any
-    request that is compatible with its holders (0).
+    `mode` is "read" or "write" for a disk, "shared" or "exclusive" for a lock. `places` is the size
+    of a thread pool's queue (None: unbounded). `fair` is 1 if a lock is granted in FIFO order, and
+    0 if it is granted to any request that is compatible with its holders.
     """
 
     role: str
@@ -44,36 +46,38 @@ class Resource:
 
 @dataclass(frozen=True)
 class Node(ABC):
-    """A node of an operation tree; `name`: its name in traces, formulas and diagrams ("": none)."""
+    """A node of an operation tree. `name` is its name in traces, formulas and diagrams; "" is no
+    name.
+    """
 
     name: str
 
     @abstractmethod
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
-        """Call the visitor's method for this type of node and return its result."""
+        """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
         """The direct children."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The amounts and conditions of this node, without those of its children."""
+        """The amounts and conditions that this node uses, without those of its children."""
         return ()
 
     @property
     def acting(self) -> str:
-        """The role that this node names ("": none)."""
+        """The role that executes this node, if the node names one, else ""."""
         return ""
 
 
 class Visitor(ABC, Generic[Where, Found]):
-    """A visitor of trees, with one abstract method for each type of node.
+    """A visitor of operation trees, with one abstract method for each type of node.
 
-    `where` is the visitor's context of a node, such as the role that executes it.
+    `where` is the visitor's context of a node, such as the role that executes the node.
     """
 
     def visit(self, node: Node, where: Where) -> Found:
-        """The result for a node of any type."""
+        """Returns the visitor's result for a node of any type."""
         return node.accept(self, where)
 
     @abstractmethod
@@ -115,7 +119,7 @@ class Visitor(ABC, Generic[Where, Found]):
 
 @dataclass(frozen=True)
 class Use(Node):
-    """Occupies `resource` for `demand_s` seconds."""
+    """A step that occupies `resource` for `demand_s` seconds."""
 
     resource: Resource
     demand_s: Expr
@@ -133,7 +137,7 @@ class Use(Node):
 
 @dataclass(frozen=True)
 class Hold(Node):
-    """Holds a lock, or one of the `servers` threads of a pool, while `body` runs."""
+    """A step that holds a lock, or one of the `servers` threads of a pool, while `body` runs."""
 
     resource: Resource
     servers: Expr
@@ -174,7 +178,9 @@ class Delay(Node):
 
 @dataclass(frozen=True)
 class At(Node):
-    """`body` executed by `role` instead of the current role, without a message or resource."""
+    """A step that runs `body` at `role` instead of the current role, without a message or
+    resource.
+    """
 
     role: str
     body: Node
@@ -192,7 +198,7 @@ class At(Node):
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A message to `role` (`request_bytes`), `body` there, and the reply (`response_bytes`).
+    """A message of `request_bytes` to `role`, which runs `body` and replies with `response_bytes`.
 
     `one_way` means that there is no reply: the message is forwarded, as between the data servers of
     a write pipeline. `answers` means that the message is itself an answer or an acknowledgement, so
@@ -222,7 +228,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class Seq(Node):
-    """Steps in sequence."""
+    """Steps that run one after another."""
 
     steps: tuple[Node, ...]
 
@@ -235,7 +241,9 @@ class Seq(Node):
 
 @dataclass(frozen=True)
 class Par(Node):
-    """Parallel branches, each `copies` times, until `needed` of them are done (None: all)."""
+    """Parallel branches: each step runs `copies` times. The node ends when `needed` branches are
+    done (None: all).
+    """
 
     steps: tuple[Node, ...]
     copies: Expr
@@ -253,7 +261,8 @@ class Par(Node):
 
 @dataclass(frozen=True)
 class Pipeline(Node):
-    """`units` equal units through `stages`, one unit at a time in each stage, overlapping.
+    """A pipeline: `units` equal units pass through `stages`. Stages overlap, and each stage serves
+    one unit at a time.
 
     A `Repeat` among the stages stands for that many consecutive stages. A one-way message moves the
     unit: the next stage, also within a `Repeat`, starts at the receiver (`lands_at`).
@@ -274,9 +283,10 @@ class Pipeline(Node):
 
 @dataclass(frozen=True)
 class Repeat(Node):
-    """`body`, `count` times in sequence; `reselect`: each turn chooses new instances of roles.
+    """Runs `body` `count` times in sequence.
 
-    Without `reselect`, all turns use the same instance of each role.
+    With `reselect`, each repetition chooses new instances of the roles (other servers). Without it,
+    all repetitions use the same instance of each role.
     """
 
     count: Expr
@@ -295,7 +305,9 @@ class Repeat(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """One of the branches by its probability; none with the remaining probability."""
+    """A random choice: one of the branches by its probability, or none with the remaining
+    probability.
+    """
 
     branches: tuple[tuple[Expr, Node], ...]
 
@@ -311,7 +323,7 @@ class Choice(Node):
 
 @dataclass(frozen=True)
 class Either(Node):
-    """`then` where the condition holds, else `otherwise` (None: nothing)."""
+    """A conditional step: `then` where the condition holds, else `otherwise` (None: nothing)."""
 
     condition: Condition
     then: Node
@@ -329,7 +341,9 @@ class Either(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Asynchronous work after the operation has returned (write-back, re-replication)."""
+    """Asynchronous work that continues after the operation has returned, such as write-back and
+    re-replication.
+    """
 
     body: Node
 
@@ -341,14 +355,16 @@ class Later(Node):
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node of the tree, parents first."""
+    """Yields every node of the tree, parents before children."""
     yield node
     for child in node.children():
         yield from walk(child)
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Returns symbol -> names (or types) of the steps where the symbol occurs, in tree order."""
+    """Returns symbol -> names of the steps where the symbol occurs, in tree order. A step without a
+    name is listed by its node type.
+    """
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -366,8 +382,9 @@ def symbols(node: Node) -> dict[str, list[str]]:
 
 
 def lands_at(node: Node, role: str) -> str:
-    """Returns the role where a pipeline's unit is after a stage at `role`: one-way messages move
-    the unit."""
+    """Returns the role at which a pipeline's unit is after a stage that started at `role`. Only
+    one-way messages move the unit.
+    """
     if isinstance(node, Seq) and node.steps:
         for step in node.steps:
             role = lands_at(step, role)
@@ -376,7 +393,9 @@ def lands_at(node: Node, role: str) -> str:
 
 
 def writes_back(node: Later) -> bool:
-    """Whether asynchronous work is for a disk, which a page cache may defer beyond the run."""
+    """Whether asynchronous work uses a disk, so that a page cache may defer the work beyond the
+    run.
+    """
     uses = (one for one in walk(node.body) if isinstance(one, Use))
     return any(use.resource.kind == "disk" for use in uses)
 

@@ -1,7 +1,7 @@
-"""The step language: how operations are written down, as small trees of steps over roles.
+"""The functions of the step language, by which a description writes operations as trees of steps.
 
 Demands, counts, sizes and conditions are expressions over parameters (spec/systems/parameters.py).
-The nodes themselves, and what reads them, are in spec/steps/node.py.
+The node types and the visitors of trees are in spec/steps/node.py.
 """
 
 from __future__ import annotations
@@ -75,13 +75,14 @@ REFERENCE_FREQUENCY_HZ = 2_500_000_000
 
 
 def cpu(role: str, seconds: Expression, name: str = "") -> Use:
-    """Processor time at `role`, in seconds on a 2.5 GHz processor."""
+    """Uses a processor of `role` for `seconds`, a time measured on a 2.5 GHz processor."""
     speed = symbol(f"{role}.frequency") / REFERENCE_FREQUENCY_HZ
     return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
 
 
 def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Reads `size_bytes`: transfer, and the disk's latency for each of `seeks` positionings.
+    """Reads `size_bytes` from the disk of `role`: transfer time, and the disk's latency for each of
+    `seeks` positionings.
 
     A unit of a stream has `seeks` < 1, its share of the stream's (spec/steps/heads.py).
     """
@@ -89,7 +90,9 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expressi
 
 
 def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
-    """Writes `size_bytes`: transfer, and the disk's latency for each of `seeks` positionings."""
+    """Writes `size_bytes` to the disk of `role`: transfer time, and the disk's latency for each of
+    `seeks` positionings.
+    """
     return disk_use(role, size_bytes, "write", seeks * symbol(f"{role}.disk_latency"), name)
 
 
@@ -102,20 +105,24 @@ def disk_use(
 
 
 def delay(role: str, seconds: Expression, name: str = "") -> Delay:
-    """A delay at `role` that occupies no resource, such as a sleep or a timer."""
+    """Waits `seconds` at `role` without occupying a resource, as for a sleep or a timer."""
     return Delay(name, role, _expression(seconds))
 
 
 def hold_thread(
     role: str, servers: Expression, body: Node, name: str = "", places: Expression | None = None
 ) -> Hold:
-    """Holds one of `role`'s `servers` threads while `body` runs; `places`: size of the queue."""
+    """Holds one of the `servers` threads of `role` while `body` runs. `places` is the size of the
+    queue for threads (None: unbounded).
+    """
     waiting = None if places is None else _expression(places)
     return Hold(name, Resource(role, "threads", places=waiting), _expression(servers), body)
 
 
 def hold_lock(role: str, mode: str, body: Node, name: str = "", fair: Expression = 1) -> Hold:
-    """Holds the lock of `role` in `mode` "shared" or "exclusive" while `body` runs."""
+    """Holds the lock of `role` in `mode` "shared" or "exclusive" while `body` runs. `fair` is 1 for
+    a lock that is granted in FIFO order, else 0.
+    """
     assert mode in ("shared", "exclusive"), f"a lock is held shared or exclusive, not {mode}"
     return Hold(name, Resource(role, "lock", mode, fair=_expression(fair)), ONE, body)
 
@@ -127,76 +134,82 @@ def call(
     request_bytes: Expression = 256,
     response_bytes: Expression = 256,
 ) -> Call:
-    """Send a request to `role`, which runs `body`, and wait for the response."""
+    """Sends a request to `role`, which runs `body`, and waits for the response."""
     return Call(name, role, seq(*body), _expression(request_bytes), _expression(response_bytes))
 
 
 def send(role: str, name: str, *body: Node, size_bytes: Expression) -> Call:
-    """Send a one-way message of `size_bytes` to `role`, which runs `body`."""
+    """Sends a one-way message of `size_bytes` to `role`, which runs `body`. There is no reply."""
     return Call(name, role, seq(*body), _expression(size_bytes), ZERO, one_way=True)
 
 
 def reply(role: str, *, size_bytes: Expression, name: str = "") -> Call:
-    """A response or acknowledgement of `size_bytes` to `role`, which needs no reply."""
+    """Sends a response or acknowledgement of `size_bytes` to `role`. It needs no reply."""
     return Call(name, role, seq(), _expression(size_bytes), ZERO, one_way=True, answers=True)
 
 
 def at(role: str, *body: Node) -> At:
-    """`body` executed by `role` instead of the current role."""
+    """Runs `body` at `role` instead of the current role, without a message."""
     return At("", role, seq(*body))
 
 
 def seq(*steps: Node, name: str = "") -> Seq:
-    """Steps in sequence."""
+    """Runs steps one after another."""
     return Seq(name, steps)
 
 
 def par(*steps: Node, copies: Expression = 1, name: str = "") -> Par:
-    """Parallel steps, done when all are done."""
+    """Runs steps in parallel, `copies` times each, until all are done."""
     return Par(name, steps, _expression(copies))
 
 
 def quorum(needed: Expression, *steps: Node, copies: Expression = 1, name: str = "") -> Par:
-    """Parallel steps, done when `needed` of them are done."""
+    """Runs steps in parallel, `copies` times each, until `needed` of them are done."""
     return Par(name, steps, _expression(copies), _expression(needed))
 
 
 def pipeline(units: Expression, *stages: Node, name: str = "") -> Pipeline:
-    """A stream of units through stages."""
+    """Passes `units` equal units through stages that overlap; each stage serves one unit at a
+    time.
+    """
     return Pipeline(name, _expression(units), stages)
 
 
 def repeat(count: Expression, *body: Node, name: str = "", reselect: bool = False) -> Repeat:
-    """`body`, `count` times in sequence; `reselect`: each turn chooses new instances of roles."""
+    """Runs `body` `count` times in sequence. With `reselect`, each repetition chooses new instances
+    of the roles (other servers).
+    """
     return Repeat(name, _expression(count), seq(*body), reselect)
 
 
 def choice(*branches: tuple[Expression, Node], name: str = "") -> Choice:
-    """One branch by its probability; nothing with the remaining probability."""
+    """Runs one of the branches by its probability, or nothing with the remaining probability."""
     return Choice(name, tuple((_expression(p), node) for p, node in branches))
 
 
 def when(holds: Expr, *body: Node, name: str = "") -> Either:
-    """`body` where the condition holds, or the switch is on; else nothing."""
+    """Runs `body` where the condition or switch `holds` is true, else nothing."""
     return Either(name, condition(holds), body[0] if len(body) == 1 else seq(*body))
 
 
 def either(holds: Expr, then: Node, otherwise: Node, name: str = "") -> Either:
-    """`then` where the condition holds, or the switch is on, else `otherwise`."""
+    """Runs `then` where the condition or switch `holds` is true, else `otherwise`."""
     return Either(name, condition(holds), then, otherwise)
 
 
 def striped(
     size_bytes: Expr, unit_bytes: Expr, places: Expression, on_one: Callable[[Expr], Node]
 ) -> Either:
-    """Equal parts on `places` servers in parallel, or `on_one` for data of at most one unit.
+    """Stripes data over `places` servers in parallel, with equal parts. Data of at most one unit
+    takes `on_one` alone.
 
-    The number of places must not depend on the size, because a net has that many branches.
+    `on_one(size)` is the step for the part on one server. `places` must not depend on the size,
+    because a net has that many branches.
     """
     spread = par(on_one(size_bytes / places), copies=places)
     return either(size_bytes > unit_bytes, spread, on_one(size_bytes))
 
 
 def later(*body: Node, name: str = "") -> Later:
-    """Asynchronous work after the operation has returned."""
+    """Runs `body` asynchronously, after the operation has returned."""
     return Later(name, seq(*body))

@@ -1,8 +1,9 @@
-"""TCP slow start: round trips in which the sender of a message on a new connection is stalled.
+"""Models TCP slow start: the round trips in which the sender of a message on a new connection is
+stalled.
 
-Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with the initial window of
-RFC 6928. The window doubles each round trip. Until the window covers the bandwidth-delay product,
-the sender waits for the remainder of each round trip.
+The formula is that of Kurose and Ross, "Computer Networking", section 3.7 (delay modelling), with
+the initial window of RFC 6928. The window doubles each round trip. Until the window covers the
+bandwidth-delay product, the sender waits for the remainder of each round trip.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ def _doublings(ratio: Expr) -> Expr:
 
 
 def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
-    """Stalled round trips of `size_bytes` on a new connection, in addition to sending at `rate`.
+    """Returns the stalled time, counted in round trips, of sending `size_bytes` on a new
+    connection, in addition to the time of sending at `rate` (bytes/s).
 
-    (P RTT - (2^P - 1) W / R) / RTT in the book's notation. P is the smaller of two counts: windows
-    that the message fills before its last, and windows below the bandwidth-delay product.
+    Kurose and Ross, section 3.7: P - (2^P - 1) (W / R) / RTT, where W is the initial window in
+    bytes, R the rate in bytes/s and RTT the round-trip time in seconds. P is the smaller of two
+    counts: the windows that the message fills before its last, and the windows below the
+    bandwidth-delay product.
     """
     windows_held = Max(1, 2 * symbol("network_latency") * rate / _WINDOW)
     filled = _doublings(1 + expression(size_bytes) / _WINDOW) - 1
@@ -37,6 +41,8 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
 def round_trips(
     count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
 ) -> Node:
-    """`count` sequential round trips of messages between `home` and `role`, without work."""
+    """`count` sequential round trips of `size_bytes` each way between `home` and `role`. `role`
+    does no work for them.
+    """
     back = reply(home, size_bytes=size_bytes)
     return repeat(count, send(role, name, back, size_bytes=size_bytes))

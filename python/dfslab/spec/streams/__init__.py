@@ -1,1 +1,3 @@
-"""Workloads as streams of operations, shared by the load generator and the Petri net."""
+"""Workloads as streams of operations, which the load generator executes and the Petri net
+simulates.
+"""

@@ -1,4 +1,6 @@
-"""Common parts of filebench's workloads: one flow of operations, repeated in a loop."""
+"""The common part of filebench's workloads: a short sequence of operations (the flow), repeated in
+a loop.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ Flow = tuple[Share, ...]
 
 
 class FlowParameters(FileParameters):
-    """Parameters of filebench's workloads, per client: filebench's numbers of files divided by its
-    numbers of threads. `FLOW` is one cycle of operations."""
+    """Parameters of filebench's workloads, for one client. Numbers of files are filebench's,
+    divided by its number of threads. `FLOW` is the sequence of operations that is repeated.
+    """
 
     FLOW: ClassVar[Flow]
 
@@ -28,12 +31,14 @@ class FlowParameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Operations of each client."""
+        """Returns the number of operations of each client."""
         return self.loops * len(self.FLOW)
 
 
 def cycle(parameters: FlowParameters) -> Stream:
-    """The repeated flow as a stream; file sizes are gamma-distributed with filebench's shape."""
+    """Returns the stream that repeats the flow. File sizes are gamma-distributed with filebench's
+    shape.
+    """
     size = int(parameters.file_size)
     return Stream(
         mix=list(parameters.FLOW),

@@ -1,4 +1,6 @@
-"""Layers around a target, which modify every call of a workload run within the timed operations."""
+"""Layers around the load generator's target, which throttle, delay or fail its calls within the
+timed operations.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 LayerKind = Literal["throttle", "timeout", "fault", "stall", "delay"]
-# Kind of layer -> {key in the scenario: key in core/load}.
+# Kind of layer -> {key in the scenario: key of the load generator (core/load)}.
 LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
     "timeout": {"time": "after_s"},
@@ -22,7 +24,9 @@ LAYER_KEYS: dict[str, dict[str, str]] = {
 
 
 class Layer(CheckedModel):
-    """One layer; the first of several is the outermost."""
+    """One layer around the load generator's target. The first of several layers is the
+    outermost.
+    """
 
     kind: LayerKind = Field(description="What is done to calls")
     rate: PerSecond = quantity("0 /s", description="Calls a second that a throttle lets through")
@@ -43,7 +47,7 @@ class Layer(CheckedModel):
             if key not in keys:
                 allowed = f"{self.kind} takes {', '.join(keys)}"
                 raise InputError(f"run.layer.{key}", value, allowed)
-        # A throttle needs one of its keys, other layers need all.
+        # A throttle needs at least one of its keys. Every other layer needs all its keys.
         if not stated or (self.kind != "throttle" and len(stated) < len(keys)):
             raise InputError("run.layer", self.kind, f"needs {', '.join(keys)} above 0")
         if self.kind == "stall" and self.time > self.period:
@@ -56,7 +60,7 @@ class Layer(CheckedModel):
         return self.kind in ("timeout", "fault")
 
     def plan(self) -> PlanLayer:
-        """The layer in the load generator's plan."""
+        """Returns this layer as the load generator's plan writes it."""
         names, given = LAYER_KEYS[self.kind].items(), dict(self)
         values = {name: value for key, name in names if (value := given[key])}
         return PlanLayer.model_validate({self.kind: values})

@@ -1,4 +1,4 @@
-"""The plan of one load run: everything that the load generator is given."""
+"""The plan of one load run: the document that tells the load generator what to execute and how."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class RandomFault(CoreDocument):
 
 
 class PeriodicStall(CoreDocument):
-    """Calls that arrive in the last `length_s` seconds of every `period_s` seconds wait until the
-    period ends."""
+    """Calls that arrive in the last `length_s` seconds of every period of `period_s` seconds wait
+    until the period ends.
+    """
 
     length_s: Positive
     period_s: Positive
@@ -47,7 +48,7 @@ class AddedDelay(CoreDocument):
 
 
 class PlanLayer(CoreDocument):
-    """A layer around the target, which acts on timed operations only: exactly one field is set."""
+    """A layer around the target, which acts on timed operations only. Exactly one field is set."""
 
     throttle: Throttling | None = None
     timeout: CallTimeout | None = None
@@ -64,20 +65,22 @@ class PlanLayer(CoreDocument):
 
 
 class SpanLimit(CoreDocument):
-    """Largest number of spans that are kept, over all clients; 0: none."""
+    """The largest number of spans that the load generator records, over all clients; 0: none."""
 
     limit: Annotated[int, Field(ge=0)]
 
 
 class LoadPlan(CoreDocument):
-    """A Plan of core/load: a stream of operations, the target, and how the run goes.
+    """The plan of one load run, as core/load reads it: a stream of operations, the target, and how
+    the run proceeds.
 
     `run_directory`: the directory that the run creates under the target's root. `verify`: when
-    content is checked. `time_limit_s`: after it no operation starts; None: no limit. `max_errors`:
-    the run stops at more. `layers`: the outermost first. `record`: return the executed operations.
-    `hold`: wait at the barrier after each phase, too. `shared`: other shards use the same run
-    directory. `clients_from` and `clients_to`: the range of clients of this shard, its end
-    exclusive. `keep`: leave the files.
+    content is checked. `time_limit_s`: the time after which no operation starts; None: no limit.
+    `max_errors`: the number of errors beyond which the run stops. `layers`: the outermost first.
+    `record`: whether executed operations are returned. `hold`: whether clients also wait at the
+    barrier after each phase. `shared`: whether other shards use the same run directory.
+    `clients_from` and `clients_to`: the clients of this shard, without the end. `keep`: whether the
+    files remain after the run.
     """
 
     stream: Stream
@@ -97,18 +100,18 @@ class LoadPlan(CoreDocument):
 
     @property
     def clients(self) -> range:
-        """The clients of this shard."""
+        """The numbers of the clients that this shard runs."""
         last = self.stream.clients if self.clients_to is None else self.clients_to
         return range(self.clients_from or 0, last)
 
     def shard(self, clients: range) -> LoadPlan:
-        """The plan of the agent that runs a range of the clients."""
+        """Returns the plan of the shard that runs a range of the clients."""
         part = {"clients_from": clients.start, "clients_to": clients.stop}
         return self.model_copy(update=part)
 
 
 class PlanChanges(TypedDict, total=False):
-    """Fields of a plan that an instrument replaces."""
+    """Fields of a load plan that an instrument may replace."""
 
     stream: Stream
     verify: Verify

@@ -1,4 +1,6 @@
-"""The stream specification of a configuration, shared by load generator and Petri net."""
+"""Makes the stream specification of a configuration, which the load generator and the Petri net
+share.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,20 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
-# Standard deviation of the logarithm of times between arrivals: a coefficient of variation of 1.3.
+# Standard deviation of the logarithm of times between arrivals. Its coefficient of variation is
+# 1.3.
 LOGNORMAL_SIGMA = 1.0
 
 
 def has_stream(scenario: Scenario) -> bool:
-    """Whether the operations of clients are specified; those of a program are not."""
+    """Whether the workload is a stream of operations of clients, in contrast to an external
+    program.
+    """
     return discover.workload(scenario.workload.name).argv is None
 
 
 def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
-    """The stream of a scenario; every repetition has a different seed.
+    """Returns the stream of a scenario's workload. Every repetition has a different seed.
 
     InputError when the workload is a program or a value of the stream is impossible.
     """
@@ -36,8 +41,10 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """The requested open arrivals, which replace the workload's. Sessions are kept; their rate is
-    set so that requests arrive at the requested rate."""
+    """Returns the open arrivals that the scenario requests, which replace the workload's. None for
+    a closed workload. The workload's sessions remain; their rate is set so that requests arrive at
+    the requested rate.
+    """
     requested = scenario.workload
     if requested.arrival == "closed":
         return None
@@ -56,7 +63,9 @@ def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
 
 
 def operations_per_client(stream: Stream) -> int:
-    """Operations of each client over all phases; for a replay, those of the busiest client."""
+    """Returns the number of operations of each client over all phases. For a replay, it is that of
+    the busiest client.
+    """
     if stream.given:
         return max(Counter(one.client for one in stream.given).values())
     if stream.phases:

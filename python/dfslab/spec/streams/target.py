@@ -1,4 +1,6 @@
-"""Targets of the load generator: what its clients call, and how."""
+"""The targets of the load generator: the file system that its clients call, and how they call
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ Stability = Literal["unstable", "data_sync", "file_sync"]
 
 
 class AnyTarget(CoreDocument):
-    """A target, which the core selects by its kind."""
+    """A target of the load generator. The core selects its implementation by `kind`."""
 
     def model_post_init(self, context: object) -> None:
         """Marks `kind` as set, because the core requires it even when it has its default."""
@@ -23,15 +25,16 @@ class AnyTarget(CoreDocument):
 
 
 class NullTarget(AnyTarget):
-    """A target that does nothing, so that a run measures the generator itself. `fsync` has no
-    effect."""
+    """A target that does nothing, so that a run measures the load generator itself. `fsync` has no
+    effect.
+    """
 
     kind: Literal["null"] = "null"
     fsync: Fsync = "never"
 
 
 class PosixTarget(AnyTarget):
-    """POSIX calls under `root`, an existing directory.
+    """A mounted file system, called by POSIX calls under `root`, an existing directory.
 
     `mmap`: read and write through mapped memory. `sync_io`: whether a write returns only after its
     data ("data": O_DSYNC) or also its metadata ("all": O_SYNC) is on disk. `direct`: bypass the
@@ -49,7 +52,8 @@ class PosixTarget(AnyTarget):
 
 
 class HdfsTarget(AnyTarget):
-    """HDFS at `uri` (hdfs://host:port) through its native protocol; `root` is a directory there.
+    """HDFS at `uri` (hdfs://host:port), called through its native protocol. `root` is a directory
+    there.
 
     `shared_client`: one client for all threads instead of one each. `direct` is always refused.
     """
@@ -66,7 +70,8 @@ class HdfsTarget(AnyTarget):
 
 
 class NfsTarget(AnyTarget):
-    """NFS version 3, spoken by the load generator, to the `export` of a `server`.
+    """The `export` of an NFS `server`. The load generator itself speaks NFS version 3, without a
+    mount.
 
     `privileged_port`: call from a port below 1024. `read_size_bytes` and `write_size_bytes` limit
     one call; the server may offer less. `stability`: how durable a write is before it returns.
@@ -87,12 +92,12 @@ class NfsTarget(AnyTarget):
 
 
 class HadoopTarget(AnyTarget):
-    """Any Hadoop file system, through its Java client.
+    """Any Hadoop file system at `uri`, called through its Java client.
 
-    `class_path`: jars and folders, separated by colons. `configuration`: files, of which later ones
-    take precedence; `properties` take precedence over all of them. `replication` and
-    `block_size_bytes` of new files are the configured ones where they are None. `sync_block`: sync
-    each completed block to disk. `heap_bytes`: largest heap of the Java machine.
+    `class_path`: jars and folders, separated by colons. `configuration`: Hadoop's files, of which
+    later ones take precedence; `properties` take precedence over all files. `replication` and
+    `block_size_bytes` apply to new files; None means the configured value. `sync_block`: sync each
+    completed block to disk. `heap_bytes`: largest heap of the Java machine.
     """
 
     kind: Literal["hadoop"] = "hadoop"
@@ -128,6 +133,6 @@ class OpendalTarget(AnyTarget):
     drop_caches: DropCaches = "none"
 
 
-# The types that a file system's `target` returns.
+# The types of target that a file system's function `target` may return.
 FileTarget = PosixTarget | HdfsTarget | NfsTarget | HadoopTarget | OpendalTarget
 Target = Annotated[FileTarget | NullTarget, Field(discriminator="kind")]

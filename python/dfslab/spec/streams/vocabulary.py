@@ -1,4 +1,6 @@
-"""The stream of operations that clients execute, as a type: the input of core/workload."""
+"""The types of a stream of operations, which clients execute. The core (core/workload) reads them
+as JSON.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ OperationName = Literal[
     "get_xattr",
     "lock",
 ]
-# In the order of their codes in core/workload/operation.rs.
+# All operations, in the order of their codes in core/workload/operation.rs.
 OPERATIONS: tuple[OperationName, ...] = get_args(OperationName)
 
 SizeBytes = Annotated[int, Field(ge=0, le=1 << 50)]
@@ -43,13 +45,16 @@ Spread = Annotated[float, Field(ge=0)]
 
 
 class CoreDocument(CheckedModel):
-    """A document that the core reads; unset fields keep the core's defaults."""
+    """A document that the core reads. The core uses its own defaults for fields that are not
+    set.
+    """
 
     @property
     def text(self) -> str:
-        """The document as JSON text: the fields that were set, in the order of their declaration.
+        """The document as JSON text. It has the fields that were set, in the order of their
+        declaration.
 
-        The hashes and recordings of tests/golden depend on every byte of it.
+        The hashes and recordings of tests/golden depend on every byte of this text.
         """
         return json.dumps(self.model_dump(mode="json", exclude_unset=True))
 
@@ -114,7 +119,8 @@ class SizeDistribution(CoreDocument):
     @property
     def mean_bytes(self) -> float:
         """Returns the mean of the distribution in bytes. Truncation at the largest size is ignored
-        unless it is below the mean."""
+        unless that size is below the mean.
+        """
         if self.fixed is not None:
             return float(self.fixed)
         if self.uniform is not None:
@@ -131,13 +137,13 @@ class SizeDistribution(CoreDocument):
 
 
 class Strided(CoreDocument):
-    """Strided access: each transfer starts this many blocks after the previous transfer."""
+    """Strided access within a file: every `strided`-th block, in several passes over the file."""
 
     strided: Annotated[int, Field(ge=1)]
 
 
 class Skip(CoreDocument):
-    """Access with gaps: bytes skipped after each transfer."""
+    """Access with gaps within a file: `skip` bytes are skipped after each transfer."""
 
     skip: SizeBytes
 
@@ -150,7 +156,9 @@ Order = (
 
 
 class Access(CoreDocument):
-    """The access pattern within a file."""
+    """The order and size in bytes of the transfers within a file, and whether the file is opened
+    again for each.
+    """
 
     order: Order = "sequential"
     transfers_per_operation: Count = 0
@@ -159,13 +167,15 @@ class Access(CoreDocument):
 
 
 class Zipf(CoreDocument):
-    """Zipf popularity: the k-th file has probability proportional to k^(-exponent)."""
+    """Zipf popularity of files: the k-th file is chosen with probability proportional to
+    k^(-zipf).
+    """
 
     zipf: Spread
 
 
 class Neighbour(CoreDocument):
-    """The files of another client, at this distance in client numbers."""
+    """Clients choose files of another client, whose number is larger by `neighbour`."""
 
     neighbour: Annotated[int, Field(ge=0)]
 
@@ -176,7 +186,9 @@ Files = Literal["own", "shared"] | Neighbour
 
 
 class Share(CoreDocument):
-    """An operation's share of a mix, and settings that override those of its phase."""
+    """One operation of a mix, with its weight among the operations and settings that override those
+    of its phase.
+    """
 
     operation: OperationName
     weight: Positive = 1.0
@@ -190,7 +202,7 @@ MixOrder = Literal["random", "cycle"]
 
 
 class Phase(CoreDocument):
-    """A part of a stream, which all clients begin together after a barrier."""
+    """A part of a stream. All clients begin it together, after a barrier."""
 
     name: str = ""
     operations_per_client: Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -203,7 +215,7 @@ class Phase(CoreDocument):
 
 
 class Given(CoreDocument):
-    """One operation of a replayed sequence."""
+    """One operation of a replayed sequence: its client, file, size and offset in bytes."""
 
     client: Annotated[int, Field(ge=0)] = 0
     operation: OperationName
@@ -214,14 +226,15 @@ class Given(CoreDocument):
 
 
 class LognormalGaps(CoreDocument):
-    """Lognormal times between arrivals, given by the standard deviation of the logarithm."""
+    """Lognormal times between arrivals. `lognormal` is the standard deviation of the logarithm."""
 
     lognormal: Spread
 
 
 class Session(CoreDocument):
-    """A session of sequential requests: their mean number (geometric distribution) and the pause
-    between them in seconds."""
+    """Sessions of an open workload: a number of sequential requests with the mean `requests`
+    (geometric distribution), and a pause of `think_time_s` seconds between them.
+    """
 
     requests: Annotated[float, Field(ge=1)]
     think_time_s: Spread = 0.0
@@ -229,9 +242,10 @@ class Session(CoreDocument):
 
 class Open(CoreDocument):
     """An open workload: arrivals per second over all clients, and the distribution of times between
-    them.
+    arrivals.
 
-    `profile`: points (seconds, factor of the rate), linear in between, constant after the last.
+    `profile`: points (seconds, factor of the rate), with linear interpolation; the factor of the
+    last point remains.
     """
 
     rate_per_s: Positive
@@ -241,13 +255,17 @@ class Open(CoreDocument):
 
 
 class OpenArrival(CoreDocument):
-    """Operations start at their scheduled times, as an open workload."""
+    """The arrivals of an open workload: operations start at scheduled times, whether earlier
+    operations have ended or not.
+    """
 
     open: Open
 
 
 class GivenArrival(CoreDocument):
-    """Scheduled starts of each client's operations, in seconds after the run's start, ascending."""
+    """The scheduled starts of each client's operations, in ascending seconds after the run's
+    start.
+    """
 
     given: list[list[Spread]]
 
@@ -256,7 +274,9 @@ Arrival = Literal["closed"] | OpenArrival | GivenArrival
 
 
 class Layout(CoreDocument):
-    """Layout of directories: one per client (with a tree below), or a shared one."""
+    """The layout of directories: one for each client, with a tree of `depth` levels and `branches`
+    below it, or one that all clients share.
+    """
 
     shared_directory: bool = False
     depth: Annotated[int, Field(ge=0, le=32)] = 0
@@ -267,10 +287,11 @@ Prepare = Literal["written", "empty"]
 
 
 class Stream(CoreDocument):
-    """A stream of operations; `StreamSpec` of core/workload reads it and does the remaining checks.
+    """A stream of operations of all clients. `StreamSpec` of core/workload reads it and checks the
+    rest.
 
-    A workload sets its own part. The scenario determines seed, number of clients, think time and
-    requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.
+    A workload sets mix, phases and sizes. The scenario determines seed, number of clients, think
+    time and requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.
     """
 
     def model_post_init(self, context: object) -> None:
@@ -300,11 +321,13 @@ class Stream(CoreDocument):
 
     @property
     def all_phases(self) -> list[Phase]:
-        """Returns the phases: those listed, or a single one that the stream itself describes."""
+        """Returns the stream's phases: those listed, or a single one with the stream's own
+        settings.
+        """
         if self.phases:
             return self.phases
         # The phase is not validated, because a stream of replayed operations has neither a mix nor
-        # a number of operations.
+        # a number of operations, which a phase requires.
         own = Phase.model_construct(
             operations_per_client=self.operations_per_client,
             mix=self.mix,

@@ -1,4 +1,6 @@
-"""Workloads: their parameters are converted to a stream specification for core/workload."""
+"""The base classes of workloads, whose parameters are converted to a stream of operations or a
+command line.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ P = TypeVar("P", bound="FileParameters")
 
 
 class FileParameters(CheckedModel):
-    """Parameters of every workload over files; a workload's parameter class extends it."""
+    """Parameters that every workload over files has. A workload's own parameter class extends this
+    class.
+    """
 
     file_size: Size = quantity("1 MiB", description="Bytes of a file")
     transfer_size: Size = quantity("128 KiB", description="Bytes of one read or write call")
@@ -40,13 +44,13 @@ class FileParameters(CheckedModel):
     )
 
     def operations(self) -> int:
-        """Operations of each client."""
+        """Returns the number of operations of each client."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
         return self.operations_per_client or max(2, min(256, by_data))
 
 
 class PhaseSettings(TypedDict, total=False):
-    """Settings of a phase in addition to its name, operations and mix."""
+    """Optional settings of a phase, in addition to its name, operations and mix."""
 
     mix_order: MixOrder
     file_choice: FileChoice
@@ -58,13 +62,16 @@ class PhaseSettings(TypedDict, total=False):
 def phase(
     name: str, operations: int, *mix: OperationName | Share, **settings: Unpack[PhaseSettings]
 ) -> Phase:
-    """A phase of a stream; an operation of the mix is a name, or a share with settings."""
+    """Returns a phase of a stream with `operations` operations per client. Each operation of the
+    mix is a name, or a `Share` with its settings.
+    """
     shares = [one if isinstance(one, Share) else Share(operation=one) for one in mix]
     return Phase(name=name, operations_per_client=operations, mix=shares, **settings)
 
 
 def together_to_the_end() -> Phase:
-    """A barrier phase at the end, after a phase in which clients read each other's files.
+    """Returns a final phase, whose barrier makes clients wait for each other after they have read
+    each other's files.
 
     Without the barrier, a finished process would remove its files while others still read them.
     """
@@ -77,7 +84,9 @@ def fixed(size_bytes: float) -> SizeDistribution:
 
 
 def no_stream(name: str) -> Callable[[Any], Stream]:
-    """The `stream` of a program workload: always InputError, as its operations are unknown."""
+    """Returns the function `stream` of a workload that is an external program. The function always
+    raises InputError, because the operations of a program are unknown.
+    """
 
     def stream(parameters: Any) -> Stream:
         raise InputError("workload.name", name, "is a program: only measure and trace can run it")
@@ -87,7 +96,7 @@ def no_stream(name: str) -> Callable[[Any], Stream]:
 
 @dataclass(frozen=True)
 class Definition(Generic[P]):
-    """The declaration `WORKLOAD` of a workload's file: `Streams` or `Program`."""
+    """What the file of a workload declares as `WORKLOAD`: a `Streams` or a `Program`."""
 
     title: str
     parameters: type[P]
@@ -95,10 +104,10 @@ class Definition(Generic[P]):
 
 @dataclass(frozen=True)
 class Streams(Definition[P]):
-    """Declaration of a workload that the load generator executes.
+    """Declares a workload that the load generator executes.
 
-    `stream(parameters)` returns the workload's part of the stream: mix, phases or replayed
-    operations, file_size, transfer_size_bytes, and so on.
+    `stream(parameters)` returns the part of the stream that the workload determines: mix, phases or
+    replayed operations, file sizes and transfer sizes.
     """
 
     stream: Callable[[P], Stream]
@@ -106,9 +115,9 @@ class Streams(Definition[P]):
 
 @dataclass(frozen=True)
 class Program(Definition[P]):
-    """Declaration of a workload that is an external program.
+    """Declares a workload that is an external program.
 
-    `argv(parameters, run)` returns the command line; `run` holds values of the run, such as the
+    `argv(parameters, run)` returns the command line. `run` holds values of the run, such as the
     file system's uri and the seed.
     """
 
@@ -117,10 +126,10 @@ class Program(Definition[P]):
 
 @dataclass(frozen=True)
 class Workload:
-    """One workload as its file describes it.
+    """One workload, as its file describes it.
 
-    `make` and `argv` are `stream` and `argv` of `Streams` and `Program`; the stream of a program
-    raises InputError.
+    `make` is the function `stream` of a workload that the load generator executes; for a program it
+    raises InputError. `argv` is the command line of a program, else None.
     """
 
     name: str
@@ -131,8 +140,9 @@ class Workload:
     argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
 
     def stream(self, parameters: FileParameters) -> Stream:
-        """The workload's part of the stream. InputError when the parameters give an impossible
-        value."""
+        """Returns the part of the stream that the workload determines. InputError when the
+        parameters give an impossible value.
+        """
         try:
             found = self.make(parameters)
         except ValidationError as error:
@@ -141,7 +151,7 @@ class Workload:
         return found
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
-        """Returns operation -> share of all operations, over all phases."""
+        """Returns operation -> share of all operations of the workload, over all phases."""
         stream = self.stream(parameters)
         counts: dict[str, float] = {}
         for one in stream.given:

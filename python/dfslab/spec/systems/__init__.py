@@ -1,1 +1,1 @@
-"""Descriptions of file systems: roles, parameters, memory, mounts, counters."""
+"""The types of a file system's description: roles, parameters, memory, mounts, counters."""

@@ -1,4 +1,6 @@
-"""Counters of a server: sums by type of call, without records of single calls."""
+"""The types of a server's counters, which are sums over calls of each type, without records of
+single calls.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,10 @@ CostClass = Literal[
 
 @dataclass(frozen=True)
 class Counted:
-    """Sums over calls of one type, times in nanoseconds; None: not reported by the server.
+    """Sums over all calls of one type; times are in nanoseconds. None means that the server does
+    not report the sum.
 
-    `above` names the earlier row that includes these calls.
+    `above` names the earlier type of call that includes these calls.
     """
 
     step: str
@@ -31,7 +34,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Counters:
-    """Counters of one process of a file system: its role (`service`) and `instance`."""
+    """The counters of one process of a file system: the process's role (`service`) and number or
+    address (`instance`), and sums for each type of call.
+    """
 
     service: str
     instance: str
@@ -42,10 +47,9 @@ class Counters:
 class CounterFormat:
     """What the `counters.py` of a file system's folder declares, as `FORMAT`.
 
-    source: the command or file that shows the counters, as an operator knows it.
-    recognise(head): whether a file with these first bytes contains such counters.
-    read(text, name): the counters of every process in a text of that name; NotUnderstood where it
-        is malformed.
+    source: the command or file that shows the counters, as an operator knows it. recognise(head):
+    whether a file with these first bytes contains such counters. read(text, name): the counters of
+    every process in a text of that name; NotUnderstood where the text is malformed.
     """
 
     source: str
@@ -54,4 +58,6 @@ class CounterFormat:
 
 
 class NotUnderstood(Exception):
-    """A text of a recognised format is malformed; the message names the position."""
+    """A text of counters has a recognised format but is malformed. The message names the
+    position.
+    """

@@ -1,4 +1,4 @@
-"""Addresses of a running file system, and the settings of its client."""
+"""The address of a running file system and the settings of the client that calls it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class JavaConfiguration:
-    """What Hadoop's own client needs of a testbed: the folder of its configuration files, and its
-    version."""
+    """What Hadoop's own client needs to call a testbed: the folder of its configuration files, and
+    the version of Hadoop.
+    """
 
     folder: str
     version: str

@@ -1,4 +1,6 @@
-"""A file system as its folder describes it: roles, parameters, operation trees, access."""
+"""The description of a file system, as its folder gives it: roles, parameters, operation trees,
+access.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ OPERATIONS = ("read", "write", "append", "overwrite", "create", "stat", "list", 
 
 @dataclass(frozen=True)
 class Role:
-    """A role of nodes; `kind`: "client", "metadata" or "data"; `uml`: class name in diagrams."""
+    """A role of nodes. `kind` is "client", "metadata" or "data"; `uml` is the role's class name in
+    diagrams; `instances` is the default number of nodes.
+    """
 
     name: str
     kind: str
@@ -29,7 +33,7 @@ class Role:
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
-    """(host, port) of a uri that names both. ValueError if one is missing."""
+    """Returns (host, port) of a uri. ValueError if one is missing."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname or not parsed.port:
         raise ValueError('needs "scheme://host:port"')
@@ -92,14 +96,16 @@ class FileSystem(Facts):
                 assert known, f"{self.name}.{operation}: role {node.acting}?"
 
     def role(self, name: str) -> Role:
-        """Returns the role of that name. KeyError when the description has none."""
+        """Returns the role called `name`. KeyError when the description has none."""
         for role in self.roles:
             if role.name == name:
                 return role
         raise KeyError(name)
 
     def parameter(self, key: str) -> Parameter:
-        """Returns the parameter behind a symbol of the trees. KeyError when it is not declared."""
+        """Returns the parameter that a symbol `key` of the operation trees stands for. KeyError
+        when it is not declared.
+        """
         role, _, _ = key.partition(".")
         if role in {r.name for r in self.roles}:
             found = hardware(key, self.role(role).kind)
@@ -111,7 +117,9 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """Trees of the described operations and of the single calls derived from them."""
+        """Operation trees by name: the described operations, and the single calls derived from
+        them.
+        """
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:

@@ -1,4 +1,6 @@
-"""Memory of a namespace: objects per file, bytes per object, and the source of the figures."""
+"""The memory of a metadata server: objects per file, bytes per object, and the source of the
+figures.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """One published or measured figure; `usable`: share of memory available to objects.
+    """A published or measured figure of the memory that a file costs a metadata server. `usable` is
+    the share of its memory available to objects.
 
     `cached`: the limit applies to files in the server's cache; other files are read from its store.
     """
@@ -21,9 +24,9 @@ class ObjectMemory:
 
     @property
     def bytes_per_file(self) -> float:
-        """Returns the memory in bytes of one file with its blocks."""
+        """Returns the memory in bytes that one file with its blocks costs."""
         return self.bytes_per_object * self.objects_per_file
 
     def files(self, memory_bytes: float) -> float:
-        """Returns the number of files that fit into `memory_bytes`."""
+        """Returns the number of files that fit into a server's memory of `memory_bytes`."""
         return memory_bytes * self.usable / self.bytes_per_file

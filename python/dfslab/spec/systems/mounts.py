@@ -1,4 +1,4 @@
-"""Recognition of a file system by its mount, or by a server's answer."""
+"""The types by which dfslab recognises a file system from its mount, or from a server's answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ Fact = int | str | list[str] | list[int] | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class StorageLayout:
-    """How a directory is stored: the names of its servers (None: not reported), and further facts
-    by name."""
+    """How a directory is stored: the names of its servers (None: not reported), and other facts,
+    such as the stripe size, by name.
+    """
 
     servers: list[str] | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -19,10 +20,12 @@ class StorageLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingFileSystem:
-    """A file system that dfslab did not start: its kind, where it is, its size and its layout.
+    """A file system that dfslab did not start: its kind, where it is, its size in bytes and its
+    layout.
 
-    file_system: the name of its description; "" where none is known. type, source: of the mount.
-    mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and layout.
+    file_system: the name of its description; "" where none is known. type, source: those of the
+    mount. mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and
+    layout.
     """
 
     file_system: str
@@ -61,7 +64,7 @@ class ExistingFileSystem:
 
 
 def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """The default `understood`: extended attributes give no layout."""
+    """The default of `KnownMount.understood`: extended attributes give no layout."""
     return StorageLayout()
 
 
@@ -83,5 +86,5 @@ class KnownMount:
     ask: Callable[[str, str], ExistingFileSystem] | None = None
 
     def matches(self, kind: str, source: str) -> bool:
-        """Whether a mount of that type and source is one of this file system."""
+        """Whether a mount of type `kind` from `source` is a mount of this file system."""
         return kind in self.mount_types or any(source.startswith(one) for one in self.sources)

@@ -1,8 +1,10 @@
-"""Parameters of descriptions: meaning, unit, origin of the value, and owner of each symbol.
+"""The parameters of file systems: meaning, unit, origin and default of each symbol in an operation
+tree.
 
 The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
-`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for what
-the table lacks. Everything printed about parameters is found by walking the description.
+`Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for
+parameters that Wu's table lacks. Everything printed about parameters is found by walking the
+description.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One symbol of a description.
+    """One parameter, that is, one symbol of a file system's description.
 
-    `default` is in SI `unit`. A `calibrated` parameter's default is its prior median, and `spread`
-    the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
+    `default` is in the SI `unit`. A `calibrated` parameter's default is its prior median, and
+    `spread` is the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
     `daemons_only` parameter configures a testbed and occurs in no tree.
     """
 
@@ -48,7 +50,9 @@ class Parameter:
 
 
 class Parameters:
-    """A file system's parameters plus the common ones; attribute access gives symbols."""
+    """A file system's own parameters and the common ones. Attribute access, such as `P.copies`,
+    gives the symbol of a parameter.
+    """
 
     def __init__(self, *parameters: Parameter) -> None:
         self._own = {parameter.key: parameter for parameter in parameters}
@@ -65,13 +69,16 @@ class Parameters:
         return iter(self._own.values())
 
     def find(self, key: str) -> Parameter | None:
-        """Returns the declared parameter, or the hardware parameter of a key `role.kind`; else
-        None."""
+        """Returns the declared parameter `key`, or the hardware parameter of a key such as
+        `datanode.nic_latency`, else None.
+        """
         found = self._own.get(key) or COMMON.get(key)
         return found or hardware(key)
 
     def of_origin(self, origin: str) -> dict[str, Parameter]:
-        """The file system's own parameters of one origin, by key."""
+        """Returns key -> parameter for the file system's own parameters of one origin, such as
+        "calibrated".
+        """
         return {key: p for key, p in self._own.items() if p.origin == origin}
 
 
@@ -152,8 +159,8 @@ COMMON = {
     )
 }
 
-# Parameters of every role's nodes; the key contains `{role}`, and the Wu id depends on the role's
-# class.
+# Hardware parameters, which the nodes of every role have: kind -> (meaning with `{role}`, SI unit,
+# default, Wu id by class of role).
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
     "nic_bandwidth": (
@@ -179,7 +186,7 @@ _HARDWARE = {
 
 
 def hardware(key: str, role_class: str = "*") -> Parameter | None:
-    """Returns the parameter behind `role.kind`, such as `datanode.disk_write_rate`; None when
+    """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None when it is
     unknown.
 
     `role_class` is "client", "data" or "metadata" and determines the Wu id.

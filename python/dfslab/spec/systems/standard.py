@@ -1,4 +1,6 @@
-"""The default deployment of a file system: each kind of role on dedicated nodes."""
+"""The default deployment of a file system: dedicated nodes for metadata servers, data servers and
+clients.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,18 @@ def standard(
 
 
 def rate(key: str, text: str) -> float:
-    """A rate in bytes/s from text ("1Gbit", "60MiB/s"); empty: unlimited. InputError if invalid."""
+    """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited.
+    InputError for `key` if invalid.
+    """
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
 
 
 def delay(key: str, text: str) -> float:
-    """A delay in seconds from text; empty: 0. InputError if invalid."""
+    """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. InputError for `key` if
+    invalid.
+    """
     return _read(key, text, "s") if text else 0.0
 
 

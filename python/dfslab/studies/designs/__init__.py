@@ -1,1 +1,2 @@
-"""Design of experiments: legal configurations, effects, and the next runs."""
+"""Design of experiments: which configurations are legal, which effects a designed sweep shows,
+and which runs come next."""

@@ -1,4 +1,4 @@
-"""Design of experiments: which legal configurations to run, in which order, at what cost.
+"""Chooses which legal configurations of a design to run, in which order, and at what cost.
 
 A deployment with a file system is a testbed, which is slow to start; several workloads are run on
 each (a split-plot design). A plan first orders testbeds by information, then chooses workloads for
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Overhead in seconds, measured on two cores: for each testbed start, for each host, for each run.
+# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run,
+# measured on two cores.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
@@ -40,7 +41,8 @@ EXCHANGES = 2
 
 @dataclass(frozen=True)
 class Bill:
-    """The cost of a plan: numbers of testbeds and runs, and their time in seconds."""
+    """The cost of a plan. `testbed_s` and `run_s`: seconds of all testbed starts and of all
+    runs."""
 
     testbeds: int
     runs: int
@@ -88,8 +90,10 @@ def plan(scenario: Scenario) -> DesignPlan:
 
 
 def planned(scenario: Scenario) -> Scenario:
-    """The scenario with its design replaced by the planned configurations; unchanged without a
-    design."""
+    """Returns the scenario with its design replaced by the planned configurations.
+
+    A scenario without a design is returned unchanged.
+    """
     if not scenario.design.factor or scenario.sweep:
         return scenario
     return plan(scenario).scenario
@@ -98,7 +102,8 @@ def planned(scenario: Scenario) -> Scenario:
 def _within(
     scenario: Scenario, allowed: Legal, chosen: Sequence[Sequence[DesignRow]]
 ) -> tuple[list[tuple[DesignRow, ...]], Bill]:
-    """(rows of the testbeds within the budget, most informative first; their cost)."""
+    """Returns (the rows of the testbeds that fit into the budget, the most informative testbed
+    first; their cost)."""
     budget = scenario.design.budget or math.inf
     repetitions, passes = scenario.run.repetitions, scenario.design.blocks
     testbeds: list[tuple[DesignRow, ...]] = []
@@ -119,14 +124,17 @@ def _within(
 
 
 def testbed_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds to start the testbed of a configuration."""
+    """Estimated seconds to start the testbed of a configuration; 0 for a file system that needs
+    no testbed."""
     hosts = len(scenario.deployment.nodes())
     return TESTBED_S + HOST_S * hosts if scenario.file_system.access.testbed else 0.0
 
 
 def run_cost_s(scenario: Scenario) -> float:
-    """Estimated seconds of one run by the uncalibrated model, including creation of files to
-    read."""
+    """Estimated seconds of one run, by the uncalibrated model.
+
+    The time to create the files that the run reads is included.
+    """
     situation = Situation(scenario)
     prediction = situation.predict(situation.constants)
     own = workload_parameters(scenario, discover.workload(scenario.workload.name))
@@ -139,7 +147,8 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """Rows of each testbed for a design of this kind, the most informative testbed first."""
+    """The rows of each testbed for a design of the given kind, the most informative testbed
+    first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
     if kind == "full":
@@ -180,11 +189,15 @@ def _latin(
     per_testbed: int,
     random: np.random.Generator,
 ) -> list[tuple[DesignRow, ...]]:
-    """Latin hypercube: each block's legal rows occur equally often, over testbeds and over runs."""
+    """Latin hypercube sampling of the legal rows.
+
+    A block is a set of factors that constraints tie together; each legal row of a block occurs
+    equally often over the testbeds and over the runs.
+    """
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)
     above, within = strata.random(testbeds), strata.random(testbeds * per_testbed)
-    # A row that is drawn twice is kept once.
+    # A row that is drawn twice is used only once.
     found: dict[tuple[int, ...], dict[DesignRow, None]] = {}
     for testbed in range(testbeds):
         for run in range(per_testbed):
@@ -201,8 +214,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Coding of rows for a linear model: main effects, and quadratic terms for three or more
-    levels."""
+    """Translates rows of a design to columns of a linear model: main effects, and quadratic
+    terms for factors with three or more levels."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -252,27 +265,30 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
 
 
 class _Information:
-    """The inverse of the information matrix X'X, updated for each added row."""
+    """The inverse of the information matrix X'X of the chosen rows (X: model matrix), updated
+    whenever a row is added."""
 
     def __init__(self, columns: int) -> None:
         self.inverse = np.eye(columns) / PRIOR
 
     def gain(self, matrix: np.ndarray) -> np.ndarray:
-        """Relative increase of det(X'X) if each row of `matrix` were added, as an array."""
+        """For each row of `matrix`, the relative increase of det(X'X) if that row were added (X:
+        model matrix of the rows chosen so far)."""
         gains: np.ndarray = np.einsum("ij,jk,ik->i", matrix, self.inverse, matrix)
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Update the inverse of X'X for an added row, or a removed one if `sign` is -1.
+        """Update the inverse of X'X for an added row, or for a removed row if `sign` is -1.
 
-        By the Sherman-Morrison formula.
+        The update is the Sherman-Morrison formula.
         """
         moved = self.inverse @ row
         self.inverse -= sign * np.outer(moved, moved) / (1 + sign * row @ moved)
 
 
 def d_optimal(coding: Coding, candidates: Sequence[DesignRow], count: int) -> list[DesignRow]:
-    """D-optimal rows by greedy selection, then exchanges (Fedorov 1972)."""
+    """Chooses `count` D-optimal rows: a greedy selection, improved by exchanges of rows (Fedorov
+    1972)."""
     matrix = coding.matrix(candidates)
     known = _Information(matrix.shape[1])
     free = np.ones(len(candidates), dtype=bool)
@@ -301,7 +317,8 @@ def _split_plot(
     testbeds: int,
     per_testbed: int,
 ) -> list[tuple[DesignRow, ...]]:
-    """Greedy split-plot design: the next best testbed, with its most informative workloads."""
+    """Builds a split-plot design greedily: in each step the testbed with the largest information
+    gain, together with its most informative workloads."""
     tops = list(dict.fromkeys(tuple(row[i] for i in hard) for row in candidates))
     bottoms = list(dict.fromkeys(tuple(row[i] for i in soft) for row in candidates))
     known = _Information(coding.columns + 1)
@@ -325,7 +342,10 @@ def _split_plot(
 
 @dataclass
 class _Tables:
-    """Model columns of testbeds and of workloads; the columns of a run are their sum."""
+    """Columns of the model matrix, separately for testbeds (`upper`) and workloads (`lower`).
+
+    The row of a run is the sum of the two.
+    """
 
     upper: np.ndarray
     lower: np.ndarray
@@ -352,7 +372,7 @@ def _joined(
 
 
 def points(planned_scenario: Scenario) -> list[Point]:
-    """The configurations of a planned scenario, validated."""
+    """The configurations of a planned scenario. Each configuration is validated."""
     return check(planned_scenario)
 
 

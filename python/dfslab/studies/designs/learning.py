@@ -1,4 +1,5 @@
-"""Analysis of a designed sweep: tables, signs, importance, validation, and the next runs."""
+"""Analyses a designed sweep: regression tables, slopes, importance of factors, validation of
+models, and the next runs."""
 
 from __future__ import annotations
 
@@ -36,16 +37,16 @@ CURVES = ("greybox", "boosting", "linear")
 BASE_ROWS = 32
 REFITS = 6
 TRAINING_SHARE = 0.75
-# One testbed in HELD_OUT is held out to judge the permutation of factors.
+# One testbed in HELD_OUT is held out; on it, the effect of permuting a factor is measured.
 HELD_OUT = 4
-# Number of legal configurations that are checked for impossible predicted rates.
+# Number of legal configurations for which predicted rates are checked against physical limits.
 REQUESTED = 120
 
 
 def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Learning:
-    """Analyse measured results of a scenario with a design.
+    """Analyses the measured results of a scenario with a design.
 
-    RunFailed if there are too few results.
+    Raises RunFailed if there are too few results.
     """
     measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
     rows = rows_of(measured)
@@ -87,7 +88,8 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Le
 
 
 def noise(measured: Sequence[Result]) -> Noise | None:
-    """Spread between runs of one configuration; None without repetitions."""
+    """The spread between repetitions of the same configuration; None if no configuration was
+    repeated."""
     groups: dict[str, list[float]] = {}
     for result in measured:
         groups.setdefault(result.point_id, []).append(result.value())
@@ -106,7 +108,8 @@ def noise(measured: Sequence[Result]) -> Noise | None:
 
 
 def seconds_of(measured: Sequence[Result]) -> float:
-    """Seconds that the measurements took: the runs, and the planned start time of each testbed."""
+    """Seconds that the measurements took: the durations of the runs, and the estimated start
+    time of each testbed."""
     testbeds = {crossval.testbed_of(result.point): result.point.scenario for result in measured}
     runs = sum(
         (result.load.wall_s if result.load else 0.0) + design_plan.RUN_S for result in measured
@@ -121,7 +124,8 @@ def _predicted_s(measured: Sequence[Result]) -> float:
 
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
-    """Kumar 2018's regression of each operation's throughput (MB/s) over untransformed factors."""
+    """Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors,
+    neither of them log-transformed."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
     for name in sorted(set(operations)):
@@ -158,7 +162,8 @@ def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
 
 
 def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
-    """R² on a random held-out quarter of the rows, the cross-validation of Kumar 2018."""
+    """R² of the paper's regression on a random quarter of the rows that was not used in the fit,
+    as in Kumar 2018."""
     order = np.random.default_rng(seed).permutation(len(rates))
     cut = int(TRAINING_SHARE * len(rates))
     model = PaperLinear().fit(matrix[order[:cut]], rates[order[:cut]])
@@ -188,8 +193,11 @@ def _answers(
 def _importance(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel
 ) -> tuple[list[FactorImportance], list[Regime]]:
-    """(importance of each factor, by the grey-box model over the legal set and by the data alone;
-    regimes)."""
+    """Returns (importance of each factor; importance under each regime).
+
+    A factor's importance is computed twice: by the grey-box model over the legal set, and by the
+    measured data alone.
+    """
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]
     drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
@@ -222,7 +230,8 @@ def _importance(
 def refitted(
     rows: TrainingRows, grey: LearntModel, points: Sequence[Point], seed: int
 ) -> list[np.ndarray]:
-    """Predictions at `points` by the model, then by refits on bootstrapped testbeds."""
+    """Predictions (log rate) at `points`: first by the model, then by models fitted again to
+    bootstrap samples of testbeds."""
     requested, known = grey.matrix(points), grey.matrix(rows.points)
     target = np.log(rows.rates)
     answers = [np.log(grey.predict(points))]
@@ -236,8 +245,8 @@ def refitted(
 
 
 def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Measure -> factor -> importance from data alone: Kumar's VI, PAWN, RBD-FAST, permutation,
-    SHAP."""
+    """Importance measure -> factor -> importance, computed from the measured data without the
+    grey-box model. The measures are Kumar's VI, PAWN, RBD-FAST, permutation and SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors
@@ -275,7 +284,9 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[tuple[str, Callable[[DesignRow], bool]]]:
-    """(name, row filter) of each regime: direct or cached; network or disks slower."""
+    """The regimes (subsets of legal rows) under which importance is also computed, as (name,
+    filter on rows). Each state of the page cache is a regime. Further regimes are a network
+    slower than the disks, and disks slower than the network."""
     found: list[tuple[str, Callable[[DesignRow], bool]]] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")
@@ -307,8 +318,8 @@ def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> boo
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
-    """Method -> share of legal rows with a predicted rate of zero or less, or above the line
-    rate."""
+    """Method -> share of a sample of legal rows whose predicted rate is impossible: at most
+    zero, or above the line rate."""
     points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}

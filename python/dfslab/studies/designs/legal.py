@@ -1,4 +1,5 @@
-"""The legal combinations of a design's factors, a subset of the full factorial design."""
+"""Finds the legal combinations of a design's factors, which are a subset of the full factorial
+design."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from dfslab.spec.scenario import Scenario
 DesignRow = tuple[int, ...]
 # A function that decides whether a combination of levels (factor name -> level) is legal.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
-# The indices of the factors that a constraint reads, and the constraint's function.
+# A constraint: the names of the factors that it reads, and the function that tests it.
 Rule = tuple[set[str], LegalityTest]
 MOST_LISTED = 200_000
 
 
 class Legal:
-    """The legal rows of a design; a row holds the index of each factor's level.
+    """The legal rows of a design. A row holds, for each factor, the index of its level.
 
-    Factors in a common rule form a block. Blocks are independent, so the legal set is the product
-    of the blocks' legal sets and need not be enumerated.
+    Factors that one constraint reads together form a block. Blocks are independent, so the legal
+    set is the product of the blocks' legal sets and need not be enumerated.
     """
 
     def __init__(
@@ -40,8 +41,8 @@ class Legal:
 
     @cached_property
     def blocks(self) -> list[tuple[tuple[int, ...], list[DesignRow]]]:
-        """(indices of the factors, their legal rows) of every block, in the order of the
-        factors."""
+        """(indices of the factors, their legal rows) of every block, that is, every set of
+        factors that constraints tie together."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
         for names, _ in self._rules:
             tied = {self._place[name] for name in names}
@@ -74,8 +75,10 @@ class Legal:
         levels: Mapping[str, int],
         known: dict[tuple[int, tuple[int, ...]], bool],
     ) -> bool:
-        """The result of the rule with this index, cached by the levels of the factors that it
-        reads."""
+        """Whether the levels satisfy the rule with this index.
+
+        `known` caches results by the levels that the rule reads.
+        """
         names, judge = rule
         chosen = tuple(levels[name] for name in sorted(names))
         if (index, chosen) not in known:
@@ -101,7 +104,7 @@ class Legal:
         return tuple(row)
 
     def rows(self) -> list[DesignRow]:
-        """Every legal row. InputError if there are too many rows to list."""
+        """Every legal row. Raises InputError if there are more than MOST_LISTED."""
         if self.size > MOST_LISTED:
             raise InputError(
                 "design.kind",
@@ -112,13 +115,16 @@ class Legal:
         return [self._assembled(choice) for choice in itertools.product(*ranges)]
 
     def sample(self, count: int, random: np.random.Generator) -> list[DesignRow]:
-        """Rows drawn uniformly from the legal set."""
+        """`count` rows drawn uniformly from the legal set, with replacement."""
         sizes = [len(rows) for _, rows in self.blocks]
         return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
 
     def at(self, shares: np.ndarray) -> DesignRow:
-        """The row for `shares`, one number in [0, 1) for each block, which selects one of its legal
-        rows."""
+        """The row at a point of the unit cube.
+
+        `shares` holds one number in [0, 1) for each block of factors, and that number selects one
+        of the block's legal rows.
+        """
         pairs = zip(shares, self.blocks, strict=True)
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
@@ -138,7 +144,10 @@ class Legal:
 def _parts(
     members: DesignRow, rows: list[DesignRow]
 ) -> Iterator[tuple[DesignRow, list[DesignRow]]]:
-    """Split a block into (factors, legal rows) of factors that are independent of each other."""
+    """Splits a block of factors into parts that are independent of each other.
+
+    Yields (indices of the factors, their legal rows) of each part.
+    """
     tied = list(members)
     free: list[tuple[DesignRow, list[DesignRow]]] = []
     for index in members:
@@ -158,7 +167,10 @@ def _rule(text: str) -> LegalityTest:
 
 
 def legal(scenario: Scenario) -> Legal:
-    """The legal set of a scenario's design, by its constraints and the file system's checks."""
+    """The legal set of a scenario's design.
+
+    It is determined by the design's constraints and the file system's checks.
+    """
     structural, working, single = [], [], []
     parameter_keys = {
         p.key for p in discover.file_system(scenario.file_system.name).parameters if p.daemons_only
@@ -191,7 +203,8 @@ def _judge(
 
 
 def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
-    """Whether the configuration passes every check. InputError if a value cannot be parsed."""
+    """Whether the configuration passes every check. Raises InputError if a value cannot be
+    parsed."""
     return _refused(scenario, values) == ""
 
 
@@ -207,7 +220,7 @@ def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
-    """Legal values of all factors, as a base for checking one group of factors alone."""
+    """Legal values of all factors, on top of which one group of factors can be checked alone."""
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])

@@ -1,4 +1,7 @@
-"""Results of a designed sweep's analysis, as stored and printed; `learning.py` computes them."""
+"""Types for the results of a designed sweep's analysis, as stored and printed.
+
+The module `learning` computes them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from dfslab.studies.crossval import LearningCurvePoint, Validation
 
 
 class Slope(BaseModel):
-    """Change of log2 of an operation's rate per doubling of a factor (or per named level).
+    """Change of log2 of an operation's rate for each doubling of a factor, or for a change to a
+    named level.
 
-    From a log-linear regression over the operation's runs, with a 90 % interval.
+    The slope and its 90 % interval come from a log-linear regression over the operation's runs.
     """
 
     operation: str
@@ -25,7 +29,8 @@ class Slope(BaseModel):
 
 
 class FactorImportance(BaseModel):
-    """Importance of one factor: every measure with its 90 % interval, and a verdict in words."""
+    """Importance of one factor by several measures, each with a 90 % interval, and a verdict in
+    words."""
 
     factor: str
     first_order: Metric
@@ -36,7 +41,8 @@ class FactorImportance(BaseModel):
 
 
 class Regime(BaseModel):
-    """Importance of all factors under one condition, such as cache = direct."""
+    """The importance of all factors within a subset of the configurations, such as those with
+    cache = direct."""
 
     name: str
     rows: int
@@ -44,8 +50,11 @@ class Regime(BaseModel):
 
 
 class Proposal(BaseModel):
-    """A proposed run: values, cost in seconds, and sd of log rate at the question, before and
-    after."""
+    """A run proposed as the next experiment, with its cost in seconds.
+
+    `sd_before` and `sd_after`: standard deviation of the log rate at the configurations of
+    interest, without and with the proposed run.
+    """
 
     labels: dict[str, Value]
     seconds: float
@@ -54,7 +63,10 @@ class Proposal(BaseModel):
 
 
 class PaperCoefficient(BaseModel):
-    """One row of Kumar 2018's Table 5; `effect`: MB/s over the whole range of the factor."""
+    """A coefficient of the regression, as a row of Kumar 2018's Table 5.
+
+    `effect`: change in MB/s over the whole range of the factor.
+    """
 
     name: str
     value: float
@@ -63,10 +75,11 @@ class PaperCoefficient(BaseModel):
 
 
 class PaperTable(BaseModel):
-    """Multiple linear regression of one operation's MB/s (Kumar 2018, Tables 5 and 6).
+    """Multiple linear regression of one operation's throughput in MB/s (Kumar 2018, Tables 5 and
+    6).
 
-    `validation` is R² on a random held-out quarter, as in the paper; replicates are in the same
-    part.
+    `validation` is R² on a random held-out quarter of the rows, as in the paper. Repetitions of a
+    configuration are never divided between fit and validation.
     """
 
     operation: str

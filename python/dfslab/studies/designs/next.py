@@ -1,4 +1,5 @@
-"""The next experiments: runs that reduce the uncertainty of a question most per second.
+"""Proposes the next experiments: the runs that reduce the uncertainty of a question most per
+second.
 
 By a Gaussian process, a run at x reduces the variance at the configurations q of the question by
 cov(q, x)² / (var(x) + noise), whatever its outcome (Krause and Guestrin 2008). Runs are selected
@@ -20,7 +21,7 @@ from dfslab.studies.designs.lessons import Proposal
 
 CANDIDATES = 160
 QUERIES = 60
-# Number of rows drawn for each requested row, if the question allows only some rows.
+# Number of random rows that are drawn to find one row that matches the question.
 DRAWN = 40
 PROPOSED = 3
 
@@ -32,10 +33,11 @@ def propose(
     question: Mapping[str, LevelValue] | None = None,
     count: int = PROPOSED,
 ) -> list[Proposal]:
-    """The most informative runs in greedy order.
+    """Proposes the most informative runs, in the order of a greedy selection.
 
-    `question`: dotted keys and their values, whose configurations are of interest; by default every
-    legal configuration. `count`: number of runs to propose.
+    `question`: scenario keys and values; the runs shall reduce the uncertainty of the
+    configurations with these values. By default, all legal configurations are of interest. `count`:
+    number of runs.
     """
     random = np.random.default_rng(scenario.run.seed)
     model = LearntModel("gaussian").fit_rows(rows, None, conformal=False)
@@ -88,9 +90,11 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
 def shrink(
     covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
-    """(candidate, sd before, sd after) of the greedily selected runs.
+    """Selects `count` runs greedily. Returns (candidate, standard deviation before, standard
+    deviation after) of each.
 
-    Each maximises the reduction per second of the mean variance of the first `queries` points.
+    Each selected run maximises the reduction of the mean variance of the first `queries` points per
+    second of cost. `noise`: variance of one run.
     """
     covariance = covariance.copy()
     found = []

@@ -1,10 +1,12 @@
-"""Sensitivity: variance-based indices of a model over the legal set, and indices of data alone.
+"""Sensitivity analysis: variance-based indices of a model over the legal set, and indices of
+measured data alone.
 
-Factors in a common rule (servers and copies) are dependent. First-order indices are V(E(Y | x_i)) /
-V(Y) over the legal rows. Total indices are E(V(Y | the others)) / V(Y), where x_i is drawn again
-from its legal levels given the others (Kucherenko 2012). For independent factors these are Sobol's
-indices. A dependent factor's first-order index includes effects shared with its partners, so it may
-exceed the total index.
+Y is the log rate (for the paper's importance VI: the rate), x_i the level of factor i, E and V the
+mean and variance over the legal rows. The first-order index is V(E(Y | x_i)) / V(Y). The total
+index is E(V(Y | the other factors)) / V(Y), where x_i is drawn again from its legal levels given
+the others (Kucherenko 2012). For independent factors these are Sobol's indices. Factors in a common
+constraint (servers and copies) are dependent. A dependent factor's first-order index includes
+effects shared with its partners, so it may exceed the total index.
 """
 
 from __future__ import annotations
@@ -26,13 +28,16 @@ from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
 
 RESAMPLES = 200
-# Number of slices, a power of two: with other numbers, SALib's quantile levels round beyond 1.
+# Number of slices of PAWN. A power of two, because SALib rounds quantile levels beyond 1 for other
+# numbers.
 PAWN_SLICES = 4
-# A factor is collinear with the others from this R² of its column on their columns (a VIF of 10).
+# If the other factors' columns explain a factor's column with this R² or more, the factor is
+# collinear with them. R² = 0.9 is a variance inflation factor of 10.
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# Numbers of resamples: of rows, of a model with refits, of PAWN and RBD-FAST; shuffles of a factor.
+# Numbers of resamples: of the rows, of a model and its refits, and of PAWN and RBD-FAST. The last
+# number is how often a factor's column is shuffled.
 ROW_RESAMPLES, REFIT_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 50, 30, 10
 # Number of harmonics of RBD-FAST.
 HARMONICS = 4
@@ -40,8 +45,11 @@ HARMONICS = 4
 
 @dataclass(frozen=True)
 class Sample:
-    """Legal rows for indices: the base rows, and for each factor the base rows with that factor
-    drawn again."""
+    """Legal rows from which the indices are computed.
+
+    `base`: the base rows. `redrawn`: for each factor, the base rows with that factor's level drawn
+    again.
+    """
 
     factors: int
     base: list[DesignRow]
@@ -49,12 +57,14 @@ class Sample:
 
     @property
     def rows(self) -> list[DesignRow]:
-        """All rows: the base rows first, then those of each factor."""
+        """All rows: first the base rows, then, for each factor, the rows in which that factor
+        was drawn again."""
         return [*self.base, *(row for rows in self.redrawn for row in rows)]
 
 
 def sample(legal: Legal, count: int, seed: int) -> Sample:
-    """`count` base rows drawn from the legal set, and a second row of each for every factor."""
+    """Draws `count` base rows from the legal set, and for each factor a copy of them in which
+    that factor's level is drawn again."""
     random = np.random.default_rng(seed)
     base = legal.sample(count, random)
     redrawn = []
@@ -74,7 +84,11 @@ def sample(legal: Legal, count: int, seed: int) -> Sample:
 
 
 def first_order(levels: np.ndarray, values: np.ndarray) -> float:
-    """The first-order index V(E(Y | x)) / V(Y) over rows, minus its value expected by chance."""
+    """The first-order index V(E(Y | x)) / V(Y) of a factor, minus the value expected if it had no
+    effect.
+
+    `levels`: the factor's level x in each row. `values`: Y in each row.
+    """
     total = float(values.var())
     if total <= 0:
         return 0.0
@@ -89,7 +103,12 @@ def first_order(levels: np.ndarray, values: np.ndarray) -> float:
 
 
 def total_order(values: np.ndarray, redrawn: np.ndarray, variance: float) -> float:
-    """The total index E(V(Y | the others)) / V(Y) by Jansen's estimator."""
+    """The total index E(V(Y | the other factors)) / V(Y) by Jansen's estimator; 0 if `variance` is
+    0.
+
+    `values` and `redrawn`: Y at the base rows, and at the same rows with the factor drawn again.
+    `variance`: V(Y).
+    """
     return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
 
 
@@ -102,8 +121,9 @@ def indices(
 ) -> list[FactorImportance]:
     """Indices of a model for each factor, with intervals.
 
-    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first gives
-    the estimates. Intervals include the variance between fits and of sampling. `keep` selects rows.
+    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first array
+    gives the estimates. The intervals include the variance between the fits and the variance of
+    sampling. Only rows for which `keep` is true are used.
     """
     random = np.random.default_rng(seed)
     levels = np.array(drawn.rows)
@@ -130,7 +150,11 @@ def indices(
 def _both(
     drawn: Sample, answer: np.ndarray, levels: np.ndarray, kept: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray:
-    """First-order and total indices of the `chosen` base rows, shape (2, factors)."""
+    """First-order and total indices of all factors, of shape (2, factors), from the `chosen` base
+    rows only.
+
+    `answer`: predictions at all rows; `kept`: mask of the rows to use.
+    """
     count = len(drawn.base)
     places = np.concatenate([chosen + count * part for part in range(drawn.factors + 1)])
     places = places[kept[places]]
@@ -160,9 +184,10 @@ def _metric(values: np.ndarray) -> Metric:
 def blocks(
     legal: Legal, predict: Callable[[list[DesignRow]], np.ndarray], count: int, seed: int
 ) -> dict[str, tuple[Metric, Metric]]:
-    """(first-order, total) Sobol indices of independent blocks of factors, by SALib.
+    """(first-order, total) Sobol indices, by SALib, of the independent blocks of factors.
 
-    A block of tied factors ("servers, copies") counts as one input.
+    A block of factors that constraints tie together ("servers, copies") counts as one input.
+    `predict` returns the prediction at each row; `count`: number of base rows.
     """
     names = [", ".join(legal.factors[i].name for i in members) for members, _ in legal.blocks]
     problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
@@ -172,7 +197,10 @@ def blocks(
 
 
 def sobol(problem: Mapping[str, Any], answer: np.ndarray, seed: int) -> list[tuple[Metric, Metric]]:
-    """SALib's first-order and total indices with 90 % intervals."""
+    """SALib's (first-order, total) index of each input, with 90 % intervals.
+
+    All are 0 if `answer` is constant.
+    """
     if float(np.ptp(answer)) == 0.0:
         return [(Metric(value=0.0, low=0.0, high=0.0),) * 2 for _ in problem["names"]]
     found = salib_sobol.analyze(
@@ -194,7 +222,10 @@ def sobol(problem: Mapping[str, Any], answer: np.ndarray, seed: int) -> list[tup
 def paper_importance(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Kumar 2018's VI_i = S_i / sum S_j (equation 7) over measured rows, with intervals."""
+    """Kumar 2018's importance VI_i = S_i / sum_j S_j (equation 7) of each factor i, with intervals.
+
+    S_i is the first-order index of factor i over the measured rows.
+    """
     return _bootstrapped(levels, values, names, seed, _shares)
 
 
@@ -206,8 +237,10 @@ def _shares(levels: np.ndarray, values: np.ndarray) -> np.ndarray:
 def pawn(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """PAWN index: how much the distribution of Y changes if x_i is known (median over the levels of
-    x_i)."""
+    """PAWN index of each factor x_i: how much the distribution of Y changes if x_i is known.
+
+    The index is the median over the levels of x_i.
+    """
     problem = _problem(names, levels)
 
     def of(some: np.ndarray, answer: np.ndarray) -> np.ndarray:
@@ -219,8 +252,8 @@ def pawn(
 def rbd_fast(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """RBD-FAST: first-order indices from the spectrum of Y sorted by x_i; ties are in random
-    order."""
+    """First-order index of each factor x_i by RBD-FAST: from the spectrum of Y after sorting the
+    rows by x_i. Rows with the same level are in random order."""
     random = np.random.default_rng(seed)
     problem = _problem(names, levels)
 
@@ -254,7 +287,8 @@ def _bootstrapped(
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
     repeats: int = ROW_RESAMPLES,
 ) -> dict[str, Metric]:
-    """`measure` of the rows for each factor, with a bootstrap interval."""
+    """The result of `measure` for each factor, with an interval from `repeats` bootstrap samples
+    of the rows."""
     random = np.random.default_rng(seed)
     found = [measure(levels, values)]
     for _ in range(repeats):
@@ -273,7 +307,11 @@ def permutation(
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
-    """Increase of the mean |error| of log rate if the columns of a factor are shuffled."""
+    """Importance by permutation: for each factor, the increase of the mean |error| of the log rate
+    if the factor's columns are shuffled.
+
+    `owner`: for each column of `matrix`, the index of its factor. `target`: measured log rates.
+    """
     random = np.random.default_rng(seed)
     before = float(np.abs(predict(matrix) - target).mean())
     found = {}
@@ -291,8 +329,11 @@ def permutation(
 def shapley(
     model: Any, matrix: Floats, owner: Integers, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Mean |SHAP value| of a tree model for each factor, in log rate."""
-    import shap  # imported here because the library compiles code on import
+    """For each factor, the mean |SHAP value| of a tree model, in units of log rate.
+
+    `owner`: for each column of `matrix`, the index of its factor.
+    """
+    import shap  # imported here, because the library compiles code when it is imported
 
     values: Floats = shap.TreeExplainer(model).shap_values(matrix)
     by_factor = np.column_stack([values[:, owner == i].sum(axis=1) for i in range(len(names))])
@@ -306,7 +347,10 @@ def shapley(
 
 
 def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[str, str]:
-    """Factor -> its most correlated other factor, for factors that are collinear in the runs."""
+    """Factor -> the other factor with which it is most correlated.
+
+    Only factors that are collinear with others in the measured runs are included.
+    """
     found = {}
     centred: Floats = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):

@@ -1,4 +1,5 @@
-"""Slopes of a log-linear regression of each operation's rate over the factors of a sweep."""
+"""Fits a log-linear regression of each operation's rate on the factors of a sweep, and reports
+its slopes."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ def operation_of(point: Point) -> str:
 
 
 def encoded(rows: TrainingRows, own: Integers, scale: str) -> tuple[Encoding, Floats]:
-    """Encoded columns of the factors that vary among the rows `own`.
+    """Encodes the factors that vary among the rows `own`. Returns (encoding, matrix with a row for
+    each of `own`).
 
-    On a linear scale, rates and sizes are in units of 10^6.
+    If `scale` is "linear", rates and sizes are in units of 10^6.
     """
     points = [rows.points[i] for i in own]
     encoding = Encoding(factors_of(points), scale)
@@ -43,7 +45,8 @@ def encoded(rows: TrainingRows, own: Integers, scale: str) -> tuple[Encoding, Fl
 
 
 def slopes(rows: TrainingRows) -> list[Slope]:
-    """Slopes of every factor for each operation with enough runs; other operations are omitted.
+    """The slopes of every factor, for each operation with enough runs. Other operations are
+    omitted.
 
     Page-cache hits are a hundred times as fast as other reads, so the share of hits is a separate
     column. Residuals are weighted by Huber's loss.
@@ -69,7 +72,10 @@ def slopes(rows: TrainingRows) -> list[Slope]:
 
 
 def _robust(matrix: Floats, target: Floats) -> tuple[Floats, Floats]:
-    """(slopes, standard errors) under Huber's loss; (0, infinite) for dependent columns."""
+    """Returns (slopes, standard errors) of a regression with Huber's loss.
+
+    A column that depends on others has slope 0 and an infinite standard error.
+    """
     kept = independent(matrix)
     found = sm.RLM(target, sm.add_constant(matrix[:, kept], has_constant="add")).fit()
     slopes, errors = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)

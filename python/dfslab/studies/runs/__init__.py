@@ -1,1 +1,2 @@
-"""Runs on disk and in progress: stores, sweeps, searches, tables."""
+"""Runs: their folders on disk, sweeps over configurations, the search for the highest rate, and
+CSV files."""

@@ -1,4 +1,4 @@
-"""Export and import of runs as CSV, to be stored next to a scenario and read by other tools.
+"""Exports runs as CSV files that other tools can read, and imports them again.
 
 There is one row for each run: varied keys as written, measurements, and provenance. A file of the
 same name with `.json` holds the run's scenario and a description of the host.
@@ -28,7 +28,8 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], path: Path) -> int:
-    """Write the complete measurements to a new CSV file and return their number."""
+    """Writes the complete measurements to a new CSV file, and their origin to a JSON file of the
+    same name. Returns the number of rows."""
     write_atomically(path, as_csv(results))
     measured = _measured(results)
     if measured:
@@ -43,7 +44,7 @@ def _measured(results: Sequence[Result]) -> list[Result]:
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The complete measurements as CSV with a header, one row for each."""
+    """The complete measurements as CSV: a header, then one row for each measurement."""
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))
     latencies = sorted({m for r in measured for m in r.metrics if m.startswith(MEASURED)})
@@ -72,7 +73,10 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """The origin of the rows (scenario and host) as JSON. RunFailed if nothing was measured."""
+    """The origin of the CSV rows (scenario and host) as JSON.
+
+    Raises RunFailed if nothing was measured.
+    """
     measured = _measured(results)
     if not measured:
         raise RunFailed("holds no complete measurement")
@@ -102,7 +106,10 @@ def _parts(result: Result) -> dict[str, str]:
 
 
 def read(path: Path, scenario: Scenario) -> list[Result]:
-    """The runs of a file as results of the scenario. InputError if the file has another format."""
+    """Reads the rows of a CSV file as results of the scenario.
+
+    Raises InputError if the file has another format.
+    """
     try:
         rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
         about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
@@ -144,7 +151,10 @@ def _named(row: dict[str, str], prefix: str) -> list[tuple[str, str]]:
 
 
 def _steps(row: dict[str, str]) -> list[Step]:
-    """The steps of a row; empty for files of earlier versions, which have no steps."""
+    """The steps recorded in a CSV row.
+
+    The list is empty for files of earlier versions, which have no steps.
+    """
     counts = {name: int(n) for name, n in _named(row, COUNT)}
     found = []
     for name, text in _named(row, STEP):
@@ -170,7 +180,10 @@ class Recorded:
         self.repetitions = 1 + max((one.repetition for one in results), default=0)
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """The recorded run of this configuration. RunFailed if there is none."""
+        """The recorded result of this configuration and repetition.
+
+        Raises RunFailed if none was recorded.
+        """
         found = self._known.get((point.id, repetition))
         if found is None:
             raise RunFailed("not every configuration was recorded as often as the others")

@@ -1,4 +1,4 @@
-"""One run of a scenario at an offered rate, a probe of the search for the highest rate."""
+"""Runs a scenario once at an offered rate, as a probe of the search for the highest rate."""
 
 from __future__ import annotations
 
@@ -16,18 +16,25 @@ from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.studies.runs.rate_search import RateRun
 
-# Least number of operations whose response time exceeds a quantile, to estimate the quantile.
+# Least number of operations that must exceed a quantile of the response time, so that the quantile
+# can be estimated.
 BEYOND = 10
-# A number of operations that no workload has as its default value.
+# An arbitrary number of operations. A workload that does not adopt it fixes its number of
+# operations.
 TRIED = 7919
 
 
 class RateProbe:
-    """Runs a scenario's first configuration at any rate; `text` describes the runs."""
+    """Runs the first configuration of a scenario at any offered rate.
+
+    `text` describes the last run.
+    """
 
     def __init__(self, scenario: Scenario, session: InstrumentSession | None = None) -> None:
-        """Prepare the probe; a closed workload is converted to an open one with Poisson
-        arrivals."""
+        """Prepares the probe.
+
+        A closed workload is converted to an open workload with Poisson arrivals.
+        """
         self._session = session
         self.text = ""
         self._settings = scenario.run.search
@@ -50,8 +57,10 @@ class RateProbe:
             raise InputError("workload.name", first.workload.name, allowed)
 
     def __call__(self, rate_per_s: float, number: int) -> RateRun:
-        """Run the workload once at an offered rate (operations per second); `number` seeds the
-        operations."""
+        """Runs the workload once at an offered rate in operations per second.
+
+        `number` seeds the random operations, so each run needs another number.
+        """
         least = BEYOND / (1 - self._objective.share)
         clients = self._base.workload.clients
         wanted = max(rate_per_s * self._settings.length, least)

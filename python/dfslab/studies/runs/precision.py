@@ -1,4 +1,4 @@
-"""Precision of a metric's mean over the runs of one configuration."""
+"""Computes how precisely the mean of a metric is known from the runs of one configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ CONFIDENCE = 0.95
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half-width of the mean's 90 % interval, as a fraction, by Student's t in logarithms.
+    """Half-width of the mean's 90 % interval, as a fraction, by Student's t on the logarithms of
+    the values.
 
-    Logarithms, because runs differ by factors. Infinite with fewer than two values, or if a value
-    is 0.
+    Logarithms are used because runs differ by factors. The half-width is infinite for fewer than
+    two values, or if a value is 0.
     """
     if len(values) < 2 or min(values) <= 0:
         return math.inf

@@ -1,4 +1,5 @@
-"""The highest rate under a latency objective, and the throughput-latency curve to its knee."""
+"""Searches the highest rate that meets a latency objective, and records the throughput-latency
+curve up to its knee."""
 
 from __future__ import annotations
 
@@ -9,22 +10,24 @@ from dataclasses import dataclass, field
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# A run is saturated if the lag of its last start exceeds this share of the schedule's length.
+# A run is saturated if its last operation starts late by more than this share of the schedule's
+# length.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
-# Rates that complete the curve, as shares of the lowest rate that was too high.
+# Rates that are probed to complete the curve, as shares of the lowest rate that failed the
+# objective.
 SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
 class RateRun:
-    """One run at a rate: achieved rate, the statistic of the objective, mean response time
-    (seconds).
+    """One run at an offered rate. `rate_per_s`: achieved rate. `value_s`: statistic of the
+    objective.
 
     `offered_per_s`: rate of the run's schedule; with a few hundred random arrivals, it differs from
     the requested rate by some per cent. `span_s`: length of the schedule. `behind_s`: lag of the
-    last operation's start after its scheduled start.
+    last operation's start after its scheduled start. All times are in seconds.
     """
 
     rate_per_s: float
@@ -37,16 +40,18 @@ class RateRun:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the operations of the run started on schedule, within the allowed lag."""
+        """Whether the run is complete and its last operation started late by at most the allowed
+        lag."""
         return self.complete and self.behind_s <= BEHIND * self.span_s
 
 
 @dataclass(frozen=True)
 class RateRow:
-    """All runs at one requested rate, as JSON: means over the runs.
+    """All runs at one requested rate, as a row of the JSON document. The values are means over the
+    runs.
 
-    The objective's statistic has an interval, except for a single run (None). `behind_share`:
-    largest lag after the schedule, as a share of the schedule's length.
+    The statistic of the objective has an interval; the interval is None for a single run.
+    `behind_share`: largest lag of a start after the schedule, as a share of the schedule's length.
     """
 
     offered_per_s: float
@@ -64,7 +69,8 @@ class RateRow:
 
 @dataclass(frozen=True)
 class Knee:
-    """The rate of largest power and the neighbouring probed rates, all per second.
+    """The knee of the throughput-latency curve: the probed rate of largest power, and the probed
+    rates next to it (`low`, `high`), all per second.
 
     Power is rate / mean response time (Kleinrock 1979, ICC).
     """
@@ -76,7 +82,7 @@ class Knee:
 
 @dataclass(frozen=True)
 class SearchDocument:
-    """The bounds of the highest rate, the knee and the curve, as JSON."""
+    """The result of a search as JSON: the bounds of the highest rate, the knee and the curve."""
 
     objective: str
     meets_per_s: float | None
@@ -98,13 +104,17 @@ class RateRuns:
 
     @property
     def saturated(self) -> bool:
-        """Whether a run lagged its schedule; its response times then grow with the length of the
-        run."""
+        """Whether a run lagged its schedule.
+
+        If so, its response times grow with the length of the run.
+        """
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the objective's statistic over the runs, by Student's t in
-        logarithms."""
+        """(mean, low, high) of the objective's statistic over the runs, in seconds.
+
+        The interval is 90 %, by Student's t on logarithms; it is unbounded for a single run.
+        """
         logs = [math.log(max(1e-9, run.value_s)) for run in self.runs]
         mean = sum(logs) / len(logs)
         if len(logs) < FEWEST_RUNS:
@@ -116,7 +126,10 @@ class RateRuns:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def row(self) -> RateRow:
-        """This rate as a row of the table; without an interval if there was only one run."""
+        """The runs at this rate as a row of the table.
+
+        The row has no interval if there was only one run.
+        """
         value, low, high = self.interval()
         several = len(self.runs) >= FEWEST_RUNS
         return RateRow(
@@ -163,11 +176,11 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Double the rate until the objective fails, then bisect geometrically, then complete the
-    curve.
+    """Searches the highest rate: doubles the rate until the objective fails, then bisects
+    geometrically, then completes the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
-    run.
+    run. `note` receives a line of text about every rate.
     """
     limit_s = objective(settings.objective).limit_s
     rates: dict[float, RateRuns] = {}
@@ -206,7 +219,10 @@ def _verdict(rate: RateRuns, limit_s: float) -> str:
 
 
 def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
-    """(highest rate that meets the objective, next higher probed rate)."""
+    """The gap to bisect: (highest rate that meets the objective, next higher probed rate).
+
+    None if there is no such pair.
+    """
     meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
     if not meets:
         return None
@@ -224,9 +240,10 @@ def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
 
 
 def knee(curve: Sequence[RateRuns]) -> Knee | None:
-    """The rate with the largest rate / mean response time, and its neighbours.
+    """The probed rate with the largest power (rate / mean response time), and the rates next to it.
 
-    None if that rate is at an end of the curve, because the knee then lies outside the curve.
+    Returns None if that rate is at an end of the curve, because the knee then lies outside the
+    curve.
     """
     powers = [
         _mean([run.rate_per_s for run in rate.runs])

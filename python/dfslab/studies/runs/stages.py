@@ -1,4 +1,5 @@
-"""Processor seconds of a run by stage: measuring, fitting, cross-validating, drawing the page."""
+"""Measures the processor seconds of each stage of a run: measuring, fitting, cross-validating,
+learning and drawing the page."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ Found = TypeVar("Found")
 
 
 class ProcessorTime(BaseModel):
-    """Processor seconds of this process and its children by stage; None: the run had no such stage.
+    """Processor seconds of this process and its children, by stage. None: the run had no such
+    stage.
 
-    `loading`: measuring and tracing. `learning`: the study of a design's factors.
+    `loading_s`: measuring and tracing. `learning_s`: the study of a design's factors.
     """
 
     loading_s: float | None = None
@@ -43,7 +45,7 @@ def processor_s() -> float:
 
 
 class Stages:
-    """Adds up the processor seconds of each stage, read from a clock."""
+    """Adds up the processor seconds that each stage of a run uses."""
 
     def __init__(self, clock: Callable[[], float] = processor_s) -> None:
         self._clock = clock
@@ -51,7 +53,10 @@ class Stages:
 
     @contextmanager
     def of(self, stage: Stage) -> Iterator[None]:
-        """A context whose processor time is added to the stage, also on an exception."""
+        """A context that adds the processor time of its body to a stage.
+
+        The time is also added if the body raises.
+        """
         began_s = self._clock()
         try:
             yield
@@ -59,8 +64,10 @@ class Stages:
             self._add(stage, began_s)
 
     def timed(self, stage: Stage, work: Callable[[], Found | None]) -> Found | None:
-        """Run `work` and return its result; the processor time counts only if the result is not
-        None."""
+        """Runs `work` and returns its result.
+
+        The processor time is added to the stage only if the result is not None.
+        """
         began_s = self._clock()
         found = work()
         if found is not None:

@@ -1,4 +1,5 @@
-"""Run folders: each result is written at once; a folder can be resumed and is never overwritten.
+"""Manages run folders. Each result is written at once, so a run can be resumed; an existing run is
+never overwritten.
 
 `<root>/<name>/<UTC stamp>/` holds scenario.toml, results/*.json, traces/, findings.json,
 summary.json, results.parquet, and `complete` at the end. `<root>/<name>/latest` links to the newest
@@ -48,7 +49,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @dataclass(frozen=True)
 class Store:
-    """One run folder, to which results are added."""
+    """One run folder, to which results are added. `resumed`: whether the folder existed before."""
 
     folder: Path
     resumed: bool = False
@@ -57,19 +58,24 @@ class Store:
         return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
-        """The stored complete result; None if it is missing or incomplete."""
+        """The stored result of a method at a configuration, if it is complete; None if it is
+        missing or incomplete."""
         path = self._path(method, point_id, repetition)
         result = _read_result(path) if path.exists() else None
         return result if result is not None and result.complete else None
 
     def add(self, result: Result) -> None:
-        """Write a result to the folder."""
+        """Writes a result to the folder.
+
+        An earlier result of the same method, configuration and repetition is replaced.
+        """
         path = self._path(result.method, result.point_id, result.repetition)
         write_atomically(path, result.model_dump_json())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """An exclusive lock on the folder. RunFailed names the process that holds it.
+        """A context that holds an exclusive lock on the folder. Raises RunFailed with the process
+        that holds it.
 
         The kernel releases the lock when its holder ends, also after a crash.
         """
@@ -89,8 +95,10 @@ class Store:
             yield
 
     def finish(self, document: dict[str, JsonValue]) -> list[str]:
-        """Write the summary and the table of results, and mark the folder complete; returns notes
-        to print."""
+        """Writes the summary and the Parquet table of results, and marks the folder complete.
+
+        Returns notes to print.
+        """
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
         notes = []
         try:
@@ -105,9 +113,10 @@ class Store:
 
 
 def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock = REAL) -> Store:
-    """Open the unfinished run of the same scenario below `root`, or create a new folder.
+    """Opens the unfinished run of the same scenario below `root`. Creates a new folder if there is
+    none, or if `fresh` is true.
 
-    InputError if no folder can be created.
+    Raises InputError if no folder can be created.
     """
     home = root / scenario.name
     if not fresh:
@@ -130,8 +139,10 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
 
 
 def _point_latest(home: Path, stamp: str) -> None:
-    """Set the link `latest` to the newest run; a file of that name that is no link is left
-    alone."""
+    """Sets the link `latest` below `home` to the newest run.
+
+    A file named `latest` that is not a link is left unchanged.
+    """
     latest = home / "latest"
     if latest.exists() and not latest.is_symlink():
         return
@@ -147,13 +158,16 @@ def load_results(folder: Path) -> list[Result]:
 
 
 def results_of(folder: Path) -> list[Result]:
-    """The results of a run folder that a user names. InputError if the folder is no run folder."""
+    """The results of a run folder that a user names.
+
+    Raises InputError if the folder is no run folder.
+    """
     check_folder(folder)
     return load_results(folder)
 
 
 def check_folder(folder: Path) -> None:
-    """InputError if the folder is no run folder."""
+    """Raises InputError if the folder is no run folder, that is, if it has no scenario.toml."""
     if not (folder / "scenario.toml").exists():
         raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
 
@@ -167,7 +181,7 @@ def _read_result(path: Path) -> Result | None:
 
 
 def write_parquet(results: Sequence[Result], path: Path) -> None:
-    """Write a Parquet file with one row for each metric of each result."""
+    """Writes a Parquet file with one row for each metric of each result."""
     rows = [
         {
             "method": result.method,

@@ -1,4 +1,5 @@
-"""Findings on disk as plain data: results of studies, with a hash of their inputs.
+"""Reads and writes stored findings as plain data, together with a hash of the inputs of the
+studies.
 
 This module imports no large library and does not construct the results, so that commands print
 stored findings as fast as the files are read.
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 FILE = "findings.json"
-# Increased whenever a study's computation or its result type changes.
+# Version of the stored findings. It is increased whenever a study's computation or its result type
+# changes.
 FORMAT = 2
 MISSING = "no findings are stored"
 OTHER_FORMAT = "the stored findings are of another version"
@@ -37,7 +39,10 @@ class _Digest(Protocol):
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored findings as plain data; None if they cannot be used, with the reason."""
+    """The stored findings as plain data.
+
+    `findings` is None if they cannot be used; `reason` then says why.
+    """
 
     findings: dict[str, JsonValue] | None
     reason: str = ""
@@ -58,7 +63,8 @@ def inputs_hash(folder: Path) -> str:
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
     for path in _descriptions():
         _add(digest, str(path), path.read_bytes())
-    # Results of members of installed packages may change with the package's version.
+    # An installed package may contribute studies and descriptions, whose results may change with
+    # the package's version.
     for entry in sorted(discover.installed()):
         version = entry.dist.version if entry.dist is not None else ""
         _add(digest, f"{entry.name} {entry.value}", version.encode())
@@ -73,7 +79,8 @@ def _add(digest: _Digest, name: str, content: bytes) -> None:
 
 
 def _descriptions() -> Iterator[Path]:
-    """File systems, workloads, models and studies in the folders of DFSLAB_PATH."""
+    """The Python files of file systems, workloads, models and studies in the folders of
+    DFSLAB_PATH."""
     for part in os.environ.get("DFSLAB_PATH", "").split(os.pathsep):
         if part:
             for pattern in ("*/*.py", "*/*/*.py"):
@@ -81,7 +88,10 @@ def _descriptions() -> Iterator[Path]:
 
 
 def read(folder: Path, inputs: str) -> Stored:
-    """The findings stored for inputs with the hash `inputs`."""
+    """Reads the stored findings of a run folder.
+
+    They are used only if they were computed from inputs with the hash `inputs`.
+    """
     try:
         document = json.loads((folder / FILE).read_bytes())
         form, known, findings = (document[key] for key in ("format", "inputs", "findings"))
@@ -95,7 +105,10 @@ def read(folder: Path, inputs: str) -> Stored:
 
 
 def write(folder: Path, inputs: str, findings: dict[str, JsonValue]) -> None:
-    """Store findings for inputs with this hash; a folder that is not writable is left unchanged."""
+    """Stores findings, with the hash `inputs` of what they were computed from.
+
+    If the folder is not writable, nothing is stored and no error is raised.
+    """
     from dfslab.studies.runs.store import write_atomically
 
     document = {"format": FORMAT, "inputs": inputs, "findings": findings}

@@ -1,4 +1,5 @@
-"""Runs methods over all configurations: instruments first, in random order, then models.
+"""Runs all methods over all configurations: first instruments, which measure in random order, then
+models.
 
 Every repetition is one pass over all configurations in a new random order, so that slow drift of
 the machine affects all equally. Stored results are not measured again. A failure at one
@@ -21,7 +22,7 @@ from dfslab.studies.runs.stages import Stages
 from dfslab.studies.runs.store import Store
 
 FITTED_ON = "measure"
-# (instrument, configuration that it measures, number of the repetition).
+# One run to measure: (instrument, configuration, number of the repetition).
 SweepJob = tuple[Instrument, Point, int]
 
 
@@ -32,7 +33,7 @@ def sweep(
     report: Progress,
     stages: Stages | None = None,
 ) -> list[Result]:
-    """Results of every method at every configuration. RunFailed if no run succeeds.
+    """Results of every method at every configuration. Raises RunFailed if no run succeeds.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
@@ -56,12 +57,18 @@ def sweep(
 
 
 def is_failure(result: Result) -> bool:
-    """Whether a result has no metrics (a measurement that was cut short has some)."""
+    """Whether a result is of a failed run.
+
+    Such a result has no metrics, while a measurement that was cut short has some.
+    """
     return not result.complete and not result.metrics
 
 
 def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Result:
-    """The stored result of a failed run, which a resumed sweep retries."""
+    """The result that is stored for a failed run, with the error as a note.
+
+    A resumed sweep runs it again.
+    """
     text = str(error)
     return Result(
         method=method,
@@ -78,7 +85,8 @@ def failure(method: str, point: Point, repetition: int, error: RunFailed) -> Res
 def _jobs(
     points: Sequence[Point], instruments: Sequence[Instrument], scenario: Scenario
 ) -> list[SweepJob]:
-    """Every run as a job, in the order of running."""
+    """Every measurement as a job (instrument, configuration, repetition), in the order of
+    running."""
     jobs: list[SweepJob] = []
     order = random.Random(scenario.run.seed)
     for instrument in instruments:
@@ -104,9 +112,12 @@ def _testbed_key(point: Point) -> str:
 def _measure(
     jobs: Sequence[SweepJob], store: Store, report: Progress, clock: Clock = REAL
 ) -> list[Result]:
-    """Run the jobs that have no stored result. RunFailed once every configuration has failed."""
+    """Runs the jobs that have no stored result, and returns the results of all jobs.
+
+    Raises RunFailed once every configuration has failed.
+    """
     results: list[Result] = []
-    # Configurations that were not tried yet; the set is used until the first success.
+    # Configurations that have not been run yet. The set is no longer used after the first success.
     untried = {point.id for _, point, _ in jobs}
     hopeless = True
     began, ran = clock.monotonic_s(), 0
@@ -142,8 +153,8 @@ def _narrowed(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Repeat configurations until their means have the requested precision; returns the new
-    results."""
+    """Measures configurations again until their means have the requested precision, up to the
+    largest number of repetitions. Returns the new results."""
     run, more = scenario.run, list[Result]()
     measuring = [one for one in instruments if one.name == FITTED_ON]
     for repetition in range(run.repetitions, run.most_repetitions if run.precision else 0):
@@ -174,7 +185,8 @@ def _predict(
     store: Store,
     report: Progress,
 ) -> list[Result]:
-    """Fit on configurations that are not held out, then predict all configurations."""
+    """Fits a model to the configurations that are not held out, then predicts all
+    configurations."""
     assert not any(result.point.held_out for result in training)
     known: dict[str, Result] = {}
     try:
@@ -198,7 +210,8 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A function that raises the error of a failed fit for every configuration."""
+    """A function that raises the error of a failed fit for every configuration, in place of a
+    prediction."""
 
     def run(point: Point) -> Result:
         raise error

@@ -1,1 +1,2 @@
-"""Analyses of traces: cohorts, savings, bottlenecks of deployments, tables."""
+"""Analyses of traces: comparison of cohorts, savings by faster steps, bottlenecks of
+deployments, and Parquet tables."""

@@ -1,4 +1,5 @@
-"""Two cohorts of traces compared step by step: before and after, slow and fast, host and host.
+"""Compares two cohorts of traces step by step: before and after a change, slow and fast traces, or
+one host and the others.
 
 Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
 the trace) has several contexts of a step, their merged calls are also tested. P values are
@@ -28,7 +29,7 @@ else:
 
 LEVEL = 0.05
 LEAST_CALLS = 5
-# The slowest traces of a kind that are compared with all others, as a share of that kind.
+# Share of the traces of one kind that form the slow cohort; all other traces form the fast one.
 SLOW_SHARE = 0.1
 LEAST_TRACES = 20
 BEFORE_AND_NOW = ("before", "now")
@@ -37,7 +38,8 @@ ANYWHERE = "anywhere"
 
 @dataclass
 class Sums:
-    """Sums over the calls of a step: count, total seconds, squares of seconds, and self seconds."""
+    """Sums over the calls of a step: the count, the seconds, the squares of the seconds, and the
+    self time."""
 
     count: int = 0
     total_s: float = 0.0
@@ -47,7 +49,8 @@ class Sums:
 
     @classmethod
     def of(cls, count: int, total_s: float, sd_s: float, self_s: float) -> Sums:
-        """Sums from count, total, standard deviation and self time."""
+        """Sums from the count, the total seconds, the standard deviation in seconds and the self
+        seconds."""
         squares = count * sd_s**2 + total_s**2 / count
         return cls(count, total_s, squares, self_s)
 
@@ -72,14 +75,17 @@ class Sums:
 
 
 SumsByPath = Mapping[CallPath, Sums]
-# Service, host and name of the longest root call of a trace; "" where none is recorded.
+# The kind of a trace: service, host and name of its longest root call. A part that is not recorded
+# is "".
 Kind = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class CohortPair:
-    """Two cohorts to compare, `others` and `this`; the pair has a name if there are several
-    pairs."""
+    """Two cohorts to compare: `old` and `new`, each with sums by call path.
+
+    `name` is empty if there is only one pair.
+    """
 
     name: str
     old: SumsByPath
@@ -87,18 +93,23 @@ class CohortPair:
 
 
 def compare(before: TraceProfile, after: TraceProfile) -> CohortComparison:
-    """Changed steps, sorted by change of self time, and the changes of all steps for colouring."""
+    """Compares all steps of two profiles.
+
+    The changed steps are sorted by change of self time; the changes of all steps are kept for
+    colours in charts.
+    """
     return compare_all([CohortPair("", steps(before.roots), steps(after.roots))])
 
 
 def compare_all(
     pairs: Sequence[CohortPair], sides: tuple[str, str] = BEFORE_AND_NOW
 ) -> CohortComparison:
-    """Compare several pairs with a joint correction of their P values.
+    """Compares several pairs of cohorts with a joint correction of their P values. `sides`: names
+    of the two cohorts.
 
-    A step is coloured by its largest significant change over all pairs. Steps that occur on one
-    side only are reported for a single pair only: among several pairs, every cohort lacks some
-    steps.
+    A step is coloured by its largest significant change over all pairs. Steps that occur in only
+    one cohort are reported if there is a single pair. With several pairs they are omitted, because
+    every cohort lacks some steps.
     """
     tested: list[StepChange] = []
     for pair in pairs:
@@ -132,8 +143,10 @@ def compare_all(
 
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
-    """Pairs (calls of all other hosts, calls of one host) of spans, for hosts with a common
-    step."""
+    """One pair of cohorts for each host: the calls on all other hosts, and the calls on that host.
+
+    Only hosts that share a step with another host are compared, and only spans.
+    """
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
         for host, (count, self_ns, _, total_ns, sd_ns) in node.of.items():
@@ -152,9 +165,10 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
 
 
 def slow_and_fast(spans: _core.SpanTable) -> tuple[list[int], list[int]]:
-    """The rows of (the slowest traces of each kind of root, the others), of whole call trees.
+    """Splits traces into (row numbers of the slowest traces of each kind, row numbers of the
+    others). Each trace is included as a whole call tree.
 
-    Kinds with too few traces are in neither part.
+    Traces of a kind with too few traces are in neither part.
     """
     tops: dict[bytes, tuple[int, Kind]] = {}
     columns = (spans.trace_id, spans.parent_id, spans.start_unix_ns, spans.end_unix_ns)
@@ -181,7 +195,7 @@ def _rows_of(spans: _core.SpanTable, traces: set[bytes]) -> list[int]:
 
 
 def holm(values: list[float]) -> list[float]:
-    """P values after Holm's step-down correction (Holm 1979), in the given order."""
+    """P values after Holm's step-down correction (Holm 1979), in the order of `values`."""
     order = sorted(range(len(values)), key=values.__getitem__)
     corrected, floor = [0.0] * len(values), 0.0
     for rank, index in enumerate(order):
@@ -191,7 +205,7 @@ def holm(values: list[float]) -> list[float]:
 
 
 def steps(roots: Sequence[TreeNode]) -> SumsByPath:
-    """Call path -> sums over its calls; trees of different shape with the same path are merged."""
+    """Call path -> sums over its calls. Nodes with the same path are merged."""
     found: dict[CallPath, Sums] = {}
     for path, node in walk(roots):
         # Server counters have no standard deviation, so they cannot be tested.
@@ -202,17 +216,23 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 
 
 def _by_process(steps: SumsByPath) -> SumsByPath:
-    """Sums by process and step, merged over calling contexts; for spans, the process is unnamed."""
+    """Sums by process and step, merged over the calling contexts of the step.
+
+    For spans, ANYWHERE stands for the process.
+    """
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():
-        # Printed with a space, to distinguish it from the path of a call.
+        # The space at the start distinguishes the name of merged calls from the path of a call.
         merged = CallPath(path.within or ANYWHERE, f" {path.step}")
         found.setdefault(merged, Sums()).add(one)
     return found
 
 
 def _rows(pair: CohortPair) -> list[StepChange]:
-    """Rows of steps with enough calls on both sides, each calling context once."""
+    """The tests of all steps that have at least LEAST_CALLS calls in both cohorts.
+
+    Each calling context occurs once.
+    """
     found = []
     for path in sorted(set(pair.old) & set(pair.new), key=str):
         one, other = pair.old[path], pair.new[path]
@@ -223,7 +243,10 @@ def _rows(pair: CohortPair) -> list[StepChange]:
 
 
 def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
-    """The test of one step; its P value is not yet corrected for the other steps."""
+    """The test of one step, from its sums in both cohorts.
+
+    Its P value is not yet corrected for the number of tested steps.
+    """
     if one.sd_s + other.sd_s > 0:
         p = float(
             scipy.stats.ttest_ind_from_stats(

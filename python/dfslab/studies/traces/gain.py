@@ -1,4 +1,5 @@
-"""End-to-end saving if a step of traced JVMs were faster, with an interval.
+"""Predicts how much of the operations' time would be saved if a step of traced JVMs were faster,
+with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
 shortens the operation by the time saved. Work in other threads or processes shortens the operation
@@ -17,16 +18,17 @@ from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# An interval is inconclusive if its width exceeds these shares: of its upper end, of the total
-# time.
+# A saving is inconclusive if its interval is wider than WIDE times its upper end and wider than
+# NOTABLE times the total time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
-# Relative standard deviation between runs, which all calls of a run have in common: 5 % between
-# fault-free rounds of ten seconds (docs/liu.md); the median between repetitions in
+# Relative standard deviation between runs, which all calls of a run have in common. It is 5 %
+# between fault-free rounds of ten seconds (docs/liu.md). The median between repetitions in
 # verification/data is 2 to 20 %.
 RUNS_DIFFER = 0.05
-# Least number of calls for a standard error: with fewer calls, the slow first call dominates.
+# Least number of calls for which a standard error is used. With fewer calls, the slow first call
+# dominates it.
 LEAST_CALLS = 5
 
 
@@ -43,8 +45,10 @@ class ThreadStep:
 
     @property
     def wait(self) -> bool:
-        """Whether the step's self time is waiting; during a remote call, self time is transport
-        time."""
+        """Whether the step's self time is waiting.
+
+        The self time of a remote call does not count as waiting, because it is transport time.
+        """
         return self.node.kind in WAITS and not self.node.served_ns
 
     @property
@@ -62,12 +66,13 @@ class LogicalThread:
 
     @property
     def busy_ns(self) -> int:
-        """Nanoseconds of the thread's work without its waits."""
+        """Nanoseconds of the logical thread's work, without its waits."""
         return sum(max(0, one.node.own_ns) for one in self.steps if not one.wait)
 
 
 def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
-    """Steps sorted by saving, with their share of the summed self time.
+    """All steps, sorted by the share of the operations' time that would be saved if the step were
+    faster.
 
     `factor`: by how many times each step is assumed to be faster.
     """
@@ -108,7 +113,8 @@ def operations(top: MergedStep) -> list[MergedStep]:
 
 
 def threads(root: MergedStep) -> list[LogicalThread]:
-    """The operation's own logical thread first, then the logical threads that run in parallel."""
+    """The logical threads of an operation: first its own thread, then the threads that run in
+    parallel."""
     found = [LogicalThread(root.call)]
     open_nodes = [(found[0], root)]
     while open_nodes:
@@ -126,13 +132,16 @@ def threads(root: MergedStep) -> list[LogicalThread]:
 
 
 def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
-    """Savings by steps of one operation; `part`: share by which a step's time is reduced."""
+    """Savings by the steps of one operation.
+
+    `part`: share by which a step's time is reduced. `whole_ns`: total time of all operations.
+    """
     own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
     busy = sorted((thread.busy_ns for thread in others), reverse=True)
     # Waiting time of the requesting thread that the busiest parallel thread explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
-    # Paths of the steps within which the operation waited for other threads for a notable time.
+    # Paths of the steps in which the operation waited for other threads for a notable time.
     notable_ns = waits_ns * NOTABLE
     phases = {
         p.path.parent
@@ -148,7 +157,7 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
             point_ns = cut_ns * free
             low_ns = max(0.0, min(point_ns, cut_ns - sum(busy) * part))
         elif any(phase is not None and step.path.is_at_or_below(phase) for phase in phases):
-            # The thread may spend the saved time waiting for other threads.
+            # The requesting thread may spend the saved time waiting for other threads instead.
             low_ns, point_ns = max(0.0, cut_ns - explained_ns), max(0.0, cut_ns - explained_ns)
         steps.append(_saving(step, root, (low_ns, point_ns, high_ns), whole_ns))
     for thread in others:
@@ -165,7 +174,11 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
 def _saving(
     step: ThreadStep, root: MergedStep, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
-    """One row of the ranking; the interval includes variance between calls and between runs."""
+    """One row of the ranking.
+
+    `saved_ns`: (low, expected, high) saving; the interval is widened by the variance between calls
+    and between runs.
+    """
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
     calls = relative_error(node) if node.count >= LEAST_CALLS else 0.0
@@ -198,7 +211,8 @@ def verdict(low: float, high: float) -> str:
 
 
 def relative_error(node: MergedStep) -> float:
-    """Relative standard error of the mean duration."""
+    """Relative standard error of the mean duration of a step's calls; 0 if it cannot be
+    estimated."""
     if node.count < 2 or node.total_ns <= 0:
         return 0.0
     return node.deviation_ns() / math.sqrt(node.count) / (node.total_ns / node.count)

@@ -1,4 +1,4 @@
-"""Bottleneck analysis of a deployment: the saving if a processor, disk or link were faster.
+"""Predicts the saving if one part of a deployment (a processor, disk or link) were faster.
 
 The input is call profiles whose paths name processes. A client's logical thread shows how long it
 waited; the threads that it waited for show the cause. In a pipeline, a receiver that waits while
@@ -25,7 +25,7 @@ from dfslab.instruments.tracing.callprofile import WAITS, File, MergedStep, walk
 from dfslab.studies.traces import gain
 
 FACTOR = 2.0
-# A step that is executed more often than this per call of its thread belongs to the data stream.
+# A step that is executed more often than this for each call of its thread is streaming.
 STREAMED = 2.0
 
 
@@ -42,12 +42,13 @@ class Processor:
 
     @property
     def wanted_ns(self) -> int:
-        """Time that the threads were on CPU or runnable."""
+        """Nanoseconds in which the threads wanted a CPU: on CPU or runnable."""
         return self.ran_ns + self.starved_ns
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Process name -> processor times; the name is a role or one process, as in call paths."""
+    """Process name -> thread times of the process. As in call paths, the name is a role or one
+    process."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())
@@ -59,8 +60,8 @@ def processors(files: Iterable[File]) -> dict[str, Processor]:
 
 @dataclass
 class ThreadWork:
-    """Work of a server's logical thread for its callers; `below`: work of its downstream
-    servers."""
+    """The work of a server's logical thread for its callers. `below`: work of the servers to
+    which it forwards."""
 
     process: str
     count: int
@@ -70,7 +71,7 @@ class ThreadWork:
     send_ns: int = 0
     receive_ns: int = 0
     bytes: int = 0
-    reads: bool = True  # the caller reads, so there is no incoming stream
+    reads: bool = True  # the caller reads, so no data stream comes in
     spread: float = 0.0  # relative standard error of the mean
     below: list[ThreadWork] = field(default_factory=list)
 
@@ -95,18 +96,17 @@ class Edge:
 
 @dataclass
 class ServerWaits:
-    """Client waits for one server's responses: in the client's thread (`ns`) and in parallel
-    threads.
+    """How long clients waited for one server: in their own thread (`ns`) or in parallel threads.
 
-    `calm_ns`: the waits if every call took the median time. The excess is not network latency,
-    which is equal for all calls. `served_ns`: time of the server's work.
+    `calm_ns`: what the waits would be if every call took the median time. Longer waits are not
+    network latency, which is equal for all calls. `served_ns`: time of the server's work.
     """
 
     ns: float = 0.0
     served_ns: float = 0.0
     calm_ns: float = 0.0
     concurrent_ns: float = 0.0
-    squares: float = 0.0  # squared standard error of the sum
+    squares: float = 0.0  # squared standard error of `ns`
 
     def add(self, node: MergedStep) -> None:
         """Add the calls at one call path of a client's thread."""
@@ -118,21 +118,25 @@ class ServerWaits:
 
 @dataclass
 class Parts:
-    """Sums of client work and waits, from which the savings are computed."""
+    """Sums of the clients' work and waits, from which the saving of each part is computed."""
 
     whole_ns: float = 0.0
     waited_ns: float = 0.0  # waits for parallel logical threads
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
-    calls: dict[str, ServerWaits] = field(default_factory=dict)  # server -> calls
-    # (count, relative standard deviation)
+    calls: dict[str, ServerWaits] = field(default_factory=dict)  # by server
+    # (count, relative standard deviation) of each stream of data
     streams: list[tuple[int, float]] = field(default_factory=list)
     chains: list[list[tuple[ThreadWork, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
 def ranking(top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
-    """Parts sorted by saving if each part were `factor` times faster, with two other rankings."""
+    """Parts (processors, disks and links) sorted by the saving if each were `factor` times faster.
+    Two other rankings are given for comparison.
+
+    `ran`: thread times of each process.
+    """
     assert factor > 1
     observed = _collect(top)
     busy = _utilisation(top, ran)
@@ -175,7 +179,7 @@ def _collect(top: MergedStep) -> Parts:
         observed.whole_ns += root.total_ns
         own, *others = gain.threads(root)
         for step in own.steps:
-            # A path with a second process is within a remote call, whose time includes it.
+            # A path with two processes is within a remote call, whose time already includes it.
             if step.path.processes == 1:
                 _own_time(step, observed)
         for thread in others:
@@ -253,8 +257,8 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
 
 
 def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, float]]]:
-    """All paths through a tree of pipelines, as lists of (work, share of the calls on this
-    path)."""
+    """All paths through a tree of pipelines. Each path is a list of (work of a server, share of
+    the calls that take this path)."""
     found = []
     left = 1.0
     for below in work.below:
@@ -265,7 +269,7 @@ def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, 
 
 
 def _thread_steps(node: MergedStep) -> Iterator[MergedStep]:
-    """The steps of a server's thread, without the work of other threads or processes."""
+    """Yields the steps of a server's thread. The work of other threads or processes is left out."""
     open_nodes = [node]
     while open_nodes:
         here = open_nodes.pop()
@@ -300,7 +304,8 @@ def _work(node: MergedStep) -> ThreadWork:
 def _savings(
     observed: Parts, ran: Mapping[str, Processor], factor: float
 ) -> dict[str, tuple[float, float, float]]:
-    """(least, point, most) saving of each part, in nanoseconds of client time."""
+    """(least, expected, most) saving of each part, in nanoseconds of client time, if the part
+    were `factor` times faster."""
     part = 1 - 1 / factor
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
@@ -336,8 +341,11 @@ def _savings(
 
 
 def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float, float, float]]]:
-    """(part, (least, point, most) saving in ns) of each disk, processor and link of each
-    pipeline."""
+    """Yields (part, (least, expected, most) saving in ns) for each disk, processor and link of each
+    pipeline.
+
+    `part`: share by which the time of the disk, processor or link is reduced.
+    """
     for chain in observed.chains:
         disks = [work.disk_ns * share for work, share in chain]
         for number, (work, share) in enumerate(chain):
@@ -351,7 +359,7 @@ def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float
     for edge in observed.edges:
         ends = sorted((edge.sender, edge.receiver), reverse=True)
         blamed = max(ends, key=lambda end: best.get(end, 0.0))
-        # With a faster link, the next slowest link of the pipeline may be the bottleneck.
+        # If the blamed link is faster, the next slowest link of the pipeline may be the bottleneck.
         others = {*ends, *edge.beyond} - {blamed} or {blamed}
         next_ns = edge.bytes * max(best.get(end, 0.0) for end in others)
         point = edge.ns * part
@@ -370,7 +378,8 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(observed: Parts) -> float:
-    """Client waits in ns minus the time of pipelines and parallel calls; may be negative."""
+    """Client waits in ns that neither pipelines nor parallel calls explain. The value is
+    negative if these took longer than the waits."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -383,7 +392,8 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Half-width in ns of the 90 % interval between runs of the time that remains after a gain.
+    """Half-width in ns of the 90 % interval, between runs, of the client time that remains after
+    the gain `point_ns` of the part `name`.
 
     The spread of streams is the median over their kinds. If only some streams of a kind are slow,
     their spread is mostly the slowness itself, which the gain removes.
@@ -400,7 +410,8 @@ def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
 
 
 def _utilisation(top: MergedStep, ran: Mapping[str, Processor]) -> dict[str, float]:
-    """Utilisation of each processor and disk over its process's lifetime; unknown for links.
+    """Utilisation of each processor and disk over the lifetime of its process. Links have no
+    utilisation.
 
     A utilisation above 1 means that several threads ran on several processors or waited for one
     disk.
@@ -433,7 +444,8 @@ def _more(
 
 
 def _part(path: CallPath, node: MergedStep) -> str:
-    """The part to which a step's self time is attributed, regardless of happens-before order."""
+    """The processor, disk or link to which a step's self time is attributed, regardless of
+    happens-before order."""
     process = path.within or ""
     if node.kind == "sleep":
         return f"{process}: {node.name}"
@@ -448,7 +460,7 @@ def _shares(sums: Mapping[str, float]) -> list[PartShare]:
 
 
 def _summed(top: MergedStep) -> dict[str, float]:
-    """Part -> summed self time in ns of all work that operations caused."""
+    """Part -> summed self time in ns of all work that client operations caused, in any thread."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for thread in gain.threads(root):
@@ -458,7 +470,8 @@ def _summed(top: MergedStep) -> dict[str, float]:
 
 
 def _last_finishers(top: MergedStep) -> dict[str, float]:
-    """Part -> self time in ns along the threads that finish last (critical path)."""
+    """Part -> self time in ns along the threads that finish last, the critical path of the
+    operations."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         own, *others = gain.threads(root)
@@ -469,8 +482,8 @@ def _last_finishers(top: MergedStep) -> dict[str, float]:
             else:
                 _add(sums, _part(step.path, step.node), max(0, step.node.own_ns))
         ends = [thread for thread in others if thread.steps and thread.steps[0].path.processes > 1]
-        # The last process of a pipeline finishes last, because the upstream processes wait for its
-        # answer and then finish in turn.
+        # In a pipeline, the most downstream process finishes last. The upstream processes wait for
+        # its answer before they finish.
         last = [
             thread
             for thread in ends

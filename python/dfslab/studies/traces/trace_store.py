@@ -1,4 +1,5 @@
-"""Compressed traces as tables: Parquet files of one schema for all file systems, read with SQL."""
+"""Stores compressed traces as Parquet tables with one schema for all file systems, and reads
+them with SQL."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ else:
 TableRows = list[dict[str, Value]]
 
 
-# The columns of every table as name:type; `_schemas` maps the types to Arrow types.
+# The columns of every table as name:type. The function `_schemas` maps the types to Arrow types.
 _COLUMNS = {
     "calls": (
         "trace:text node:whole parent:whole path:text name:text kind:text depth:small count:whole "
@@ -84,8 +85,10 @@ MOST_ROWS = 100_000
 
 
 def write(profile: TraceProfile, folder: Path, label: str) -> None:
-    """Write a profile as one Parquet file for each table; earlier files with the same label are
-    replaced."""
+    """Writes a profile as one Parquet file for each table.
+
+    Earlier files with the same label are replaced. Raises InputError if the label is malformed.
+    """
     if not LABEL.fullmatch(label):
         raise InputError("--label", label, "must be letters, digits, - and _, at most 64")
     folder.mkdir(exist_ok=True)
@@ -101,13 +104,13 @@ def write(profile: TraceProfile, folder: Path, label: str) -> None:
 
 
 def tables(profile: TraceProfile) -> dict[str, TableRows]:
-    """The rows of every table, without the label of the trace."""
+    """Table name -> rows of a profile. The rows do not yet have the label of the trace."""
     analysis = TraceAnalysis.of(profile)
     found: dict[str, TableRows] = {"calls": [], "exemplars": [], "hosts": []}
     numbers: dict[CallPath | None, int] = {}
     for number, (path, node) in enumerate(walk(profile.roots)):
-        # Depth-first order: the last node of a path is the parent of the nodes below it that
-        # follow.
+        # The order is depth-first. So the last node with a given path is the parent of the
+        # following nodes below that path.
         numbers[path] = number
         found["calls"].append(_call(number, numbers.get(path.parent), path, node))
         found["exemplars"] += [
@@ -134,9 +137,9 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 
 
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
-    """A row of the table `calls`.
+    """A row of the table `calls` for one node of the call tree.
 
-    `read`: number of recorded calls; if `count` differs, it is estimated.
+    `read`: number of calls that were recorded; if `count` differs from it, `count` is an estimate.
     """
     return {
         "node": number,
@@ -157,8 +160,8 @@ def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> di
         "p50_s": node.p50_s,
         "p99_s": node.p99_s,
         "sd_s": node.sd_s,
-        # Failed attempts are separate rows, and repetitions by one caller are counted, in spans
-        # only.
+        # Only spans record repetitions by the same caller (`again`); failed attempts are separate
+        # rows.
         "again": node.again,
         "times_least": node.times.least if node.times else None,
         "times_p50": node.times.p50 if node.times else None,
@@ -186,7 +189,7 @@ def _savings(savings: Savings) -> TableRows:
 
 
 def _timelines(profile: TraceProfile) -> TableRows:
-    """Every call of the exemplar traces, in the order of the file."""
+    """One row for every call of the exemplar traces, in the order of the file."""
     return [
         {
             "whole": number,
@@ -206,7 +209,8 @@ def _timelines(profile: TraceProfile) -> TableRows:
 
 
 def _parts(found: PartRanking) -> TableRows:
-    """Rows of processors, disks and links, with their shares in the other rankings."""
+    """One row for every processor, disk and link, with its saving and its shares in the other
+    rankings."""
     by_sum = {row.part: row.share for row in found.by_sum}
     by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
     return [
@@ -221,9 +225,10 @@ def _parts(found: PartRanking) -> TableRows:
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
-    """(column names, rows) of a query. Tables are loaded into memory; the SQL cannot access files.
+    """Runs an SQL query over the stored traces. Returns (column names, rows). The tables are loaded
+    into memory, so the SQL cannot access files.
 
-    InputError if the SQL is wrong or gives too many rows.
+    Raises InputError if the SQL is wrong or gives too many rows.
     """
     with duckdb.connect() as database:
         found = 0
@@ -241,7 +246,7 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
         database.execute("set lock_configuration=true")
         try:
             answer = database.execute(sql)
-            # The query is empty or consists of a comment.
+            # There is no answer if the query is empty or consists of a comment.
             if answer is None or answer.description is None:
                 raise InputError(
                     "SQL", sql, "asks for nothing; the tables are " + ", ".join(_schemas())

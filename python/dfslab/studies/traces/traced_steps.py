@@ -1,8 +1,9 @@
-"""Traced step times compared with the step times of a description, by operation, with errors.
+"""Compares traced step times with the step times that a file system's description models, by
+operation.
 
 Spans of the load generator have the step names of descriptions. Call profiles have the names of an
-instrumentation-points file, which a file system maps to steps (`TRACED` in its facts). Steps on one
-side only are reported as such.
+instrumentation-points file, which a file system maps to steps (`TRACED` in its facts). Steps that
+only the trace or only the description has are reported as such.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# Number of traced steps without a description that are listed, the longest first.
+# Largest number of traced steps without a modelled step that are listed, the longest first.
 MOST_ONLY_TRACED = 10
 
 
@@ -30,10 +31,10 @@ class _Calls:
 def compared(
     roots: Sequence[TreeNode], modelled: Sequence[Step], named: Mapping[tuple[str, ...], str]
 ) -> list[ModelledStep]:
-    """One entry for every step of each modelled operation, then the steps that only the trace has.
+    """One entry for every modelled step, by operation, then the steps that occur only in the trace.
 
-    `named`: step names of the description (one or several that are traced as one) -> end of the
-    traced path.
+    `named`: names of modelled steps (one, or several that are traced as one call) -> end of the
+    path of the traced call.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
@@ -82,17 +83,18 @@ def _operations(
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
-    """Number of operations in the trace: that of the operation's spans, or of its first traced
-    step."""
+    """Number of traced executions of an operation: that of its spans if the trace has the
+    description's names, else that of its first traced step."""
     if as_described:
         return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)
 
 
 def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
-    """Sums over the calls whose path ends with `end` (or equals it, if `whole`).
+    """Sums over the calls whose path ends with `end`. If `whole` is true, the path must equal
+    `end`.
 
-    A call within another such call is not counted.
+    A call within another matching call is not counted.
     """
     calls = _Calls()
     outermost: CallPath | None = None
@@ -108,8 +110,10 @@ def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
 
 
 def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
-    """Traced steps of clients that match no described step, and are neither within nor around
-    one."""
+    """Traced steps of clients that match no modelled step.
+
+    A step within or around a matched one is left out.
+    """
     rows: list[ModelledStep] = []
     found: list[CallPath] = []
     nodes = list(walk(roots))
@@ -118,8 +122,8 @@ def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[Modell
         if path.origin in serving:
             continue
         covered = any(path.is_at_or_below(one) or one.is_below(path) for one in taken)
-        # Steps below a second process are part of a remote call; steps below a found step are part
-        # of it.
+        # `beneath`: the step is below a step that is listed already. Steps below a second process
+        # are part of a remote call.
         beneath = any(path.is_below(one) for one in found)
         if covered or beneath or path.processes > 1 or not node.count:
             continue

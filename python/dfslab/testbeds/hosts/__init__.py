@@ -1,1 +1,2 @@
-"""The emulated hosts of testbeds: namespaces, links, disks, limits, and their hardware."""
+"""Emulates the hosts of testbeds with namespaces, links, disks and limits, and measures their
+hardware."""

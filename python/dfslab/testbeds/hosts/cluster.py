@@ -1,4 +1,7 @@
-"""The emulated hosts of a testbed: created from a deployment, joined by a switch, rate-limited."""
+"""Creates the emulated hosts of a testbed from a deployment.
+
+A switch joins them, and their hardware is rate-limited.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Made:
-    """Resources that must be removed by name, because they do not end with a process."""
+    """Resources of a testbed that were created and must be removed by name.
+
+    `processes`: first processes of hosts; `devices`: loop devices.
+    """
 
     processes: tuple[tuple[str, LiveProcess], ...] = ()
     devices: tuple[str, ...] = ()
@@ -60,7 +66,8 @@ class Cluster:
         self._images = images
 
     def raise_hosts(self) -> None:
-        """Create all hosts, links and disks. TestbedError if one of them cannot be created."""
+        """Creates all hosts, links and disks. Raises TestbedError if one of them cannot be
+        created."""
         check_machine(self.deployment)
         for name, _ in self.deployment.nodes():
             (self.folder / name / "disk").mkdir(parents=True)
@@ -72,17 +79,19 @@ class Cluster:
         self._delay()
 
     def of(self, role: str) -> list[Host]:
-        """The hosts of a role in the deployment's order; a host with n instances appears n
-        times."""
+        """The hosts of a role, in the order of the deployment.
+
+        A host that runs n instances of the role appears n times.
+        """
         return [host for host in self.hosts for _ in range(host.roles.get(role, 0))]
 
     @property
     def groups(self) -> str:
-        """The name that all control groups of the testbed have."""
+        """The name that the control groups of the testbed have below every controller."""
         return self._limits.name
 
     def host(self, name: str) -> Host:
-        """The host `name`. TestbedError with the known names if there is none."""
+        """Returns the host `name`. Raises TestbedError with the known names if there is none."""
         for host in self.hosts:
             if host.name == name:
                 return host
@@ -90,7 +99,8 @@ class Cluster:
         raise TestbedError("state", f"host {name}", f"there is none; there are {known}")
 
     def change(self, name: str, group: NodeGroup) -> None:
-        """Change the disk rate, bandwidth and processor share of a running host.
+        """Changes the disk rate, bandwidth and processor share of a running host to those of
+        `group`.
 
         Processors that had no limit at the start stay unlimited. Delays do not change.
         """
@@ -128,11 +138,11 @@ class Cluster:
                 self._limits.processor(host.name, cores)
 
     def cut(self, name: str) -> None:
-        """Disconnect a host: no packet reaches it or leaves it."""
+        """Disconnects a host, so that no packet reaches it or leaves it."""
         self._at_switch(name, network.cut_script(self._number(name)))
 
     def slow(self, name: str, rate_bytes_per_s: float) -> None:
-        """Reduce the rate of a host's link in both directions, in bytes per second."""
+        """Reduces the rate of a host's link, in both directions, to `rate_bytes_per_s`."""
         number = self._number(name)
         link = self.links[number - 1]
         at_switch = network.slow_script(f"p{number}", link, rate_bytes_per_s)
@@ -141,7 +151,7 @@ class Cluster:
         self.host(name).run("sh", "-c", at_host)
 
     def heal(self, name: str) -> None:
-        """Restore a host's link to its declared rate and delay."""
+        """Restores the link of a host to its declared rate and delay."""
         number = self._number(name)
         link = self.links[number - 1]
         self.host(name).run("sh", "-c", network.declared_script(link))
@@ -156,20 +166,22 @@ class Cluster:
         _run_all([(f"the link of {name}", words)], self._env)
 
     def reap(self) -> None:
-        """Reap ended child processes."""
+        """Collects the exit status of child processes that have ended."""
         for child in self._held:
             child.poll()
 
     def _start_processes(self) -> int:
-        """Start the switch and every host's first process concurrently; returns the PID of the
-        switch."""
+        """Starts the switch and every host's first process concurrently.
+
+        Returns the PID of the switch.
+        """
         log = self.folder / "hosts.log"
         switch = hold(["unshare", "-n"], log, self._env, self._owned)
         parents = [
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
         ]
-        # Recorded before anything else can fail, so that the take-down finds these processes.
+        # Record the processes before anything else can fail, so that the take-down finds them.
         self._held += [switch, *(parent for _, _, parent in parents)]
         started = [("switch", switch), *((name, parent) for name, _, parent in parents)]
         self._remember(processes=[(name, LiveProcess.of(p.pid)) for name, p in started])
@@ -191,7 +203,8 @@ class Cluster:
 
     def _name_hosts(self) -> None:
         names = [f"{host.address} {host.name}" for host in self.hosts]
-        # Number the instances of each role from 0, for systems that distribute data by a pattern.
+        # Each instance of a role gets a name with a number from 0, for systems that distribute data
+        # by a pattern of names.
         for role in sorted({role for host in self.hosts for role in host.roles}):
             names += [f"{host.address} {role}{n}" for n, host in enumerate(self.of(role))]
         table = "\n".join(["127.0.0.1 localhost", *names, ""])
@@ -273,7 +286,8 @@ class Cluster:
 
 
 def _await_inits(pids: Sequence[int], log: Path, clock: Clock = REAL) -> None:
-    """Wait until every host's first process has completed its setup and its namespaces exist."""
+    """Waits until every host's first process is set up, so that the namespaces of the host
+    exist."""
     deadline = clock.monotonic_s() + START_LIMIT_S
     for pid in pids:
         while _name(pid) != "tini":
@@ -295,7 +309,8 @@ def _name(pid: int) -> str:
 
 
 def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) -> None:
-    """Run commands concurrently. TestbedError has the output of the first one that failed."""
+    """Runs commands concurrently. Raises TestbedError with the output of the first one that
+    failed."""
     running = [
         (
             name,
@@ -327,7 +342,7 @@ def _run_all(commands: Sequence[tuple[str, list[str]]], env: Mapping[str, str]) 
 
 
 def _await_line(line: subprocess.Popen, log: Path, clock: Clock = REAL) -> None:
-    """Wait until the delay-line process reports that every packet queue is open."""
+    """Waits until the delay-line process reports that it has opened all its packet queues."""
     deadline = clock.monotonic_s() + START_LIMIT_S
     while "ready" not in (log.read_text().splitlines() if log.exists() else ()):
         if line.poll() is not None or clock.monotonic_s() > deadline:

@@ -1,4 +1,4 @@
-"""Control groups (version 1 and 2) that limit a host's processor, memory and disk.
+"""Limits a host's processor, memory and disk by control groups of version 1 or 2.
 
 Version 1 attributes the write-back of dirty pages to the kernel, so disk limits are set in the root
 group, one line for each device. They then apply to direct I/O, fsync and write-back alike.
@@ -15,7 +15,7 @@ from dfslab.spec.clock import REAL, Clock
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# Disk limit -> (file of version 1, key of io.max of version 2).
+# Disk limit -> (file that sets it in version 1, key of io.max in version 2).
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -25,15 +25,18 @@ DISK = {
 
 
 class ControlGroups:
-    """The control groups of one testbed: `dfslab-<testbed id>`, with one child group for each
-    host."""
+    """The control groups of one testbed.
+
+    They are named `dfslab-<testbed id>`, with one child group for each host.
+    """
 
     def __init__(self, testbed_id: str, root: Path = ROOT) -> None:
         self.unified = (root / "cgroup.controllers").exists()
         self._root, self.name = root, f"dfslab-{testbed_id}"
 
     def make(self, host: str, cores: float | None, memory_bytes: int | None) -> tuple[Path, ...]:
-        """Create the groups that a host's processes join, with their limits; returns their folders.
+        """Creates the control groups of a host, with their limits. Returns their folders, which the
+        host's processes join.
 
         If disk limits are set in the root group, the root group is included, because a process in
         another group would escape them.
@@ -43,7 +46,7 @@ class ControlGroups:
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def processor(self, host: str, cores: float) -> None:
-        """Change the processor limit, in cores, of a host that was created with a limit."""
+        """Changes the processor limit (in cores) of a host that was created with such a limit."""
         folder = (self._root if self.unified else self._root / "cpu") / self.name / host
         quota = round(cores * PERIOD_US)
         if self.unified:
@@ -52,7 +55,10 @@ class ControlGroups:
             (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
 
     def disk(self, host: str, device: str, limits: Mapping[str, float]) -> None:
-        """Set limits on a block device ("major:minor"); limits that are not named are removed."""
+        """Sets the limits of a block device ("major:minor").
+
+        Limits that are not in `limits` are removed.
+        """
         if self.unified:
             words = [
                 f"{key}={round(limits[name]) if limits.get(name) else 'max'}"
@@ -66,13 +72,16 @@ class ControlGroups:
             (self._root / "blkio" / file).write_text(f"{device} {value}\n")
 
     def lift(self, device: str) -> None:
-        """Remove all limits of a device; those of version 2 end with their group."""
+        """Removes all limits of a block device.
+
+        In version 2 this does nothing, because the limits end with their group.
+        """
         if not self.unified:
             with suppress(OSError):
                 self.disk("", device, {})
 
     def remove(self) -> None:
-        """Remove the groups, whose processes must have ended.
+        """Removes the control groups. Their processes must have ended.
 
         The kernel may show the end of a process with a delay, so the removal is retried.
         """
@@ -86,7 +95,8 @@ class ControlGroups:
         return [place / self.name for place in places if (place / self.name).is_dir()]
 
     def _folders(self, host: str, cores: float | None, memory_bytes: int | None) -> Iterable[Path]:
-        """The host's groups, created with their limits, one after the other."""
+        """Creates the control groups of a host with their limits, and yields their folders one
+        after the other."""
         if self.unified:
             own = self._root / self.name
             own.mkdir(exist_ok=True)
@@ -126,5 +136,5 @@ def _remove_group(path: Path, clock: Clock = REAL) -> None:
 
 
 def everybody(root: Path = ROOT) -> list[Path]:
-    """The folders of all control groups of any testbed on this machine."""
+    """The folders of the control groups of all testbeds on this machine."""
     return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

@@ -1,4 +1,5 @@
-"""The process that delays packets between hosts: `dfslab.testbeds.hosts.delay_line LINES`.
+"""The process that delays packets between hosts. It is started as `dfslab.testbeds.hosts.delay_line
+LINES`.
 
 It prints "ready" once every packet queue is open. At its end (SIGINT) it prints a summary of the
 packets that passed.
@@ -12,7 +13,10 @@ from dfslab import _core
 
 
 def main(lines: str) -> int:
-    """Delay packets until interrupted. Returns 1 if a packet queue cannot be opened."""
+    """Delays packets until the process is interrupted.
+
+    `lines`: the delays of the links as JSON. Returns 1 if a packet queue cannot be opened.
+    """
     try:
         print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)
     except (_core.InputError, _core.RunError) as error:

@@ -1,4 +1,7 @@
-"""Emulated disks of hosts: an image file and a self-detaching loop device with rate limits."""
+"""Emulates the disks of hosts.
+
+A disk is an image file on a loop device with rate limits; the device detaches itself.
+"""
 
 from __future__ import annotations
 
@@ -15,50 +18,59 @@ from dfslab.testbeds.hosts.control_groups import ControlGroups
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
-# The image is a new sparse file, so it is empty without any writing or discarding.
+# File system -> command that creates it. The image is a new sparse file, so nothing needs to be
+# discarded or written first.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
 }
-# Otherwise ext4 would zero its inode tables in the background, at the cost of the disk's rate.
-# Deleted blocks are discarded, which frees the image's memory.
+# Mount options. Without `noinit_itable`, ext4 would zero its inode tables in the background and use
+# some of the disk's rate. With `discard`, deleted blocks free the image's memory.
 OPTIONS = {"xfs": "noatime,nouuid,discard", "ext4": "noatime,noinit_itable,discard"}
 
 
-# The kernel counts in sectors of this size, whatever the device's sector size.
+# The kernel counts in sectors of this size, whatever the sector size of the device is.
 SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
 class LoopDevice:
-    """A loop device: its path in /dev and its number "major:minor"."""
+    """A loop device. `node`: its path in /dev; `device`: its number "major:minor"."""
 
     node: str
     device: str
 
 
 def make_image(path: Path, file_system: str, size_bytes: int) -> None:
-    """Create a sparse image with an empty file system. TestbedError if it cannot be created."""
+    """Creates a sparse image with an empty file system.
+
+    Raises TestbedError if it cannot be created.
+    """
     with path.open("xb") as image:
         os.truncate(image.fileno(), size_bytes)
     _run([*_MAKE[file_system], str(path)])
 
 
 def attach(path: Path) -> LoopDevice:
-    """Attach a loop device to the image, with direct I/O, which bypasses this machine's page
-    cache."""
+    """Attaches a loop device to an image.
+
+    The device uses direct I/O, which bypasses this machine's page cache.
+    """
     node = _run(["losetup", "-f", "--show", "--direct-io=on", str(path)]).strip()
     number = os.stat(node).st_rdev
     return LoopDevice(node, f"{os.major(number)}:{os.minor(number)}")
 
 
 def detach(disk: LoopDevice) -> None:
-    """Have the kernel detach the device as soon as it is no longer mounted."""
+    """Asks the kernel to detach the device as soon as it is no longer mounted."""
     _run(["losetup", "-d", disk.node])
 
 
 def read_bytes(device: str) -> int:
-    """Bytes read from a device ("major:minor") since it was attached, without page-cache hits."""
+    """Bytes read from a device ("major:minor") since it was attached.
+
+    Page-cache hits are not included.
+    """
     counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
     return int(counts[2]) * SECTOR_BYTES
 
@@ -69,7 +81,7 @@ def attached(folders: Sequence[Path]) -> list[LoopDevice]:
 
 
 def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence[Path]) -> None:
-    """Lift the rate limits of recorded devices.
+    """Lifts the rate limits of the recorded `devices`, whose images are in `folders`.
 
     A device number that now belongs to another image is skipped.
     """
@@ -80,11 +92,14 @@ def lift_limits(limits: ControlGroups, devices: Sequence[str], folders: Sequence
 
 
 def release(folders: Sequence[Path], clock: Clock = REAL) -> None:
-    """Wait until no image in the folders is in use. TestbedError if one stays in use."""
+    """Detaches all loop devices of images in the folders, and waits until they are free.
+
+    Raises TestbedError if one stays in use.
+    """
     deadline = clock.monotonic_s() + FREE_WAIT_S
     while left := attached(folders):
         for disk in left:
-            # Detaching fails without harm if the kernel is already detaching the device.
+            # Detaching fails if the kernel is already detaching the device. That does no harm.
             subprocess.run(["losetup", "-d", disk.node], capture_output=True, check=False)
         if clock.monotonic_s() > deadline:
             raise TestbedError("state", f"freeing {left[0].node}", "it is still in use")

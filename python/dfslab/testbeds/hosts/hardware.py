@@ -28,18 +28,19 @@ STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
 DISK_S = 1.3
-# Seconds at the start that are ignored, because a rate-limited disk first uses its burst credit.
+# Seconds that are ignored at the start, because a rate-limited disk first uses its burst credit.
 DISK_SKIP_S = 0.35
 DISK_REQUEST_BYTES = 1 << 18
 DISK_FILE_BYTES = 256 << 20
 LEAST_CUT_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 18
 TIMEOUT_S = 10.0
-# Largest summed rate of links that are measured concurrently; above it, they are measured one after
-# the other.
+# Links are measured concurrently if the sum of their rates is at most this; otherwise one after the
+# other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Attempt n waits n times this long in seconds, because disturbances by other work last for seconds.
+# Before attempt n, the measurement pauses n times this long in seconds, because disturbances by
+# other work last for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -49,8 +50,8 @@ DELAY_SHARE = 0.10
 class Check:
     """One measured quantity of one host, compared with its declared value.
 
-    `declared`: None if not emulated. `allowed`: permitted deviation. `holds`: whether the deviation
-    is permitted.
+    `declared`: None if the quantity is not emulated. `allowed`: permitted deviation. `holds`:
+    whether the deviation is permitted.
     """
 
     host: str
@@ -69,15 +70,17 @@ class Check:
 def measure(
     cluster: Cluster, storing: frozenset[str], known: set[str] | None = None
 ) -> list[Check]:
-    """Measure every host's link rate and round trip, and disk rates of hosts with a `storing` role.
+    """Measures the link rate and round trip of every host, and the disk rates of hosts with a role
+    in `storing`.
 
-    Failed checks are repeated. TestbedError if a declared quantity is not met after ATTEMPTS. Kinds
-    of links and disks in `known` are not measured again; newly measured kinds are added to it.
+    Failed checks are repeated. Raises TestbedError if a declared quantity is not met after
+    ATTEMPTS. Kinds of links and disks in `known` are not measured again; newly measured kinds are
+    added to it.
     """
     known = set() if known is None else known
     links, disks = _kinds(cluster, storing)
     with threads(2) as pool:
-        # Network and disk measurements take little processor time, so they run concurrently.
+        # Network and disk measurements run concurrently, because they take little processor time.
         later = pool.submit(_retried, lambda: _disks(cluster, storing, known))
         checks = []
         if not links <= known:
@@ -97,7 +100,8 @@ def measure(
 
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
-    """(kinds of a cluster's links, kinds of its rate-limited disks), as identifiers."""
+    """The kinds of hardware in a cluster as texts: (kinds of its links, kinds of its
+    rate-limited disks). Equal hardware has the same kind."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -105,7 +109,7 @@ def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str
 
 
 def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
-    """Whether a node has a storing role and a rate-limited disk."""
+    """Whether a node has a role that stores data (a role in `storing`) and a rate-limited disk."""
     stores = storing & {role for role, count in group.roles.items() if count}
     return bool(stores) and not (
         math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
@@ -117,8 +121,8 @@ def _disk_kind(group: NodeGroup, tolerance: float) -> str:
 
 
 def _retried(work: Callable[[], list[Check]]) -> list[Check]:
-    """Run a measurement, and repeat it if it failed, since other work may disturb single
-    attempts."""
+    """Runs a measurement, and repeats it if a check fails, since other work may disturb single
+    attempts. Of each check, the first result that holds is returned, or else the first result."""
     best = _checked(work)
     for attempt in range(1, ATTEMPTS):
         if all(check.holds for check in best):
@@ -132,7 +136,7 @@ def _retried(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def _checked(work: Callable[[], list[Check]]) -> list[Check]:
-    """Run `work`, and convert errors of sockets and disks into TestbedError."""
+    """Runs `work`. Errors of sockets and disks are converted into TestbedError."""
     try:
         return work()
     except OSError as error:
@@ -142,7 +146,7 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def check_links(cluster: Cluster) -> list[Check]:
-    """Measure every link in both directions, by streams from each host to the next.
+    """Measures every link in both directions, with streams from each host to the next.
 
     A stream runs at the rate of the slower of its two links.
     """
@@ -165,13 +169,14 @@ def check_links(cluster: Cluster) -> list[Check]:
 
 
 def _slower(one: float | None, other: float | None) -> float | None:
-    """The smaller of two declared rates; None means that the link is not rate-limited."""
+    """The smaller of two declared rates, in which None stands for an unlimited rate."""
     declared = [rate for rate in (one, other) if rate is not None]
     return min(declared, default=None)
 
 
 def stream(source: Host, sink: Host) -> float:
-    """Bytes per second on the wire of one TCP stream from `source` to `sink`, in steady state."""
+    """The rate of one TCP stream from `source` to `sink` in steady state, in bytes per second on
+    the wire."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -213,7 +218,8 @@ def _receive(connection: socket.socket) -> float:
 
 
 def _trips(cluster: Cluster) -> list[Check]:
-    """Measure the round trip from each host to the next one."""
+    """Measures the round trip from each host to the next one, and compares it with the declared
+    delays."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []
@@ -224,7 +230,8 @@ def _trips(cluster: Cluster) -> list[Check]:
     for source, sink, there, back in around:
         declared = there.delay_s + back.delay_s
         allowed = DELAY_SLACK_S + DELAY_SHARE * declared
-        # A declared delay below the machine's own delay is not emulated, so it is not checked.
+        # A declared delay that is shorter than the machine's own delay is not emulated, so it is
+        # not checked.
         promised = declared if there.delayed or declared > DELAY_SLACK_S else None
         measured = least_round_trip(source, sink)
         checks.append(Check(source.name, "round trip", promised, measured, allowed))
@@ -232,13 +239,14 @@ def _trips(cluster: Cluster) -> list[Check]:
 
 
 def round_trip(source: Host, sink: Host) -> float:
-    """Median round-trip time in seconds of one byte to `sink` and back, between user-space
-    sockets."""
+    """Median round-trip time in seconds of one byte from `source` to `sink` and back, between
+    user-space sockets."""
     return statistics.median(_round_trips(source, sink))
 
 
 def least_round_trip(source: Host, sink: Host) -> float:
-    """The 10 % quantile of round-trip times in seconds, an estimate of the link's own delay.
+    """The 10 % quantile of the round-trip times in seconds. It estimates the delay of the link
+    alone.
 
     Slower round trips include waiting for processors that other work on the machine occupies.
     """
@@ -246,7 +254,7 @@ def least_round_trip(source: Host, sink: Host) -> float:
 
 
 def _round_trips(source: Host, sink: Host) -> list[float]:
-    """The times in seconds of ROUND_TRIPS round trips of one byte."""
+    """The times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -279,8 +287,8 @@ def _ask(address: str, port: int) -> list[float]:
 
 
 def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[Check]:
-    """Measure all rate-limited disks of unknown kinds concurrently: direct writes, then direct
-    reads."""
+    """Measures all rate-limited disks whose kind is not in `known`, concurrently: first direct
+    writes, then direct reads."""
     tolerance = cluster.deployment.tolerance
     groups = [group for _, group in cluster.deployment.nodes()]
     chosen = [
@@ -297,8 +305,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
             for (host, group), measured in zip(chosen, pool.map(work, paths), strict=True):
                 each = group.disk.write_rate if kind == "write" else group.disk.read_rate
                 rate = each * group.disk.count
-                # The kernel splits large requests, so a low limit on requests per second would hide
-                # the byte rate.
+                # The kernel splits large requests. A low limit on requests per second would
+                # therefore hide the byte rate, which is then not checked.
                 hidden = 0 < group.disk.iops * LEAST_CUT_BYTES < rate
                 allowed = rate * tolerance
                 checks.append(
@@ -312,7 +320,7 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 
 
 def direct_write(path: Path) -> float:
-    """Write rate in bytes per second with direct I/O; the file is created if it is missing."""
+    """The write rate in bytes per second with direct I/O. The file is created if it is missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 
@@ -322,7 +330,8 @@ def direct_read(path: Path) -> float:
 
 
 def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
-    """Rate in bytes per second of direct I/O, after the burst credit is used up.
+    """The rate in bytes per second of direct I/O, after the burst credit is used up. `move`: reads
+    or writes one block at an offset.
 
     The rate is the slope of a regression of bytes over time. A limiter that refills ten times a
     second gives a staircase, on which the slope between two single points can be far off.

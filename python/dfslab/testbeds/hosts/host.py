@@ -1,4 +1,5 @@
-"""One emulated host: network, mount, UTS and PID namespaces, which its first process keeps alive.
+"""Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
+alive.
 
 Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
 killed, the kernel removes the host's daemons, mounts and network adapters.
@@ -30,7 +31,10 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int, clock: Clock = REAL) -> int:
-    """PID of the only child of a process that has just forked. TestbedError if there is none."""
+    """The PID of the only child of a process that has just forked.
+
+    Raises TestbedError if no child appears.
+    """
     deadline = clock.monotonic_s() + FORK_WAIT_S
     while clock.monotonic_s() < deadline:
         try:
@@ -45,9 +49,9 @@ def child_of(pid: int, clock: Clock = REAL) -> int:
 
 @dataclass
 class Host:
-    """A running host.
+    """A running emulated host.
 
-    `folder`: its logs and data. `disk`: mount point of its disk. `groups`: its control groups.
+    `init`: its first process. `folder`: its logs and data. `groups`: folders of its control groups.
     """
 
     name: str
@@ -69,15 +73,16 @@ class Host:
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
-        # A process inherits control groups from its parent; entering namespaces does not change
-        # them.
+        # A process inherits its control groups from its parent. Entering namespaces does not change
+        # them, so the shell joins them first.
         join = "".join(f"echo $$ > {shlex.quote(str(g))}/cgroup.procs; " for g in self.groups)
         return ["sh", "-c", f'{join}exec "$@"', self.name, *entering]
 
     def run(self, *words: str, text: str = "", limit_s: float = COMMAND_LIMIT_S) -> str:
-        """Run a command in the host to its end; returns its standard output.
+        """Runs a command in the host to its end. `text` is its standard input. Returns its standard
+        output.
 
-        TestbedError if it fails.
+        Raises TestbedError if the command fails or exceeds `limit_s` seconds.
         """
         what = f"{words[0]} on {self.name}"
         try:
@@ -98,7 +103,7 @@ class Host:
         return done.stdout
 
     def tries(self, *words: str, limit_s: float = COMMAND_LIMIT_S) -> bool:
-        """Run a command in the host; returns whether it succeeded."""
+        """Runs a command in the host. Returns whether it succeeded."""
         try:
             self.run(*words, limit_s=limit_s)
         except TestbedError:
@@ -106,17 +111,22 @@ class Host:
         return True
 
     def in_network(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work` on a thread of this process in the host's network namespace; returns its
-        result."""
+        """Runs `work` in the host's network namespace, on a thread of this process.
+
+        Returns its result.
+        """
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """The path by which this process opens a path of the host, across the host's mounts."""
+        """The path by which this process opens the path `inside` of the host, across the host's
+        mounts."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
-        """Whether a file system is mounted at the path, which is a plain directory after a failed
-        mount."""
+        """Whether a file system is mounted at a path of the host.
+
+        After a failed mount, the path is a plain directory.
+        """
         try:
             table = Path(f"/proc/{self.init.pid}/mountinfo").read_text()
         except OSError:
@@ -128,7 +138,7 @@ class Host:
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
-            # A process may end while it is inspected.
+            # A process may end while it is inspected, so errors are ignored.
             with suppress(OSError):
                 if (entry / "comm").read_text().strip() == name and os.readlink(
                     entry / "ns/pid"
@@ -144,13 +154,14 @@ class Host:
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Start a process that keeps namespaces alive; with `owned`, it dies with this process."""
+    """Starts a process that keeps namespaces alive. If `owned` is true, it dies with this
+    process."""
     command = [*words, *INIT]
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
 
 def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subprocess.Popen:
-    """Start the parent of a host's first process; the first process is its only child."""
+    """Starts the parent of a host's first process. The first process is its only child."""
     words = [
         "unshare",
         "-m",
@@ -170,7 +181,8 @@ def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subproce
 class HostDaemon(Daemon):
     """A daemon in a host.
 
-    Signals go to the daemon itself, not to the command that entered the host.
+    Signals are sent to the daemon itself, not to the command that entered the host and started the
+    daemon.
     """
 
     def __init__(
@@ -194,7 +206,7 @@ class HostDaemon(Daemon):
         self.host = host
 
     def launch(self) -> None:
-        """Start the daemon, and find its process, which the entering command forked."""
+        """Starts the daemon and finds its process, which the command that enters the host forks."""
         super().launch()
         assert self._child is not None
         try:
@@ -209,7 +221,8 @@ class HostDaemon(Daemon):
             ) from None
 
     def resume(self) -> None:
-        """Resume the daemon and its entering command, which was suspended with the daemon."""
+        """Resumes the daemon, and the command that entered the host, which was suspended with
+        the daemon."""
         super().resume()
         assert self._child is not None
         LiveProcess.of(self._child.pid).signal(signal.SIGCONT)
@@ -218,7 +231,7 @@ class HostDaemon(Daemon):
 class AdoptedDaemon(Daemon):
     """A daemon that another daemon started.
 
-    `find` returns its process; `revive` starts it again.
+    `find` returns its process, `revive` starts it again.
     """
 
     def __init__(
@@ -233,7 +246,7 @@ class AdoptedDaemon(Daemon):
         self.process = find()
 
     def launch(self) -> None:
-        """Start the daemon by `revive`, and wait until its process appears."""
+        """Starts the daemon by `revive`, and waits until its process appears."""
         self._revive()
         deadline = self._clock.monotonic_s() + self.ready_deadline_s
         while (found := self._find()) is None or not found.alive():

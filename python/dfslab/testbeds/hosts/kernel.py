@@ -1,4 +1,5 @@
-"""Features of the kernel and permissions of the user that testbeds need, found by trying each."""
+"""Finds out which kernel features and permissions that testbeds need are available, by trying
+each."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ TRIAL_LIMIT_S = 10.0
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature that testbeds use: whether it is available, and what does not work without it."""
+    """One feature that testbeds use.
+
+    `present`: whether it is available; `disables`: what does not work without it.
+    """
 
     name: str
     present: bool
@@ -40,13 +44,13 @@ _TRIALS = {
 
 @cache
 def has(name: str) -> bool:
-    """Whether the feature `name` is available."""
+    """Whether the kernel feature `name` is available to this user."""
     return next(feature.present for feature in features() if feature.name == name)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Every feature that testbeds use; each is tried once per process."""
+    """Every feature that testbeds use. A process tries each feature only once."""
     found = [Feature(name, _tried(trial), lack) for name, (trial, lack) in _TRIALS.items()]
     groups = Path("/sys/fs/cgroup")
     controllers = _words(groups / "cgroup.controllers")
@@ -73,7 +77,7 @@ def features() -> tuple[Feature, ...]:
 
 
 def _tried(command: str) -> bool:
-    """Whether a command succeeds in new namespaces, which end with the command."""
+    """Whether a command succeeds in new namespaces. The namespaces end with the command."""
     words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
     try:
         return (
@@ -98,7 +102,7 @@ def _words(path: Path) -> list[str]:
 
 
 def lacks(*names: str) -> list[str]:
-    """One line for each of the named features that is missing."""
+    """One line of text for each of the named features that is missing."""
     return [
         f"{f.name}: not on this machine; disables {f.disables}"
         for f in features()
@@ -107,7 +111,7 @@ def lacks(*names: str) -> list[str]:
 
 
 def missing_programs() -> list[str]:
-    """Debian packages of the missing programs that emulated hosts need."""
+    """The Debian packages of those programs that emulated hosts need and that are missing."""
     needed = {
         "tini": "tini",
         "ip": "iproute2",

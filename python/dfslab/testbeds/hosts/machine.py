@@ -12,12 +12,15 @@ from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
-    """The emulated link of a node; an infinite bandwidth means no rate limit."""
+    """The link to emulate for a node of a group.
+
+    An infinite bandwidth means that the rate is not limited.
+    """
     rate = group.adapter.bandwidth
     between = deployment.network
     return EmulatedLink(
         rate_bytes_per_s=None if math.isinf(rate) else rate,
-        # A message passes two adapters; the receiving host applies the delays of both.
+        # A message passes the adapters of two hosts. The receiving host applies the delays of both.
         delay_s=between.latency + 2 * group.adapter.latency,
         jitter_s=between.jitter,
         loss=between.loss,
@@ -25,7 +28,7 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Limit -> rate of a node's disks together; infinite rates are left out."""
+    """Disk limit -> rate of all disks of a node together. Infinite rates are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,
@@ -43,7 +46,10 @@ def cores_of(group: NodeGroup) -> float:
 
 
 def not_made(deployment: Deployment) -> list[str]:
-    """Declared properties that this machine cannot emulate, but without which the hosts can run."""
+    """Declared properties of a deployment that this machine cannot emulate.
+
+    The hosts can run without them.
+    """
     groups = {group.name: group for _, group in deployment.nodes()}.values()
     here = os.cpu_count() or 1
     lacking = kernel.lacks("memory limits")
@@ -57,7 +63,8 @@ def not_made(deployment: Deployment) -> list[str]:
 
 
 def check_machine(deployment: Deployment) -> None:
-    """TestbedError for the first requirement of the deployment that this machine does not meet."""
+    """Raises TestbedError for the first requirement of the deployment that this machine does not
+    meet."""
     doing = "starting hosts"
     if programs := kernel.missing_programs():
         raise TestbedError("missing_program", doing, f"install {' '.join(programs)} (Debian)")

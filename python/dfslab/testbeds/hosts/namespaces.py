@@ -1,4 +1,4 @@
-"""Enters another process's namespaces, by a command prefix or with one thread of this process."""
+"""Runs a command, or one thread of this process, in the namespaces of another process."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ Answer = TypeVar("Answer")
 
 
 def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
-    """The command prefix that runs a command in the namespaces of process `pid`."""
+    """The words to put before a command, so that it runs in the namespaces of process `pid`.
+
+    `kinds`: the kinds of namespaces to enter.
+    """
     return ["nsenter", "-t", str(pid), *(_FLAGS[kind] for kind in kinds), "--"]
 
 
 def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
-    """Run `work` in the network namespace of process `pid`, with its /proc/sys/net; returns its
+    """Runs `work` in the network namespace of process `pid`, with its /proc/sys/net. Returns the
     result.
 
     A separate thread enters the namespace, so that the rest of this process stays in its own.
-    OSError if the namespace cannot be entered.
+    Raises OSError if the namespace cannot be entered.
     """
     answer: list[Answer] = []
     failure: list[BaseException] = []
@@ -41,7 +44,7 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
             finally:
                 os.close(handle)
             answer.append(work())
-        except BaseException as error:  # any exception is re-raised in the caller's thread
+        except BaseException as error:  # any exception is raised again in the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=enter, name=f"network-{pid}", daemon=True)
@@ -53,5 +56,5 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """The path by which this process opens the file that process `pid` sees as `path`."""
+    """The path by which this process opens the file that has the path `path` for process `pid`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

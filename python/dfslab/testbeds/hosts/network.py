@@ -1,4 +1,5 @@
-"""The emulated network: a switch, a link to each host, rates by tbf, delays by netem or delay line.
+"""Emulates the network between hosts: a switch with a link to each host. Rates are limited by tbf;
+netem or a delay line delays packets.
 
 A link is shaped at both ends: outgoing traffic of a host at its own adapter, incoming traffic at
 the switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's
@@ -21,20 +22,20 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# Properties of the emulation, whose measured effects are declared with the deployment.
+# The effects of the emulation on the hardware (such as its own delay), which deployments declare.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
 # A full TCP segment takes 1514 bytes on Ethernet and carries 1448 bytes of payload.
 PAYLOAD_SHARE = 1448 / 1514
-# Below this delay in seconds no delay line is used: it would add more than the declared delay, and
-# without it the hosts already have such a delay.
+# For delays below this number of seconds, no delay line is used. It would add more than the
+# declared delay, and the hosts have such a delay without it.
 LEAST_DELAY_S = EMULATION.delay
 
 
 @dataclass(frozen=True)
 class EmulatedLink:
-    """The declared link of one host; None or 0 means that a property is not emulated."""
+    """The declared link of one host. A property that is None or 0 is not emulated."""
 
     rate_bytes_per_s: float | None = None
     delay_s: float = 0.0
@@ -43,21 +44,24 @@ class EmulatedLink:
 
     @property
     def delayed(self) -> bool:
-        """Whether packets must be delayed or dropped on this link."""
+        """Whether packets on this link must be delayed or dropped by the emulation."""
         return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
 
 
 def address(number: int) -> str:
     """The IP address of host `number`, counted from 1.
 
-    Networks of different testbeds are isolated.
+    The networks of different testbeds are isolated, so they use the same addresses.
     """
     assert 1 <= number <= MOST_HOSTS, f"host {number} of at most {MOST_HOSTS}"
     return f"{SUBNET}.{number}"
 
 
 def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
-    """Shell commands for the switch's network that connect and shape every host's port."""
+    """Shell commands that connect and shape the port of every host.
+
+    They run in the switch's network namespace.
+    """
     lines = [
         "set -e",
         "ip -batch - <<END",
@@ -74,8 +78,10 @@ def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
 
 
 def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
-    """Shell commands for a host that set its adapter's address, rate, delay and congestion
-    control."""
+    """Shell commands that set a host's address, rate, delay and congestion control.
+
+    They run in the host.
+    """
     net = f"{SUBNET}.0/{PREFIX_LENGTH}"
     lines = [
         "set -e",
@@ -83,7 +89,8 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
         "ip link set lo up",
         f"ip addr add {host.address}/{PREFIX_LENGTH} dev {DATA_ADAPTER}",
         f"ip link set {DATA_ADAPTER} up",
-        # Set on the route, because the setting of a namespace accepts only some algorithms.
+        # The algorithm is set on the route, because as a setting of the namespace only some
+        # algorithms are accepted.
         f"ip route replace {net} dev {DATA_ADAPTER} src {host.address} congctl lock {congestion}",
         *shaper(DATA_ADAPTER, link),
     ]
@@ -93,12 +100,15 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Shell commands for the switch's network that disconnect host `number`."""
+    """Shell commands that disconnect host `number`. They run in the switch's network namespace."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: EmulatedLink) -> str:
-    """Shell commands for the switch's network that restore a port's declared link."""
+    """Shell commands that restore the declared link at the port of host `number`.
+
+    They run in the switch's network namespace.
+    """
     lines = [
         f"tc qdisc del dev p{number} root 2>/dev/null || true",
         *shaper(f"p{number}", link),
@@ -108,19 +118,23 @@ def plug_script(number: int, link: EmulatedLink) -> str:
 
 
 def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
-    """Shell commands for one end of a link that reduce its rate."""
+    """Shell commands that reduce the rate of a link at one of its ends, the network adapter
+    `adapter`."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
 def declared_script(link: EmulatedLink) -> str:
-    """Shell commands for a host that restore its adapter's declared rate."""
+    """Shell commands that restore the declared rate of a host's adapter. They run in the host."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
 def shaper(adapter: str, link: EmulatedLink) -> list[str]:
-    """Shell commands that set an adapter's rate and replace an earlier rate."""
+    """Shell commands that limit the rate of an adapter; a limit that was set earlier is replaced.
+
+    Empty if the link has no rate limit.
+    """
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -133,9 +147,9 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Shell commands that delay packets on the receiving side.
+    """Shell commands that delay incoming packets on a host.
 
-    On the sending side, a delay would throttle the sender's own queues.
+    A delay on the sending side would throttle the sender's own queues.
     """
     if kernel.has("netem"):
         parent = "root" if link.rate_bytes_per_s is None else "parent 1:1"
@@ -152,7 +166,10 @@ def _delay(link: EmulatedLink) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
-    """The command line of the process that delays packets; None if no link needs it."""
+    """The command line of the process that delays packets.
+
+    None if no link has delays, or if the kernel has netem.
+    """
     if kernel.has("netem"):
         return None
     lines = [

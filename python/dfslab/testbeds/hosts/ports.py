@@ -1,4 +1,5 @@
-"""Free ports of an address, found by binding and reserved until daemons listen on them."""
+"""Finds free ports of an address by binding them, and reserves them until daemons listen on
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Reservations:
 
     A reservation is a socket in Linux' abstract namespace, named after the address and the port:
     one process of this machine's network can have it, and the kernel removes it with the process.
-    A context manager; its end releases every reservation.
+    The class is a context manager, whose end releases every reservation.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class Reservations:
             reservation.close()
 
     def take(self, port: int, address: str = LOOPBACK) -> bool:
-        """Reserve a port; False when it is reserved already, here or by another process."""
+        """Reserves a port. Returns False if this or another process has reserved it already."""
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             reservation.bind(f"\0dfslab {address}:{port}")
@@ -47,11 +48,12 @@ class Reservations:
 def free_ports(
     count: int, reservations: Reservations, taken: Collection[int] = (), address: str = LOOPBACK
 ) -> list[int]:
-    """`count` ports that can be bound now, are not in `taken` and are now reserved.
+    """`count` ports that can be bound now and are not in `taken`. They are reserved for this
+    process.
 
     The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
-    port before the daemon binds it. A reservation keeps it from other searches until then. The
-    search starts at a random port. TestbedError when there are too few free ports.
+    port before the daemon binds it. The reservation keeps the port from other searches until then.
+    The search starts at a random port. Raises TestbedError if there are too few free ports.
     """
     found: list[int] = []
     for port in _window():
@@ -65,12 +67,17 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Reserve a port and then try it: another testbed's daemon may listen since its release."""
+    """Whether a port is free.
+
+    The port is reserved first and then tried, because a daemon of another testbed may listen on it
+    after the reservation was released.
+    """
     return reservations.take(port, address) and can_listen(port, address)
 
 
 def _window() -> list[int]:
-    """The ports to try, in their order from a random one on."""
+    """The ports to try, in ascending order from a random one on; the first port follows the last
+    one."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))
@@ -78,10 +85,10 @@ def _window() -> list[int]:
 
 
 def can_listen(port: int, address: str = LOOPBACK) -> bool:
-    """Whether a server could listen on the port now."""
+    """Whether a server could listen on a port of `address` now."""
     with socket.socket() as probe:
-        # Bind as servers do (SO_REUSEADDR), so that a lingering closed connection does not block
-        # the port.
+        # Servers set SO_REUSEADDR when they bind. With it, a closed connection that lingers does
+        # not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

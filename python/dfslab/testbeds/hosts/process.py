@@ -1,4 +1,4 @@
-"""One process of this machine, distinguished from a later process with the same PID.
+"""Represents one process of this machine, distinguished from a later process with the same PID.
 
 A process is identified by its PID, its start time in clock ticks since boot, and the boot. A signal
 is sent by a pidfd, which is checked after opening, so a reused PID is never signalled.
@@ -19,7 +19,8 @@ import psutil
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.errors import TestbedError
 
-# All processes of a testbed inherit this environment variable, by which each can be found.
+# Environment variable that all processes of a testbed inherit. Its value identifies the testbed, so
+# the processes can be found.
 MARK = "DFSLAB_BED"
 KILL_WAIT_S = 60.0
 _PROC = Path("/proc")
@@ -32,7 +33,7 @@ def boot_id() -> str:
 
 @dataclass(frozen=True)
 class LiveProcess:
-    """A process that was alive when this object was created; it may have ended since."""
+    """A process that was alive when this object was created. It may have ended since then."""
 
     pid: int
     start_ticks: int
@@ -40,14 +41,15 @@ class LiveProcess:
 
     @classmethod
     def of(cls, pid: int) -> LiveProcess:
-        """The process that has this PID now. ProcessLookupError if there is none."""
+        """The process that has this PID now. Raises ProcessLookupError if there is none."""
         stat = _state_and_start(pid)
         if stat is None:
             raise ProcessLookupError(pid)
         return cls(pid, stat[1], boot_id())
 
     def state(self) -> str:
-        """ "running", "paused" (stopped by a signal) or "dead" (ended, reaped or not)."""
+        """The state of the process: "running", "paused" (stopped by a signal) or "dead" (ended,
+        whether reaped or not)."""
         stat = _state_and_start(self.pid)
         if stat is None or stat[1] != self.start_ticks or self.boot != boot_id():
             return "dead"
@@ -58,7 +60,7 @@ class LiveProcess:
         return self.state() != "dead"
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal to this process; returns False if the process has ended."""
+        """Sends a signal to this process. Returns False if the process has ended."""
         handle = self._open()
         if handle is None:
             return False
@@ -71,7 +73,10 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; returns False if it still runs after `timeout_s`."""
+        """Waits until the process has ended.
+
+        Returns False if it still runs after `timeout_s` seconds.
+        """
         handle = self._open()
         if handle is None:
             return True
@@ -94,19 +99,20 @@ class LiveProcess:
         return found
 
     def resident_bytes(self) -> int:
-        """Resident memory in bytes; 0 when the process has ended."""
+        """Resident memory in bytes; 0 if the process has ended."""
         if self.alive():
             with suppress(psutil.NoSuchProcess):
                 return int(psutil.Process(self.pid).memory_info().rss)
         return 0
 
     def _open(self) -> int | None:
-        """A pidfd of this process; None when it has ended."""
+        """Opens a pidfd of this process. Returns None if the process has ended."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # From here on the pidfd identifies the process, so compare the start time now.
+        # The pidfd identifies the process from here on. The start time is compared afterwards, so a
+        # process with a reused PID is detected.
         if self.alive():
             return handle
         os.close(handle)
@@ -118,27 +124,30 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command name may contain blanks and parentheses; the fields after the last parenthesis are
-    # regular.
+    # The command name may contain blanks and parentheses. The fields after its closing parenthesis,
+    # the last one of the line, contain none.
     fields = text.rpartition(")")[2].split()
     return fields[0], int(fields[19])
 
 
 def end(processes: Sequence[LiveProcess], grace_s: float, clock: Clock = REAL) -> None:
-    """End processes: SIGTERM, wait up to `grace_s` for all, then SIGKILL.
+    """Ends processes: sends SIGTERM, waits up to `grace_s` seconds for all, then sends SIGKILL.
 
-    TestbedError if one stays alive.
+    Raises TestbedError if one stays alive.
     """
     for process in processes:
         process.signal(signal.SIGTERM)
-        # Resume suspended processes, which would handle SIGTERM only then.
+        # A suspended process handles SIGTERM only after it is resumed.
         process.signal(signal.SIGCONT)
     deadline = clock.monotonic_s() + grace_s
     kill([p for p in processes if not p.wait_end(deadline - clock.monotonic_s())])
 
 
 def kill(processes: Sequence[LiveProcess]) -> None:
-    """Send SIGKILL to processes and wait until they have ended. TestbedError if one stays alive."""
+    """Sends SIGKILL to processes and waits until they have ended.
+
+    Raises TestbedError if one stays alive.
+    """
     for process in processes:
         process.signal(signal.SIGKILL)
     for process in processes:
@@ -147,13 +156,15 @@ def kill(processes: Sequence[LiveProcess]) -> None:
 
 
 def marked(mark: str) -> list[LiveProcess]:
-    """Every live process with `mark` in its environment, except this one."""
+    """Every live process whose environment variable MARK has the value `mark`, except this
+    process."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
-        # A process may end while it is inspected, and processes of other users cannot be read.
+        # A process may end while it is inspected, and processes of other users cannot be read. Both
+        # are skipped.
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(LiveProcess.of(int(entry.name)))

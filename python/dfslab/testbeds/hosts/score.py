@@ -1,4 +1,5 @@
-"""A processor's benchmark score within a host's limits, a substitute for SPECjvm2008.
+"""Computes a benchmark score of a processor within a host's limits, as a substitute for
+SPECjvm2008.
 
 SPECjvm2008 is the geometric mean of single-processor kernels, of which compression and cryptography
 depend on the processor alone. Its licence and duration rule it out in a testbed, so two such
@@ -13,8 +14,8 @@ import sys
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 
-# Processor limits apply per period of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
-# Each kernel therefore runs for ten periods at a time, and the median of its runs counts.
+# Processor limits apply to periods of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
+# Each kernel therefore runs for ten periods at a time, and the median of its runs is used.
 KERNEL_S = 1.0
 LIMIT_S = 60.0
 PROGRAM = """
@@ -37,9 +38,10 @@ print(math.prod(rates) ** (1 / len(rates)))
 
 
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
-    """Kernel runs per second within the host's limits, as the geometric mean over the kernels.
+    """The score of a host's processor: kernel runs per second within the host's limits, as the
+    geometric mean over the kernels.
 
-    TestbedError if the host cannot run them.
+    Raises TestbedError if the host cannot run the kernels.
     """
     output = host.run(sys.executable, "-c", PROGRAM, str(kernel_s), limit_s=LIMIT_S)
     try:

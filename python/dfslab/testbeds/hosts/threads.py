@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """A context with a pool of `count` threads, which ends when their work has ended, also after an
-    error.
+    """A context with a pool of `count` threads. Its end waits until their work has ended, also
+    after an error.
 
     After Ctrl-C the threads are not awaited. They end by themselves, because the testbed that they
     work on is taken down.

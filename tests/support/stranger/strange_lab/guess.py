@@ -1,4 +1,5 @@
-"""A model: every rate is the first measured one, with an interval of a factor of ten."""
+"""A model that predicts the first measured rate for every configuration, with an interval of a
+factor of ten."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ class Guess:
         self._rate_per_s = 1.0
 
     def fit(self, results: Sequence[Result]) -> Guess:
-        """Store the first measured rate."""
+        """Stores the first measured rate."""
         self._rate_per_s = results[0].value()
         return self
 
     def run(self, point: Point) -> Result:
-        """The stored rate as a prediction."""
+        """Returns the stored rate as the prediction for any configuration."""
         rate = self._rate_per_s
         return Result(
             method=self.name,
@@ -36,5 +37,5 @@ class Guess:
 
 
 def make(name: str) -> Guess:
-    """The model `name`, for discovery."""
+    """Returns the model; discovery calls this with the model's name."""
     return Guess()

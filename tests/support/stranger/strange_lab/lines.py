@@ -1,4 +1,4 @@
-"""An importer of lines "SECONDS PATH BYTES", one for each write."""
+"""An importer of text files with one line "SECONDS PATH BYTES" for each write."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HEAD = b"#lines\n"
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the bytes begin with the format's name."""
+    """Returns whether the first bytes of a file are the format's name."""
     return head.startswith(HEAD)
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """A write for each line whose path is below the directory.
+    """Yields a write for each line whose path is below the directory `recording.under`.
 
-    ValueError if a line has another form.
+    Raises ValueError if a line has another form.
     """
     for line in path.read_text().splitlines()[1:]:
         seconds, name, size = line.split()

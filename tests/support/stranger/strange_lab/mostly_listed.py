@@ -1,4 +1,4 @@
-"""A workload that lists a directory, with a few reads in between."""
+"""A workload that mostly lists a directory, and sometimes reads a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Parameters = FileParameters
 
 
 def stream(parameters: FileParameters) -> Stream:
-    """A stream of nine lists for each read."""
+    """Returns a stream with nine directory listings for each read."""
     return Stream(
         mix=[Share(operation="list", weight=9.0), Share(operation="read", weight=1.0)],
         file_size=fixed(parameters.file_size),

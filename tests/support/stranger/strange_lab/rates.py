@@ -11,7 +11,7 @@ TITLE = "Rates, one in a line"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The rates of all results that have one, as text."""
+    """Returns the rates of all results that have one, as text with one rate per line."""
     rates = [one.value() for one in results if "rate_per_s" in one.metrics]
     return "".join(f"{rate!r}\n" for rate in rates).encode()
 

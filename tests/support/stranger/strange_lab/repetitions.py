@@ -1,4 +1,4 @@
-"""A section of the page: the number of measured runs."""
+"""A section of the page that states the number of measured runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TITLE = "Number of runs"
 
 
 def render(run: FinishedRun) -> Markup | None:
-    """HTML of one sentence with the number of runs."""
+    """Returns one sentence with the number of runs as HTML, or None if nothing was measured."""
     count = len(run.of_method("measure"))
     return note(f"{count} <runs> were measured.") if count else None
 

@@ -1,4 +1,4 @@
-"""A study: the fastest repetition of each configuration compared with the slowest."""
+"""A study that compares the fastest repetition of each configuration with the slowest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NAMES = ("spread_of_package",)
 
 
 class Spread(StudyResult):
-    """Fastest rate / slowest rate - 1 of each configuration."""
+    """The result of the study: for each configuration, fastest rate / slowest rate - 1."""
 
     study = "spread_of_package"
     section_order = 13
@@ -19,7 +19,7 @@ class Spread(StudyResult):
     ratios: dict[str, float]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """A table with one row for each configuration."""
+        """Returns a table with one row for each configuration."""
         labels = {point.id: point.labels for point in run.points}
         rows = [(words(run.name(labels[id])), percent(one)) for id, one in self.ratios.items()]
         return [Table("Fastest over slowest", heads("configuration", "spread"), rows)]
@@ -33,7 +33,7 @@ class SpreadStudy(Study[Spread]):
     needs = Needs(measured=True)
 
     def run(self, run: FinishedRun, progress: Progress) -> Spread:
-        """The ratios of all configurations."""
+        """Returns the spread of the repetitions of every configuration."""
         rates: dict[str, list[float]] = {}
         for one in run.of_method("measure"):
             rates.setdefault(one.point_id, []).append(one.value())
@@ -41,5 +41,5 @@ class SpreadStudy(Study[Spread]):
 
 
 def make(name: str) -> SpreadStudy:
-    """The study `name`, for discovery."""
+    """Returns the study; discovery calls this with the study's name."""
     return SpreadStudy()

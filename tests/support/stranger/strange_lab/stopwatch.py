@@ -13,12 +13,12 @@ NAMES = ("stopwatch",)
 
 
 class Stopwatch(access.InSession):
-    """Measures without the load generator."""
+    """An instrument that measures without the load generator."""
 
     name = "stopwatch"
 
     def run(self, point: Point, repetition: int = 0) -> Result:
-        """The time of one listing in seconds."""
+        """Lists the file system's directory once and returns the time in seconds as the result."""
         with self.opened() as session:
             directory = session.reach(point.scenario).directory
             began = time.perf_counter()
@@ -35,5 +35,5 @@ class Stopwatch(access.InSession):
 
 
 def make(name: str) -> Stopwatch:
-    """The instrument `name`, for discovery."""
+    """Returns the instrument; discovery calls this with the instrument's name."""
     return Stopwatch()

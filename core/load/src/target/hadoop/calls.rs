@@ -1,5 +1,5 @@
-//! The methods of Hadoop that the load generator calls. Each is resolved once, because resolving a
-//! method by name costs as much as some calls.
+//! The methods of Hadoop's Java classes that the load generator calls. Each is resolved once,
+//! because resolving a method by its name costs as much as some calls.
 
 use jni::objects::{GlobalRef, JClass, JMethodID, JObject, JStaticMethodID, JValue};
 use jni::signature::{Primitive, ReturnType, TypeSignature};
@@ -14,7 +14,7 @@ enum Id {
     Static(JStaticMethodID),
 }
 
-/// A method of one class.
+/// A method of a Java class, resolved to its method id.
 pub struct Method {
     class: GlobalRef,
     id: Id,
@@ -40,8 +40,8 @@ impl Method {
         Ok(Method { class, id, returns })
     }
 
-    /// Calls the method. Returns its result, or the new object of a constructor; `on` is null for
-    /// static methods.
+    /// Calls the method with these arguments. Returns its result, or the new object for a
+    /// constructor. `on` is the object of the call, or null for a static method or a constructor.
     fn call<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -64,7 +64,8 @@ impl Method {
         }
     }
 
-    /// Calls the method and returns the resulting object, which may be null.
+    /// Calls the method and returns the resulting object, which may be null. `on` is the object of
+    /// the call, or null for a static method or a constructor.
     pub fn object<'l>(
         &self,
         env: &mut JNIEnv<'l>,
@@ -74,7 +75,8 @@ impl Method {
         self.call(env, on, &raw(arguments))?.l()
     }
 
-    /// Calls the method and returns the resulting number: 0 for void, 1 for true.
+    /// Calls the method and returns the resulting number: 0 for void, 1 for true. `on` is the
+    /// object of the call, or null for a static method.
     pub fn number(&self, env: &mut JNIEnv, on: &JObject, arguments: &[JValue]) -> Outcome<i64> {
         let given = self.call(env, on, &raw(arguments))?;
         match self.returns {
@@ -91,7 +93,7 @@ fn raw(arguments: &[JValue]) -> Vec<jvalue> {
     arguments.iter().map(JValue::as_jni).collect()
 }
 
-/// Loads a class by this class loader.
+/// Loads a Java class through the given class loader.
 pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome<JClass<'l>> {
     let name = env.new_string(name)?;
     let signature = "(Ljava/lang/String;)Ljava/lang/Class;";
@@ -101,7 +103,7 @@ pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome
 
 macro_rules! calls {
     ($($name:ident $spelt:expr;)*) => {
-        /// The resolved methods of Hadoop, by their purpose.
+        /// The resolved methods of Hadoop, by their purposes.
         pub struct Calls {
             $(pub $name: Method,)*
         }

@@ -1,4 +1,4 @@
-//! Open files of Hadoop's client, and the Java array that holds their transfers.
+//! Open files of Hadoop's client, and the Java array through which their bytes are transferred.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,8 @@ use super::super::File;
 use super::machine::Hadoop;
 use crate::{Error, ErrorKind, Result};
 
-/// A client's Java array, as long as its longest transfer: a client uses one file at a time.
+/// The Java array of one client, as long as its longest transfer so far. All files of the client
+/// share it, since a client uses one file at a time.
 #[derive(Clone, Default)]
 pub struct Array(Arc<Mutex<Option<(GlobalRef, usize)>>>);
 
@@ -38,7 +39,7 @@ fn refused(operation: &'static str, opened_for: &str) -> Error {
     Error::new(ErrorKind::Other, operation, "", reason)
 }
 
-/// A file open for reading.
+/// A file of a Hadoop file system that is open for reading.
 pub struct Reader {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,
@@ -54,7 +55,8 @@ impl Reader {
         }
     }
 
-    /// One Java read call; 0 at the end of the file.
+    /// Makes one Java read call at `offset`, or at the file's position if None. Returns the number
+    /// of bytes read; 0 at the end of the file.
     fn once(&mut self, buffer: &mut [u8], offset: Option<u64>) -> Result<usize> {
         self.hadoop.work("read", "", |env, calls| {
             let array = self.array.of(env, buffer.len())?;
@@ -113,7 +115,7 @@ impl File for Reader {
     }
 }
 
-/// A file open for writing.
+/// A file of a Hadoop file system that is open for writing.
 pub struct Writer {
     hadoop: Arc<Hadoop>,
     stream: GlobalRef,

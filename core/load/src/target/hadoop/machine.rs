@@ -1,5 +1,5 @@
-//! The Java virtual machine of this process. It is started once; it loads classes by class path and
-//! maps exceptions to errors.
+//! The Java virtual machine in this process. It is started once, loads classes from class paths,
+//! and maps Java exceptions to errors.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,10 +13,11 @@ use jni::{InitArgsBuilder, JNIEnv, JNIVersion, JavaVM};
 use super::calls::Calls;
 use crate::{Error, ErrorKind, Result};
 
-/// Capacity for local references of one call; it grows when needed.
+/// Number of local Java references that one call may hold before the frame grows.
 const FRAME: i32 = 16;
-/// Options of the Java machine: it leaves signals to this process, writes nothing to the system's
-/// temporary folder, and opens the packages that Hadoop and its libraries access by reflection.
+/// Options of the Java virtual machine. It leaves signals to this process, writes nothing to the
+/// system's temporary folder, and opens the packages that Hadoop and its libraries access by
+/// reflection.
 const OPTIONS: [&str; 4] = [
     "-Xrs",
     "-XX:-UsePerfData",
@@ -24,18 +25,18 @@ const OPTIONS: [&str; 4] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// The only Java machine: a process can start one, and cannot restart it.
+/// The only Java virtual machine: a process can start one, and cannot restart it.
 static MACHINE: Mutex<Option<Arc<JavaVM>>> = Mutex::new(None);
-/// The loaded classes by class path. They are kept, because Hadoop's static state is too large to
-/// load again for each run.
+/// Loaded Hadoop classes by class path. They are kept until the process ends, because Hadoop's
+/// static state is too large to load again for each run.
 static LOADED: Mutex<Option<HashMap<String, Arc<Hadoop>>>> = Mutex::new(None);
 
 thread_local! {
-    /// The class loader that is set for this thread.
+    /// Address of the class loader that is set as this thread's context class loader; 0 if none is.
     static ENTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Hadoop's classes, ready to be called.
+/// Hadoop's classes of one class path, loaded into the Java virtual machine.
 pub struct Hadoop {
     machine: Arc<JavaVM>,
     loader: GlobalRef,
@@ -43,7 +44,8 @@ pub struct Hadoop {
 }
 
 impl Hadoop {
-    /// Returns the classes of a class path; they are loaded at the first use.
+    /// Returns Hadoop's classes of a class path, which are loaded at the first use. The first call
+    /// of a process starts the Java virtual machine with at most `heap_bytes` of heap.
     pub fn of(class_path: &str, heap_bytes: u64) -> Result<Arc<Hadoop>> {
         let machine = machine(heap_bytes)?;
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +72,8 @@ impl Hadoop {
         Ok(hadoop)
     }
 
-    /// Runs Java calls on the current thread; a Java exception becomes an error.
+    /// Runs Java calls on the current thread. A Java exception becomes an error with this operation
+    /// and path.
     pub fn work<T>(
         &self,
         operation: &'static str,
@@ -78,7 +81,7 @@ impl Hadoop {
         work: impl FnOnce(&mut JNIEnv, &Calls) -> jni::errors::Result<T>,
     ) -> Result<T> {
         in_frame(&self.machine, operation, path, |env| {
-            // Hadoop finds classes by the context class loader of the thread.
+            // Hadoop finds classes by the context class loader of the calling thread.
             let own = self.loader.as_raw() as usize;
             if ENTERED.get() != own {
                 enter(env, &self.loader)?;
@@ -128,7 +131,8 @@ fn in_frame<T>(
     }
 }
 
-/// URLs of a class path's entries, separated by colons; DIRECTORY/* is all jars in it.
+/// Translates a class path to URLs. Entries are separated by colons; DIRECTORY/* means all jars in
+/// that directory.
 fn addresses(class_path: &str) -> Result<Vec<String>> {
     let wrong = |part: &str, reason: &str| {
         let reason = format!("{part:?} {reason}");
@@ -187,7 +191,7 @@ fn class_loader<'l>(
     )
 }
 
-/// Sets the context class loader of this thread.
+/// Sets the context class loader of the calling thread.
 fn enter(env: &mut JNIEnv, loader: &GlobalRef) -> jni::errors::Result<()> {
     let signature = "()Ljava/lang/Thread;";
     let thread = env
@@ -199,7 +203,7 @@ fn enter(env: &mut JNIEnv, loader: &GlobalRef) -> jni::errors::Result<()> {
     Ok(())
 }
 
-/// Clears the pending exception; returns its class and its first line.
+/// Clears the pending Java exception. Returns its class name and the first line of its text.
 fn thrown(env: &mut JNIEnv) -> jni::errors::Result<(String, String)> {
     let thrown: JThrowable = env.exception_occurred()?;
     env.exception_clear()?;
@@ -223,7 +227,8 @@ fn text_of(env: &mut JNIEnv, object: &JObject, method: &str) -> jni::errors::Res
     Ok(plain)
 }
 
-/// Maps an exception to an error kind by its class, and by its text where the class is generic.
+/// Maps a Java exception to a kind of error by its class name, and by its text if the class is a
+/// generic one.
 fn kind(class: &str, text: &str) -> ErrorKind {
     match class.rsplit('.').next().unwrap_or(class) {
         "FileNotFoundException" | "NoSuchFileException" => ErrorKind::NotFound,

@@ -1,4 +1,4 @@
-//! The options of a Hadoop target, and the capabilities of its file system.
+//! The options of a Hadoop target, and the capabilities of the file system behind its URI.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use serde::Deserialize;
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// Capabilities of HDFS, the largest set; `Spec::capabilities` removes what other file systems
-/// lack.
+/// Capabilities of HDFS, which supports most. `Spec::capabilities` removes those that another file
+/// system lacks.
 pub const CAPABILITIES: Capabilities = Capabilities {
     pwrite: false,
-    // HDFS truncates asynchronously after the call has returned, and refuses appends meanwhile.
+    // HDFS truncates asynchronously after the call has returned, and until then refuses to append
+    // to the file.
     truncate: false,
     lock: false,
     sync_io: false,
@@ -25,41 +26,44 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 const HEAP_BYTES: u64 = 1 << 30;
 const HEAP_BYTES_LEAST: u64 = 64 << 20;
 
-/// A Hadoop file system, its classes and its configuration.
+/// A Hadoop file system, the Java classes of its client, and its configuration.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Spec {
-    /// Any URI for which the class path has a file system: hdfs://host:8020, file:///.
+    /// The URI of the file system, such as hdfs://host:8020 or file:///. The class path must have a
+    /// client for its scheme.
     pub uri: String,
-    /// An existing directory.
+    /// An existing directory, in which the run's directory is created.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// Jars and folders, separated by colons; FOLDER/* is all jars in it.
+    /// Class path of Hadoop's client: jars and folders, separated by colons. FOLDER/* means all
+    /// jars in that folder.
     pub class_path: String,
-    /// Configuration files; later ones take precedence.
+    /// Paths of Hadoop's configuration files; later files take precedence.
     #[serde(default)]
     pub configuration: Vec<String>,
-    /// Hadoop properties, which take precedence over all files.
+    /// Hadoop properties by name. They take precedence over all configuration files.
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
-    /// Replicas of a block; None: as configured.
+    /// Number of replicas of a block; none: as Hadoop's configuration says.
     #[serde(default)]
     pub replication: Option<u16>,
-    /// Bytes of a block; None: as configured.
+    /// Size of a block in bytes; none: as Hadoop's configuration says.
     #[serde(default)]
     pub block_size_bytes: Option<u64>,
     /// Whether each completed block is synced to disk (CreateFlag.SYNC_BLOCK).
     #[serde(default)]
     pub sync_block: bool,
-    /// One client for all threads, as `FileSystem.get` returns it, instead of one client with
-    /// separate connections for each.
+    /// Whether all threads share one client, as `FileSystem.get` returns it. Otherwise each thread
+    /// has a client with separate connections.
     #[serde(default)]
     pub shared_client: bool,
-    /// Maximum heap of the Java machine; the first target of a process determines it.
+    /// Maximum heap of the Java virtual machine, bytes. The first Hadoop target of a process
+    /// determines it.
     #[serde(default = "heap_bytes")]
     pub heap_bytes: u64,
-    /// Not supported; it exists so that requesting it is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.
@@ -98,12 +102,13 @@ impl Spec {
         Ok(())
     }
 
-    /// The capabilities of the URI's file system; unknown file systems get the least set.
+    /// The capabilities of the file system that the URI names; a file system that is not known gets
+    /// the fewest.
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {
             "hdfs" | "viewfs" => CAPABILITIES,
-            // The local file system's checksum files forbid overwrites, and it does not pass on
-            // hsync.
+            // The local file system keeps checksum files, which prevent overwrites, and does not
+            // pass on hsync.
             "file" => Capabilities {
                 append: false,
                 xattr: false,

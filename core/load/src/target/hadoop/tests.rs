@@ -1,14 +1,16 @@
-//! Hadoop's client on the local file system: what it supports, what it does not, and its errors.
+//! Tests of Hadoop's client on the local file system: the operations that it supports, those that
+//! it refuses, and its errors.
 //!
-//! Needs Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS as `make test` sets it.
-//! `tests/unit/test_hadoop.py` tests the same from scenarios.
+//! They need Java and a folder of Hadoop's jars, named by DFSLAB_HADOOP_JARS as `make test` sets
+//! it. `tests/unit/test_hadoop.py` tests the same from scenarios.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::{run, Control, ErrorKind, Plan};
 
-/// A test without the jars fails: one that passed would show nothing.
+/// The folder of Hadoop's jars. A test fails without it, since a test that passed without Hadoop
+/// would show nothing.
 fn jars() -> String {
     std::env::var("DFSLAB_HADOOP_JARS").expect(
         "DFSLAB_HADOOP_JARS must name a folder of Hadoop's jars: \
@@ -154,7 +156,8 @@ fn a_flipped_byte_is_found() {
     });
     let report = run(&plan, &control).unwrap().report;
     spoiler.join().unwrap();
-    // Hadoop's checksum file detects the difference first.
+    // Hadoop's checksum file detects the changed bytes before the content check of the load
+    // generator does.
     assert!(
         report.errors.iter().any(|error| error.kind == "corruption"),
         "{:?}",

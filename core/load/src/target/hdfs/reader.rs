@@ -1,4 +1,4 @@
-//! An HDFS file open for reading.
+//! A file of HDFS that is open for reading.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,27 +13,30 @@ use tokio::runtime::Runtime;
 use super::{wait, File};
 use crate::{Error, ErrorKind, Result};
 
-/// Time limit for the report of a file's last block: as long as Java's client retries to get its
-/// length (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
+/// Time limit for waiting until a DataNode has reported the last block of a file. It is as long as
+/// Java's client retries to get that block's length
+/// (`dfs.client.retry.times.get-last-block-length`, three times 4 s).
 const REPORT_LIMIT: Duration = Duration::from_secs(12);
 const REPORT_FIRST_PAUSE: Duration = Duration::from_millis(1);
 const REPORT_LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
 type ByteStream = Pin<Box<dyn Stream<Item = hdfs_native::Result<Bytes>> + Send>>;
 
-/// Reads front to back over one block stream, as an application's sequential read does. A range
-/// request for every read call would open a block each time.
+/// An open file that is read front to back over one stream of blocks, as by an application's
+/// sequential reads. A range request for every read call would open a block each time.
 pub struct Reader {
     runtime: Arc<Runtime>,
     client: Client,
     reader: FileReader,
-    /// The stream, opened at the first sequential read; positional reads need no stream.
+    /// The stream of blocks, which the first sequential read opens. Positional reads need no
+    /// stream.
     stream: Option<ByteStream>,
     left: Bytes,
-    /// Bytes received from streams, including those not yet returned.
+    /// Number of bytes received from the stream, including those in `left`, which were not yet
+    /// returned.
     taken: usize,
     path: String,
-    /// The absolute path, for the NameNode.
+    /// The absolute path of the file, which the NameNode needs.
     at: String,
 }
 
@@ -57,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Returns the next bytes of the stream; None at the known end of the file.
+    /// Returns the next bytes of the stream; None at the end of the file as far as it is known.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let (reader, taken) = (&self.reader, self.taken);
         let rest = || reader.read_range_stream(taken, reader.file_length() - taken);
@@ -67,12 +70,14 @@ impl Reader {
         Ok(next)
     }
 
-    /// Checks whether the file is longer than its known length; if so, reopens it.
+    /// Asks the NameNode whether the file is longer than the length known here. If so, reopens the
+    /// file and returns true.
     ///
     /// A NameNode lets a file be closed before any DataNode has reported its last block
-    /// (`dfs.namenode.file.close.num-committed-allowed`). Until then it gives readers a length
-    /// without that block, which the crate takes for the file's end. Java's client asks a DataNode
-    /// for the missing length; this reader waits some milliseconds for the report.
+    /// (`dfs.namenode.file.close.num-committed-allowed`). Until the report, the NameNode gives
+    /// readers a length without the last block, which the crate hdfs-native takes for the file's
+    /// end. Java's client asks a DataNode for the missing length; this reader waits some
+    /// milliseconds for the report.
     fn turns_out_longer(&mut self) -> Result<bool> {
         let known = self.reader.file_length();
         let deadline = Instant::now() + REPORT_LIMIT;

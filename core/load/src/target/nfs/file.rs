@@ -1,4 +1,5 @@
-//! An open file of an NFS export: its handle, its position, and whether writes are uncommitted.
+//! An open file of an NFS export: its handle, its position, and whether some of its writes are
+//! uncommitted.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub struct NfsFile {
     handle: nfs_fh3,
     offset: u64,
     at_end: bool,
-    /// The server's write verifier for uncommitted writes; it changes when the server restarts.
+    /// The server's write verifier as of the first uncommitted write; None without uncommitted
+    /// writes. The verifier changes when the server restarts and may have lost uncommitted writes.
     unstable: Option<writeverf3>,
     path: String,
 }
@@ -55,7 +57,7 @@ impl NfsFile {
         ))
     }
 
-    /// Writes bytes at the file's position and advances it.
+    /// Writes bytes at the file's position and advances the position behind them.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let mut left = bytes;
         while !left.is_empty() {
@@ -84,7 +86,8 @@ impl NfsFile {
     }
 }
 
-/// Whether the verifier `now` equals the stored one; true if none was stored. Stores `now`.
+/// Whether the server's write verifier `now` equals the verifier stored in `before`; true if none
+/// was stored. Stores `now` in `before`.
 fn same_life(before: &mut Option<writeverf3>, now: writeverf3) -> bool {
     before.replace(now).is_none_or(|before| before == now)
 }
@@ -119,7 +122,7 @@ impl File for NfsFile {
     }
 
     fn fsync(&mut self) -> Result<()> {
-        // Offset 0 and count 0: the whole file.
+        // In NFSv3, offset 0 and count 0 mean that the whole file is committed.
         let asked = COMMIT3args {
             file: self.handle.clone(),
             offset: 0,

@@ -6,51 +6,52 @@ use serde::Deserialize;
 use super::super::{root_directory, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// The smallest transfer size that servers are known to offer.
+/// The smallest transfer size in bytes that servers are known to offer.
 pub const REQUEST_BYTES_LEAST: u32 = 512;
 pub const REQUEST_BYTES_MOST: u32 = 16 << 20;
 
-/// How durable a write is before the server answers.
+/// How durable the data of a write is when the server answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stability {
-    /// The server may keep data in memory until a COMMIT.
+    /// The server may keep the data in memory until a COMMIT request.
     #[default]
     Unstable,
-    /// The data is on disk.
+    /// The data is on disk before the server answers.
     DataSync,
-    /// The data and metadata are on disk.
+    /// The data and metadata are on disk before the server answers.
     FileSync,
 }
 
-/// An export, how to reach it and how to use it.
+/// An NFS export, how to reach its server, and how to use it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Spec {
-    /// Host name or address.
+    /// Host name or address of the server.
     pub server: String,
-    /// A path as the server exports it.
+    /// The path of the export, as the server exports it.
     pub export: String,
-    /// An existing directory of the export.
+    /// An existing directory of the export, in which the run's directory is created.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// The port of the server's port mapper, which returns the ports of its programs.
+    /// Port of the server's port mapper, which reports the ports of the NFS and mount programs.
     #[serde(default = "portmapper_port")]
     pub portmapper_port: u16,
-    /// Call from a port below 1024, which some servers require and only root may use.
+    /// Whether to call from a port below 1024. Some servers require such a port, and only root may
+    /// use one.
     #[serde(default)]
     pub privileged_port: bool,
-    /// Maximum bytes of one READ; the server may offer less.
+    /// Maximum bytes of one READ request; the server may offer less.
     #[serde(default = "request_bytes")]
     pub read_size_bytes: u32,
-    /// Maximum bytes of one WRITE; the server may offer less.
+    /// Maximum bytes of one WRITE request; the server may offer less.
     #[serde(default = "request_bytes")]
     pub write_size_bytes: u32,
-    /// How durable a write is before it returns.
+    /// How durable the data of a write is when the server answers.
     #[serde(default)]
     pub stability: Stability,
-    /// Not supported; it exists so that requesting it is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.
@@ -70,7 +71,7 @@ fn request_bytes() -> u32 {
 }
 
 impl Spec {
-    /// Checks for values that no server accepts.
+    /// Checks for values that no NFS server accepts.
     pub fn check(&self) -> Result<()> {
         if !self.export.starts_with('/') {
             let reason = format!("{:?} must begin with /", self.export);

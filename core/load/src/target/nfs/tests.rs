@@ -1,4 +1,5 @@
-//! The NFS target against an independent in-memory implementation of the protocol.
+//! Tests of the NFS target against an independent implementation of the protocol that keeps files
+//! in memory.
 
 use std::sync::mpsc;
 
@@ -9,8 +10,8 @@ use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
 use super::*;
 use crate::{run, Control, Plan};
 
-/// Starts a server in this process on a separate port, with one directory and one file; it runs
-/// until the process ends. Returns the port.
+/// Starts an NFS server in this process, with one directory and one file, and returns its port.
+/// Each call starts a separate server, which runs until the process ends.
 fn served() -> u16 {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -68,7 +69,7 @@ fn every_operation_works_is_verified_and_leaves_nothing() {
     let kinds = [
         "read", "write", "append", "create", "stat", "list", "rename", "delete", "mkdir",
     ];
-    // Twice: the second run finds whatever the first failed to remove.
+    // The plan is run twice: the second run would fail on anything that the first did not remove.
     for _ in 0..2 {
         let report = run(&plan(&target, &kinds), &Control::default())
             .unwrap()
@@ -173,7 +174,7 @@ fn a_server_that_hangs_up_or_is_not_there_is_told_at_once() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
-    // First a server that hangs up, then none.
+    // The first connection meets a server that hangs up, the second meets no server.
     for _ in 0..2 {
         let error = run(&plan(&spec(port, ""), &["write"]), &Control::default()).err();
         assert_eq!(error.unwrap().kind, ErrorKind::Unreachable);

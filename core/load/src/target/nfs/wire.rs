@@ -1,5 +1,5 @@
-//! One NFSv3 connection over a blocking socket, with typed errors. It is mounted again after a
-//! failure.
+//! One NFSv3 connection over a blocking socket, with typed errors. After a failure, the export is
+//! mounted again.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -20,16 +20,17 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::{Error, ErrorKind, Result};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Time limit of a call: a kernel client would retry for ever, which makes a measurement
-/// impossible.
+/// Time limit of a remote call. A kernel client would retry for ever, which would make a
+/// measurement impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// A blocking socket. The crate is asynchronous, but a client's thread only waits for its answer:
-/// blocking in the kernel keeps an executor's latency out of the measurement.
+/// A blocking socket for the asynchronous crate nfs3_client. A client's thread only waits for its
+/// answer, so it blocks in the kernel, which keeps the latency of an executor out of the
+/// measurement.
 pub struct Wire(TcpStream);
 
-/// Converts the error of a blocking call that exceeded its time limit: the kernel reports "would
-/// block".
+/// Converts the error of a blocking call on a socket: "would block", by which the kernel reports an
+/// exceeded time limit, becomes a timeout.
 fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no answer"),
@@ -39,7 +40,8 @@ fn limited<T>(outcome: io::Result<T>) -> io::Result<T> {
 
 impl AsyncRead for Wire {
     async fn async_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Without this error the crate would wait for more bytes for ever.
+        // Without an error for a closed connection, the crate nfs3_client would wait for more bytes
+        // for ever.
         let closed = || io::Error::new(io::ErrorKind::ConnectionAborted, "the server hung up");
         loop {
             match self.0.read(buffer) {
@@ -90,7 +92,7 @@ impl Connector for Sockets {
     }
 }
 
-/// The server's address and its export.
+/// The address of an NFS server, and its export.
 #[derive(Clone)]
 pub struct Server {
     address: IpAddr,
@@ -101,7 +103,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Resolves the address; does not connect yet.
+    /// Resolves the name of the server to an address. Does not connect yet.
     pub fn new(name: &str, export: &str, portmapper: u16, privileged: bool) -> Result<Self> {
         let wrong = |reason: String| Error::input("target.server", format!("{name:?}: {reason}"));
         let found = (name, portmapper)
@@ -134,17 +136,19 @@ impl Server {
                 .credential(credential);
         let mut mounted = block_on(builder.mount())?;
         let root = mounted.root_nfs_fh3();
-        // The server's table of mounts is informational; the handle stays valid without the entry.
+        // The client is removed from the server's table of mounts, which is informational. The
+        // handle stays valid.
         block_on(mounted.mount_client.umnt(mounted.mount_path)).map_err(MountError::Rpc)?;
         Ok((mounted.nfs3_client, root))
     }
 }
 
-/// The crate's result of a remote call: the server's answer, or why there is none.
+/// The result of a remote call in the crate nfs3_client: the server's answer, or the reason why
+/// there is none.
 type Called<T, E> = std::result::Result<Nfs3Result<T, E>, RpcError>;
 
-/// A client's connection. NFSv3 is stateless, so the call after a failure reconnects; the failed
-/// call itself is reported, not retried.
+/// A client's connection to the server. NFSv3 is stateless, so the call after a failure reconnects.
+/// The failed call itself is reported, not retried.
 pub struct Connection {
     server: Server,
     client: Option<Nfs3Client<Wire>>,
@@ -196,13 +200,14 @@ fn kind_of(status: nfsstat3) -> ErrorKind {
         S::NFS3ERR_PERM | S::NFS3ERR_ACCES | S::NFS3ERR_ROFS => ErrorKind::Permission,
         S::NFS3ERR_NOSPC | S::NFS3ERR_DQUOT => ErrorKind::NoSpace,
         S::NFS3ERR_STALE => ErrorKind::Unreachable,
-        // The server asks for a later retry: it was not ready in time.
+        // By NFS3ERR_JUKEBOX the server asks for a later retry, since it was not ready in time.
         S::NFS3ERR_JUKEBOX => ErrorKind::Timeout,
         _ => ErrorKind::Other,
     }
 }
 
-/// Whether the error means that other shards still use the directory, or have removed it already.
+/// Whether the error of removing the run's directory means that other shards still use it or have
+/// already removed it.
 pub fn is_left_to_others(error: &Error) -> bool {
     error.kind == ErrorKind::NotFound || error.context == nfsstat3::NFS3ERR_NOTEMPTY.to_string()
 }

@@ -1,4 +1,4 @@
-//! An object open for reading or writing through OpenDAL.
+//! An object that is open for reading or writing through the library OpenDAL.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use super::wait;
 use crate::target::File;
 use crate::{Error, ErrorKind, Result};
 
-/// Sequential reads share one request, as in an application; every positional read is a separate
-/// request.
+/// An object open for reading. Sequential reads share one request, as in an application; every
+/// positional read is a separate request.
 pub struct ObjectReader {
     runtime: Arc<Runtime>,
     reader: Reader,
-    /// The stream, opened at the first sequential read; positional reads need no stream.
+    /// The stream of the object's bytes, which the first sequential read opens. Positional reads
+    /// need no stream.
     stream: Option<BufferStream>,
     left: Buffer,
     path: String,
@@ -33,7 +34,7 @@ impl ObjectReader {
         }
     }
 
-    /// Returns the next bytes of the stream; None at its end.
+    /// Returns the next bytes of the object's stream; None at its end.
     fn next(&mut self) -> Result<Option<Buffer>> {
         let at = ("read", self.path.as_str());
         if self.stream.is_none() {
@@ -82,7 +83,7 @@ impl File for ObjectReader {
     }
 }
 
-/// An object that comes into existence when it is closed, not before.
+/// An object open for writing. It comes into existence when it is closed, not before.
 pub struct ObjectWriter {
     runtime: Arc<Runtime>,
     writer: Writer,

@@ -1,4 +1,4 @@
-//! The options of an OpenDAL target, and the capabilities of its service.
+//! The options of an OpenDAL target, and the capabilities of the service behind its URI.
 
 use opendal::services::{FsConfig, MemoryConfig, S3Config};
 use opendal::{Configurator, Operator, OperatorUri};
@@ -8,8 +8,9 @@ use serde::Deserialize;
 use super::super::{root_directory, Capabilities, DropCaches, Fsync};
 use crate::{Error, Result};
 
-/// Capabilities common to all services; `Spec::capabilities` adds those that some have. Objects are
-/// written whole and once, have no permissions, attributes or locks, and are durable once written.
+/// Capabilities that all services of OpenDAL have; `Spec::capabilities` adds those that only some
+/// have. Objects are written once and as a whole, and are durable once written. They have no
+/// permissions, attributes or locks.
 pub const CAPABILITIES: Capabilities = Capabilities {
     append: false,
     rename: false,
@@ -26,7 +27,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Service options allowed in an S3 URI; credentials come from the environment.
+/// Options of an S3 service that a URI may set. Credentials come from the environment.
 const S3_OPTIONS: [&str; 11] = [
     "endpoint",
     "region",
@@ -41,30 +42,34 @@ const S3_OPTIONS: [&str; 11] = [
     "enable_request_payer",
 ];
 
-/// The smallest part that S3 accepts, bytes; only the last part may be smaller.
+/// The smallest part of a multipart upload that S3 accepts, bytes. Only the last part may be
+/// smaller.
 const PART_BYTES_LEAST: u64 = 5 << 20;
 const PART_BYTES_MOST: u64 = 5 << 30;
 
-/// A URI and how its service is used.
+/// A storage service as a URI, and how to use it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Spec {
-    /// s3://BUCKET/PREFIX?endpoint=URL&region=NAME, fs:///DIRECTORY or memory:///.
+    /// The URI of the service: s3://BUCKET/PREFIX?endpoint=URL&region=NAME, fs:///DIRECTORY or
+    /// memory:///.
     pub uri: String,
-    /// The path below the URI; for a directory service it must exist.
+    /// The path below the URI in which the run's directory is created. For the service of a
+    /// directory, it must exist.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// Larger objects are written in parts of this size.
+    /// Size of the parts in bytes in which larger objects are written.
     #[serde(default = "part_bytes")]
     pub part_size_bytes: u64,
-    /// One client with its connections for all threads, instead of one for each.
+    /// Whether all threads share one client with its connections, instead of one client each.
     #[serde(default)]
     pub shared_client: bool,
-    /// Not supported; it exists so that requesting it is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
     #[serde(default)]
     pub direct: bool,
-    /// Only "never" is supported; the key exists so that other values are a clear error.
+    /// When data is forced to disk. Only "never" is supported: the key exists so that other values
+    /// are a clear error.
     #[serde(default)]
     pub fsync: Fsync,
     /// Caches to drop before the timed part.
@@ -76,7 +81,7 @@ fn part_bytes() -> u64 {
     8 << 20
 }
 
-/// The services that are compiled in.
+/// The services of OpenDAL that are compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     S3,
@@ -115,14 +120,14 @@ impl Spec {
             return Err(Error::input("target.uri", reason));
         }
         match service {
-            // Building its operator would create the directory, which only the start of a run may
-            // do.
+            // Building an operator for a directory would create the directory, which only the start
+            // of a run may do.
             Service::Directory => Ok(()),
             _ => self.operator().map(drop),
         }
     }
 
-    /// Parses the URI and determines its service.
+    /// Parses the URI and determines which service it names.
     pub fn address(&self) -> Result<(Service, OperatorUri)> {
         let shown = &self.uri;
         let wrong = |reason: String| Error::input("target.uri", reason);
@@ -153,7 +158,8 @@ impl Spec {
         }
     }
 
-    /// The parent of the run's directory: the URI's path and the root below it.
+    /// The directory or prefix in which the run's directory is created: the path of the URI,
+    /// followed by the root.
     pub fn place(&self, uri: &OperatorUri) -> String {
         let parts = [uri.root().unwrap_or_default(), &self.root];
         let parts = parts.iter().flat_map(|part| part.split('/'));
@@ -161,10 +167,10 @@ impl Spec {
         format!("/{}", names.join("/"))
     }
 
-    /// Returns a separate client, which has sent no request yet.
+    /// Creates a client of the service. It has not yet sent any request.
     pub fn operator(&self) -> Result<Operator> {
         let (service, uri) = self.address()?;
-        // The computed root replaces the one that the URI implies.
+        // The root computed from URI and options replaces the one that the URI alone implies.
         let bare = format!("{}://{}", uri.scheme(), uri.name().unwrap_or_default());
         let root = ("root".to_string(), self.place(&uri));
         let options = uri.options().clone().into_iter().chain([root]);
@@ -180,7 +186,7 @@ impl Spec {
         })
     }
 
-    /// The capabilities of the URI's service.
+    /// The capabilities of the service that the URI names.
     pub fn capabilities(&self) -> Capabilities {
         match self.address() {
             Ok((Service::Directory, _)) => Capabilities {
@@ -188,7 +194,7 @@ impl Spec {
                 rename: true,
                 ..CAPABILITIES
             },
-            // A rename is a copy and a removal, as usual for objects.
+            // On S3, a rename is a copy followed by a removal, as usual for objects.
             Ok((Service::S3, _)) => Capabilities {
                 rename: true,
                 ..CAPABILITIES

@@ -1,4 +1,5 @@
-//! Loads on a directory and in memory through OpenDAL; another test covers S3 with a server.
+//! Tests of load runs on a directory and in memory through OpenDAL. Another test covers S3 with a
+//! server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::spec::{Service, Spec};
 use crate::{run, Control, ErrorKind, Outcome, Plan};
 
-/// A directory that one test uses and removes.
+/// A directory that exists for one test and is removed at its end.
 struct Place(PathBuf);
 
 impl Place {
@@ -117,7 +118,8 @@ fn what_is_declared_is_what_the_services_say() {
         assert!(can.read && can.write && can.write_can_empty && can.stat && can.list);
         assert!(can.delete && can.create_dir && can.write_with_if_not_exists);
         assert_eq!(told.rename, can.rename || can.copy, "{uri}");
-        // S3 appends to objects of one kind of bucket only, and an address does not show the kind.
+        // S3 appends only to objects in buckets of one kind, and a URI does not show the kind of
+        // its bucket.
         assert_eq!(told.append, can.write_can_append && service != Service::S3);
     }
 }
@@ -226,7 +228,7 @@ fn files_of_others_in_the_run_directory_stay() {
         while other.progress().1 != "running" {
             std::thread::yield_now();
         }
-        // The path of the last file that this client is going to create.
+        // A foreign object has the path of the last file that the client is going to create.
         fs::write(directory.join("f69"), "theirs").unwrap();
     });
     let report = run(&plan, &control).unwrap().report;

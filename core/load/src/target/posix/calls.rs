@@ -1,4 +1,4 @@
-//! System calls with paths that need no allocation and with checked results.
+//! System calls with paths, made without allocating memory, and with their results checked.
 
 use std::cell::Cell;
 use std::ffi::{c_char, CStr};
@@ -44,7 +44,8 @@ pub fn take_own_place(directory: i32) -> bool {
 // cancellation before every call that may block and disables it afterwards. That costs two locked
 // instructions, and nothing here uses cancellation.
 
-/// Opens a file relative to the directory `at`. Returns the descriptor, or -1.
+/// Opens a file relative to the directory with the descriptor `at`. Returns the new descriptor, or
+/// -1 with `errno` set.
 ///
 /// # Safety
 /// `path` points to text that ends with a zero.
@@ -54,7 +55,7 @@ pub unsafe fn open_at(at: i32, path: *const c_char, flags: i32, mode: libc::mode
     unsafe { libc::syscall(libc::SYS_openat, at, path, flags, mode) as i32 }
 }
 
-/// Closes a descriptor. Returns 0, or -1.
+/// Closes a descriptor. Returns 0, or -1 with `errno` set.
 ///
 /// # Safety
 /// The descriptor is open, and nothing uses it afterwards.
@@ -64,7 +65,7 @@ pub unsafe fn close(descriptor: i32) -> i32 {
     unsafe { libc::syscall(libc::SYS_close, descriptor) as i32 }
 }
 
-/// Reads at an offset; returns the number of bytes, or -1.
+/// Reads from a file at an offset. Returns the number of bytes read, or -1 with `errno` set.
 #[inline]
 pub fn read_at(descriptor: i32, buffer: &mut [u8], offset: u64) -> isize {
     let (data, length) = (buffer.as_mut_ptr(), buffer.len());
@@ -72,7 +73,7 @@ pub fn read_at(descriptor: i32, buffer: &mut [u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pread64, descriptor, data, length, offset) as isize }
 }
 
-/// Writes at an offset; returns the number of bytes, or -1.
+/// Writes to a file at an offset. Returns the number of bytes written, or -1 with `errno` set.
 #[inline]
 pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     let (data, length) = (bytes.as_ptr(), bytes.len());
@@ -80,13 +81,14 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
 }
 
-/// A zero-terminated path in a reused buffer.
+/// A path that ends with a zero byte, in a reused buffer.
 #[derive(Default)]
 pub struct CPath(Vec<u8>);
 
 impl CPath {
-    /// Copies the path into the buffer and returns a pointer to it, valid until the next call. The
-    /// load generator makes all paths, and none contains a zero byte.
+    /// Copies the path into the buffer, adds a zero byte and returns a pointer to it, which is
+    /// valid until the next call. The load generator makes all paths, and none contains a zero
+    /// byte.
     #[inline]
     pub fn set(&mut self, path: &str) -> *const c_char {
         debug_assert!(!path.as_bytes().contains(&0));
@@ -97,7 +99,8 @@ impl CPath {
     }
 }
 
-/// The result of a call, or the operating system's error.
+/// Returns the result of a system call, or the operating system's error if the result is -1. The
+/// error has this operation and path.
 #[inline]
 pub fn checked(operation: &'static str, path: &str, code: i32) -> Result<i32> {
     match code {
@@ -111,7 +114,7 @@ pub fn failed(operation: &'static str, path: &str) -> Error {
     Error::io(operation, path, &std::io::Error::last_os_error())
 }
 
-/// Counts the entries of an open directory without "." and ".."; closes it.
+/// Counts the entries of an open directory without "." and "..", and closes its descriptor.
 pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
     // SAFETY: the descriptor is open, and the stream takes it over; every pointer is checked before
     // use, and the name of an entry ends with a zero.
@@ -143,7 +146,7 @@ pub fn count_entries(descriptor: i32, path: &str) -> Result<usize> {
     }
 }
 
-/// The error for a call that accepted no bytes at all.
+/// Creates the error for a write call that accepted no bytes at all.
 pub fn stuck(operation: &'static str) -> Error {
     Error::new(ErrorKind::Other, operation, "", "no byte was taken")
 }

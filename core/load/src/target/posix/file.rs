@@ -1,4 +1,4 @@
-//! An open file of a mounted file system; callers add the path to its errors.
+//! An open file of a mounted file system. Its errors have no path; callers add the path.
 
 use bytes::Bytes;
 use memmap2::{MmapOptions, MmapRaw};
@@ -17,7 +17,8 @@ pub struct PosixFile {
 }
 
 impl PosixFile {
-    /// Takes ownership of the descriptor.
+    /// Takes ownership of an open descriptor. `mapped` says whether to access the file through
+    /// memory, `writable` whether the mapping allows writes.
     pub fn new(descriptor: i32, mapped: bool, writable: bool) -> Self {
         PosixFile {
             descriptor,
@@ -28,7 +29,7 @@ impl PosixFile {
         }
     }
 
-    /// Closes the file.
+    /// Closes the file, and returns an error if the close reports that earlier writes failed.
     #[inline]
     pub fn end(mut self) -> Result<()> {
         self.map = None;
@@ -38,14 +39,14 @@ impl PosixFile {
         checked("close", "", unsafe { calls::close(descriptor) }).map(drop)
     }
 
-    /// Truncates or extends the file to this length.
+    /// Truncates or extends the file to a length of `bytes` bytes.
     pub fn set_length(&self, bytes: u64) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open.
         let code = unsafe { libc::ftruncate(self.descriptor, bytes as libc::off_t) };
         checked("truncate", "", code).map(drop)
     }
 
-    /// Drops the file's pages from the page cache.
+    /// Drops the pages of the file that are clean from the kernel's page cache.
     pub fn forget(&self) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open; the call uses no memory.
         match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
@@ -57,14 +58,14 @@ impl PosixFile {
         }
     }
 
-    /// Bytes of the file in the page cache; the query loads no pages. None where the file system
-    /// cannot map files.
+    /// Counts the bytes of the file that are in the page cache, without loading any page. Returns
+    /// None if the file system cannot map files.
     pub fn resident_bytes(&self) -> Result<Option<u64>> {
         let failed = |error: &std::io::Error| Error::io("resident_bytes", "", error);
         let mapped = MmapOptions::new().map_raw_read_only(self.descriptor);
         let map = match mapped {
             Ok(map) if map.len() > 0 => map,
-            // An empty file cannot be mapped.
+            // An empty file cannot be mapped, and none of it is cached.
             Ok(_) => return Ok(Some(0)),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
             Err(error) => return Err(failed(&error)),
@@ -79,7 +80,7 @@ impl PosixFile {
         Ok(Some(resident.min(map.len()) as u64))
     }
 
-    /// The whole file as a mapping, created on first use.
+    /// Returns the mapping of the whole file into memory, which is created at the first use.
     fn map(&mut self, operation: &'static str) -> Result<&MmapRaw> {
         if self.map.is_none() {
             let options = MmapOptions::new();
@@ -112,7 +113,8 @@ impl PosixFile {
             let reason = "a mapped file does not grow";
             return Err(Error::new(ErrorKind::Other, "write", "", reason));
         }
-        // SAFETY: as in `copied_out`.
+        // SAFETY: both ranges are within the mapping and the bytes, and do not overlap. The file
+        // belongs to this run, and nothing truncates it while it is open here.
         unsafe {
             let to = map.as_mut_ptr().add(offset as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -120,8 +122,8 @@ impl PosixFile {
         Ok(())
     }
 
-    /// Continues a read whose first call returned fewer bytes than requested, until the buffer is
-    /// full or the file ends.
+    /// Continues a read whose first call returned `first` bytes (-1: an error), until the buffer is
+    /// full or the file ends. Returns the number of bytes read in all calls.
     #[cold]
     fn read_on(&self, buffer: &mut [u8], offset: u64, first: isize) -> Result<usize> {
         let (mut filled, mut got) = (0, first);
@@ -139,8 +141,8 @@ impl PosixFile {
         }
     }
 
-    /// Sets an open file description lock of type `kind` on the whole file. Distributed file
-    /// systems send such locks to their servers, and the lock belongs to this opening alone.
+    /// Sets a lock of type `kind` on the whole file. It is an open file description lock, which
+    /// belongs to this descriptor alone; distributed file systems send such locks to their servers.
     fn set_lock(&self, operation: &'static str, kind: i32) -> Result<()> {
         // SAFETY: a structure of zeroes is valid and means the whole file, from its start to its
         // end.

@@ -1,1 +1,1 @@
-"""A file system: a directory behind an invented ticket server."""
+"""A file system that is a directory behind an invented ticket server."""

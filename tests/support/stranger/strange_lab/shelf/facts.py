@@ -18,12 +18,12 @@ PARAMETERS = Parameters(
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The violated rules as (key, reason): this file system has no rules."""
+    """Returns no violated rules (key, reason), because this file system has none."""
     return []
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, Any]) -> PosixTarget:
-    """A target that makes POSIX calls in the directory."""
+    """Returns a target of the load generator that makes POSIX calls in the directory."""
     return PosixTarget(root=endpoint.directory)
 
 

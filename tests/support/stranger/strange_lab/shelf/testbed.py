@@ -1,4 +1,4 @@
-"""A testbed of the ticket server: a web server that serves a directory."""
+"""A testbed of the invented ticket server, for which a web server of a directory is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dfslab.testbeds.hosts.ports import LOOPBACK, can_listen
 
 
 class Parameters(CheckedModel):
-    """The number of instances of each role; one machine has one of each."""
+    """The number of instances of each role on the testbed's only machine."""
 
     clients: int = 1
     keepers: int = 1
@@ -22,7 +22,7 @@ class Parameters(CheckedModel):
 
 
 class Testbed(BaseTestbed):
-    """A testbed of one server; clients use the server's directory directly."""
+    """A testbed of one server. Clients use the server's directory directly."""
 
     SYSTEM = "shelf"
 
@@ -32,7 +32,7 @@ class Testbed(BaseTestbed):
 
     @classmethod
     def prepare(cls, parameters: Parameters, notify: Notify) -> None:
-        """Nothing to do, because Python is installed."""
+        """Installs nothing, because the server needs only Python."""
 
     @classmethod
     def port_count(cls, parameters: Parameters) -> int:
