@@ -19,7 +19,7 @@ SEEDS = range(67)
 EACH = 15
 WORKLOADS = ("sequential_read", "sequential_write", "random_read", "random_write", "append")
 # How far a faster resource may lower a rate. Waits of overlapping work are weighted by the unloaded
-# overlap, which such a resource changes a little (docs/decisions/020).
+# overlap, which such a resource changes a little (docs/decisions/021).
 MOST_LOSS = 0.05
 
 

@@ -60,8 +60,8 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """Reads `size_bytes` of a file from one store, object after object; each is an extent of the disk. `slower` is the slowdown of
-    the disk by imbalance.
+    """Reads `size_bytes` of a file from one store, object after object. Each object is an extent of
+    the disk. `slower` is the slowdown of the disk by imbalance.
     """
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects

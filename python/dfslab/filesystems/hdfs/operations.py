@@ -10,7 +10,7 @@ changes. Edits reach the disk after the lock is released.
 from __future__ import annotations
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
 from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
@@ -133,16 +133,22 @@ _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
+# A forced write call (hsync) ends a packet early and waits until all replicas have it on disk, so
+# that the calls of a block are separate streams, one after the other.
+turns = named("turns", select(P.forced, Max(1, ceiling(block_bytes / P.transfer_size)), 1))
+_turn_packets = named("turn_packets", Max(1, ceiling(block_bytes / turns / P.packet_size)))
+_turn_bytes = block_bytes / turns / _turn_packets
+
 _hop = send(
     "datanode",
     "receivePacket",
-    cpu("datanode", packet_bytes * P.server_write_byte_cpu),
-    size_bytes=packet_bytes,
+    cpu("datanode", _turn_bytes * P.server_write_byte_cpu),
+    size_bytes=_turn_bytes,
 )
 
 _stream = pipeline(
-    packets,
-    cpu("client", packet_bytes * P.client_write_byte_cpu, "sendPacket"),
+    _turn_packets,
+    cpu("client", _turn_bytes * P.client_write_byte_cpu, "sendPacket"),
     repeat(P.replication, _hop),
     name="pipeline",
 )
@@ -157,32 +163,13 @@ _report = send(
 )
 
 # Replicas are synced concurrently: the last packet is forwarded before it is executed.
-_forced = par(disk_write("datanode", block_bytes, "syncBlock"), copies=P.replication)
+_forced = par(
+    disk_write("datanode", block_bytes / turns, "syncBlock", select(P.forced, FORCED_SEEKS, 1)),
+    copies=P.replication,
+)
 _written_back = later(
-    repeat(P.replication, disk_write("datanode", block_bytes, seeks=seeks_of(block_bytes))),
+    par(disk_write("datanode", block_bytes, seeks=seeks_of(block_bytes)), copies=P.replication),
     name="write-back",
-)
-# A forced write call (hsync) ends a packet early, and waits until all replicas have it on disk.
-_forced_calls = named("forced_calls", Max(1, ceiling(block_bytes / P.transfer_size)))
-_forced_bytes = block_bytes / _forced_calls
-_forced_hop = send(
-    "datanode",
-    "receivePacket",
-    cpu("datanode", _forced_bytes * P.server_write_byte_cpu),
-    size_bytes=_forced_bytes,
-)
-_acknowledged = at(
-    "datanode",
-    repeat(P.replication - 1, reply("datanode", name="writeAck", size_bytes=SMALL_BYTES)),
-    reply("client", name="writeAck", size_bytes=SMALL_BYTES),
-)
-_in_turn = repeat(
-    _forced_calls,
-    cpu("client", _forced_bytes * P.client_write_byte_cpu, "sendPacket"),
-    _forced_hop,
-    at("datanode", repeat(P.replication - 1, _forced_hop)),
-    par(disk_write("datanode", _forced_bytes, "syncPacket", FORCED_SEEKS), copies=P.replication),
-    _acknowledged,
 )
 
 # Each block needs new connections between consecutive members of the pipeline. The answer to the
@@ -194,12 +181,14 @@ _set_up = seq(
 
 # A packet is forwarded when it has arrived completely, so the waits for the TCP windows of its hops
 # add up. A following packet waits only for the remainder of one window.
+# The acknowledgement of each forced call returns over all hops, one way.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
         "windows_of_block",
         stalled_round_trips(block_bytes, _rate)
-        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate),
+        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate)
+        + select(P.forced, turns * P.replication / 2, 0),
     ),
     "datanode",
     "slowStart",
@@ -207,9 +196,7 @@ _slow_start = round_trips(
 
 _write_block = seq(
     _slow_start,
-    either(
-        P.forced, _in_turn, seq(_stream, either(P.block_sync | P.fsync, _forced, _written_back))
-    ),
+    repeat(turns, _stream, either(P.block_sync | P.fsync | P.forced, _forced, _written_back)),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
@@ -222,7 +209,12 @@ _stream_opened = cpu("client", P.client_stream_cpu)
 # created by the same client.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
-    par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication), _acknowledged
+    par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
+    at(
+        "datanode",
+        repeat(P.replication - 1, reply("datanode", name="writeAck", size_bytes=SMALL_BYTES)),
+        reply("client", name="writeAck", size_bytes=SMALL_BYTES),
+    ),
 )
 _add_block = _ask("addBlock", P.update_cpu, writes=True)
 

@@ -48,7 +48,7 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """Reads `count` blocks of `each` bytes from one chunkserver; the head is positioned per chunk."""
+    """Reads `count` blocks of `each` bytes from one chunkserver. The head seeks per chunk."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",

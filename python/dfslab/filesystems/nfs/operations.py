@@ -54,8 +54,8 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless the
-# client jumps or neither side caches.
+# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless
+# the client jumps or neither side caches.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(
