@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dfslab.documents.answers import (
     CalibrationFit,
+    Limit,
     NetworkSimulation,
     OpenLoadAnswer,
     RegressionFit,
@@ -88,6 +89,7 @@ class Result(BaseModel):
     steps: list[Step] = []
     utilisation: dict[str, float] = {}
     binding: str = ""
+    limits: list[Limit] = []
     notes: list[str] = []
     load: MeasuredLoad | None = None
     program: ProgramRun | None = None

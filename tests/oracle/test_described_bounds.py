@@ -8,10 +8,12 @@ from dfslab import discover
 from dfslab.models.petri import simulate
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
+from dfslab.spec.environment import PAYLOAD_BYTES, WIRE_BYTES
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
+FRAMING = WIRE_BYTES / PAYLOAD_BYTES
 # (file system, key of its stripe count, role of its data servers, workload keys that make its
 # writes durable)
 STRIPED = [
@@ -36,7 +38,10 @@ def situation(
                 "count": servers if data else 1,
                 "cores": 64,
                 "roles": {role.name: 1},
-                "adapter": {"bandwidth": f"{server_rate if data else client_rate:f} B/s"},
+                # The rates are those of streams; frames take the remainder.
+                "adapter": {
+                    "bandwidth": f"{(server_rate if data else client_rate) * FRAMING:f} B/s"
+                },
                 "disk": {
                     "read_rate": f"{disk_rate:f} B/s",
                     "write_rate": f"{disk_rate:f} B/s",

@@ -40,10 +40,24 @@ def machine_repair_rate(machines, servers, service, think):
 @pytest.mark.parametrize(
     ("machines", "servers"), [(1, 2), (2, 2), (6, 2), (10, 4), (40, 4), (12, 1), (20, 8)]
 )
-def test_several_servers_are_exact(machines, servers):
-    closed = mean_value_analysis([1.0], machines, 3.0, [servers])
-    expected = machine_repair_rate(machines, servers, 1.0, 3.0)
-    assert closed.rate_per_s == pytest.approx(expected, rel=1e-7)
+@pytest.mark.parametrize("think", [0.1, 1.0, 3.0, 10.0])
+def test_several_servers_are_within_three_per_cent(machines, servers, think):
+    closed = mean_value_analysis([1.0], machines, think, [servers])
+    expected = machine_repair_rate(machines, servers, 1.0, think)
+    rel = 1e-7 if servers == 1 or machines <= servers else 0.03
+    assert closed.rate_per_s == pytest.approx(expected, rel=rel)
+
+
+@pytest.mark.parametrize("servers", [2, 8, 16, 64])
+def test_a_small_change_of_a_demand_is_a_small_change_of_the_rate(servers):
+    """The exact recursion jumped by 20 % here: 10.1, 8.2, 10.1 a second for 1, 1.05, 1.1."""
+    factors = 1 + np.linspace(0, 0.2, 41)
+    rates = [
+        mean_value_analysis([f * 1.6, 0.02, 0.05], 32, 0.0, [servers, 1, 4]).rate_per_s
+        for f in factors
+    ]
+    assert all(later <= one for one, later in zip(rates, rates[1:], strict=False))
+    assert all(later >= 0.99 * one for one, later in zip(rates, rates[1:], strict=False))
 
 
 @given(

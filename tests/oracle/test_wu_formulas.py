@@ -50,6 +50,10 @@ WHOLE = {
     symbol("read_streams"): 1,
     # Hadoop's Java client does not wait for the disk, but leaves data to write-back.
     symbol("block_sync"): 0,
+    # Files are processed from front to back, and nothing is forced to disk.
+    symbol("scattered"): 0,
+    symbol("fsync"): 0,
+    symbol("forced"): 0,
     # Connections exist and have their full congestion window.
     symbol("setup_trips"): 0,
     symbol("initial_window"): sympy.oo,

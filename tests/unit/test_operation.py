@@ -125,6 +125,8 @@ def test_formula_and_numbers_agree_on_distinct_nodes(name):
         "cold": 0.0,
         "fsync": 1.0,
         "scattered": 0.0,
+        "forced": 0.0,
+        "forced_attributes": 0.0,
         "entries": 10.0,
         "kept": 0.0,
         "first": 0.25,

@@ -139,7 +139,7 @@ def test_written_back_work_limits_the_rate():
         operations_per_client=100,
     )
     situation = Situation(here.scenario)
-    assert situation.written_back > 0.99
+    assert situation.written_back > 0.98
     found = petri.simulate(situation, situation.constants)
     assert found.rate_per_s * 2**26 == pytest.approx(100e6, rel=0.03)
     assert found.rate_per_s * found.latency_s["write"] == pytest.approx(2, rel=0.03)

@@ -74,6 +74,19 @@ class RegressionFit(Document):
     dropped: dict[str, list[str]]
 
 
+class Limit(Document):
+    """What a small change of moves a prediction: a resource, a latency, a wait or a pool.
+
+    `share`: by how many per cent the time per operation changes if it takes one per cent more time.
+    `round_trips`: of the network's latency, operation -> round trips on its critical path.
+    """
+
+    name: str
+    share: float
+    meaning: str = ""
+    round_trips: dict[str, float] = {}
+
+
 class OpenLoadAnswer(Document):
     """The prediction for an open workload: the offered and the largest rate in operations per
     second, the size of the call queue (None: unbounded), and the share of calls that find the queue

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dfslab.documents import metrics as metric_names
-from dfslab.documents.answers import CalibrationFit, FittedConstant, OpenLoadAnswer
+from dfslab.documents.answers import CalibrationFit, FittedConstant, Limit, OpenLoadAnswer
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
 from dfslab.models.fit.demand import Calibration
+from dfslab.models.tree.limits import text_of
 from dfslab.models.tree.prediction import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point
@@ -23,8 +24,9 @@ def to_result(
     notes: Sequence[str],
     calibration: Calibration,
     factors: Mapping[str, float] | None = None,
+    limits: Sequence[Limit] = (),
 ) -> Result:
-    """Converts a prediction to a Result.
+    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py).
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.
@@ -53,7 +55,8 @@ def to_result(
             for (operation, step), time in prediction.steps.items()
         ],
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
-        binding=prediction.binding,
+        binding=text_of(limits),
+        limits=list(limits),
         notes=list(notes),
         fit=CalibrationFit(
             bounds_per_s=(low, high),

@@ -38,6 +38,8 @@ from dfslab.models.fit.demand import (
     shrunk_sd,
     uncalibrated,
 )
+from dfslab.models.tree.ignored import note
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Prediction, Situation
 from dfslab.nets import engine
@@ -125,7 +127,7 @@ class PetriModel:
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
         found = simulate(situation, constants, service=self.service)
-        notes = situation.notes
+        notes = [*situation.notes, *note(self.name, situation, constants)]
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
@@ -141,7 +143,8 @@ class PetriModel:
         }
         factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
-        result = to_result(self.name, point, answer, factor, notes, calibration, factors)
+        limits = limits_of(situation, constants)
+        result = to_result(self.name, point, answer, factor, notes, calibration, factors, limits)
         return result.model_copy(update={"simulation": _simulated(found, situation)})
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from dfslab.models.answer import to_open_result, to_result
 from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
+from dfslab.models.tree.ignored import note
+from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
@@ -44,7 +46,7 @@ class SequenceModel:
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
-        notes = situation.notes
+        notes = [*situation.notes, *note(self.name, situation, constants)]
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
@@ -55,4 +57,5 @@ class SequenceModel:
             response = calibration.open_factor(situation, constants, found)
             return to_open_result(self.name, point, found, (factor, response), notes)
         prediction = situation.predict(constants)
-        return to_result(self.name, point, prediction, factor, notes, calibration)
+        limits = limits_of(situation, constants)
+        return to_result(self.name, point, prediction, factor, notes, calibration, limits=limits)

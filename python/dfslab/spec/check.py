@@ -203,22 +203,12 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Checks that no model is requested for access modes or layers that can only be measured,
-    because descriptions do not distinguish them. InputError names the key.
+    """Checks that no model is requested for layers. Descriptions do not distinguish layers, which
+    can only be measured. InputError names the key.
     """
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)
-    requested = scenario.workload
-    unknown: dict[str, tuple[LevelValue, bool]] = {
-        "fsync": (requested.fsync, requested.fsync == "write"),
-        "sync_io": (requested.sync_io, requested.sync_io != "none"),
-        "mmap": (requested.mmap, requested.mmap),
-    }
-    for key, (value, wanted) in unknown.items():
-        if wanted and modelled:
-            allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
-            raise InputError(f"workload.{key}", value, allowed)
 
 
 def _check_faults(scenario: Scenario) -> None:

@@ -17,6 +17,10 @@ from dfslab.spec.systems.parameters import COMMON, Parameter
 from dfslab.spec.units import parse
 
 PAGE_BYTES = 4096
+# An Ethernet frame carries 1448 bytes of a TCP stream (1500 of IP, less 52 of headers with time
+# stamps). On a wire the frame takes 1538 bytes: 14 of header, 4 of check sum, 8 of preamble, 12 of
+# gap (IEEE 802.3). A shaper of an emulated network counts 1514 bytes: header and packet.
+PAYLOAD_BYTES, WIRE_BYTES, SHAPED_BYTES = 1448, 1538, 1514
 # Share of a client's memory that is assumed to be available to its page cache.
 CACHE_SHARE = 0.5
 
@@ -79,20 +83,38 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
         "clients": float(scenario.workload.clients),
         "direct": float(scenario.workload.cache == "direct"),
         "cold": float(scenario.workload.cache == "cold"),
-        "fsync": float(bool(scenario.workload.fsync)),
+        "fsync": float(scenario.workload.fsync is True),
+        "forced": float(_is_forced(scenario)),
+        "forced_attributes": float(
+            scenario.workload.fsync == "write" or scenario.workload.sync_io == "all"
+        ),
         "scattered": float(_is_scattered(stream)),
         "entries": float(stream.files_per_client),
         "network_latency": scenario.deployment.network.latency,
         "loopback_latency": scenario.deployment.network.loopback_latency,
+        "stream_window": scenario.deployment.network.window,
     }
     values.update(_derived(COMMON.values()))
     values.update(_derived(system.parameters))
     values["first"] = _first(scenario, own)
     values["kept"] = _kept(scenario, own, stream, system)
     values.update(parameters(scenario, system))
+    values.update(hardware(scenario, system))
+    return values
+
+
+def payload_share(scenario: Scenario) -> float:
+    """The share of an adapter's bytes that are those of a stream."""
+    return PAYLOAD_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
+
+
+def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
+    """Symbol name -> SI value for the hardware of every role, and of groups that differ."""
+    payload = payload_share(scenario)
+    values: dict[str, float] = {}
     for role in system.roles:
-        values.update(_hardware(scenario.deployment, role.name))
-        values.update(_unequal(scenario.deployment, role.name))
+        values.update(_hardware(scenario.deployment, role.name, payload))
+        values.update(_unequal(scenario.deployment, role.name, payload))
     return values
 
 
@@ -116,6 +138,11 @@ def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
 def _is_scattered(stream: Stream) -> bool:
     """Whether a stream accesses files non-sequentially, so that read-ahead is useless."""
     return stream.access.order in ("random", "shuffled")
+
+
+def _is_forced(scenario: Scenario) -> bool:
+    """Whether every write call waits for the disk: by an fsync after it, or by O_DSYNC, O_SYNC."""
+    return scenario.workload.fsync == "write" or scenario.workload.sync_io != "none"
 
 
 def _first(scenario: Scenario, own: FileParameters) -> float:
@@ -143,13 +170,13 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
     return min(1.0, CACHE_SHARE * memory / volume) if volume else 0.0
 
 
-def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
+def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
     """Returns the hardware symbols of a role, averaged over its instances."""
     groups = deployment.groups_of(role)
     weights = [group.count * group.roles[role] for group in groups]
     columns: dict[str, list[float]] = {}
     for group in groups:
-        for kind, value in _of_group(group).items():
+        for kind, value in _of_group(group, payload).items():
             columns.setdefault(kind, []).append(value)
     values = {
         f"{role}.{kind}": sum(w * v for w, v in zip(weights, column, strict=True)) / sum(weights)
@@ -159,11 +186,11 @@ def _hardware(deployment: Deployment, role: str) -> dict[str, float]:
     return values
 
 
-def _unequal(deployment: Deployment, role: str) -> dict[str, float]:
+def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
     """Returns the hardware symbols of single groups that host a role, for values that differ
     between groups."""
     groups = deployment.groups_of(role)
-    each = [_of_group(group) for group in groups]
+    each = [_of_group(group, payload) for group in groups]
     return {
         of_group(f"{role}.{kind}", group.name): value
         for group, own in zip(groups, each, strict=True)
@@ -172,9 +199,10 @@ def _unequal(deployment: Deployment, role: str) -> dict[str, float]:
     }
 
 
-def _of_group(group: NodeGroup) -> dict[str, float]:
+def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
+    """Hardware symbols of a group; `payload`: share of an adapter's bytes that are a stream's."""
     return {
-        "nic_bandwidth": group.adapter.bandwidth,
+        "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,
         "nic_burst": group.adapter.burst,
         "disk_read_rate": group.disk.read_rate,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dfslab.models.fit.demand import Calibration, calibrate
+from dfslab.models.tree.limits import limits_of, text_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Point, Scenario
@@ -63,7 +64,7 @@ def advise(point: Point, calibration: Calibration, seed: int = 1) -> list[Advice
     # A constant that no measurement determines keeps its default value.
     draws = [{**situation.constants, **drawn} for drawn in _draws(calibration, seed)]
     base = situation.predict_many(draws).rate_per_s
-    limit = situation.predict(draws[0]).binding
+    limit = text_of(limits_of(situation, draws[0]))
     found = []
     for change, scenario in _changes(point.scenario):
         changed = Situation(scenario)

@@ -8,13 +8,14 @@ no operation waits for a disk.
 from __future__ import annotations
 
 from dfslab.filesystems.alluxio.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.expression import Max, Min, ceiling, named
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
     call,
     cpu,
     delay,
+    either,
     pipeline,
     repeat,
     send,
@@ -51,6 +52,32 @@ _read_block = seq(
         ),
     ),
 )
+# The kernel reads ahead with several requests at once, which reach the FUSE process out of order.
+# Each that is not the next one of its stream opens the block again and moves its chunk and the one
+# that is read ahead, 2 MiB (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub). With direct
+# I/O there is one request at a time.
+requests = named("requests", Max(1, ceiling(P.file_size / P.max_read)))
+_openings = named("openings", 1 + P.reopened * (requests - 1))
+_moved_bytes = named("moved_bytes", Min(2 * P.chunk_size, block_bytes))
+_request = seq(
+    cpu("client", P.client_call_cpu, "request"),
+    delay("worker", P.connect, "connect"),
+    call(
+        "worker",
+        "readBlock",
+        cpu("worker", _moved_bytes * P.worker_byte_cpu, "sendChunk"),
+        response_bytes=_moved_bytes,
+    ),
+    cpu("client", _moved_bytes * P.client_byte_cpu, "receiveChunk"),
+)
+_direct_calls = ceiling(P.file_size / Min(P.transfer_size, P.max_read))
+_in_order = seq(
+    repeat(_direct_calls, cpu("client", P.client_call_cpu, "request")), repeat(blocks, _read_block)
+)
+_read = seq(
+    either(P.direct | (requests <= blocks), _in_order, repeat(_openings, _request, reselect=True)),
+    name="read",
+)
 _write_block = seq(
     delay("worker", P.connect, "connect"),
     pipeline(
@@ -72,7 +99,7 @@ _complete = seq(_ask("completeFile", P.update_cpu), name="close")
 _written = seq(repeat(blocks, _write_block), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(repeat(blocks, _read_block), name="read")),
+    "read": seq(_open, _read),
     "write": seq(_create, _written, _complete),
     "create": seq(_create, _complete),
     "stat": seq(_ask("getStatus", P.lookup_cpu), name="stat"),

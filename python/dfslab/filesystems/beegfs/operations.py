@@ -8,7 +8,8 @@ The primary of a mirrored chunk forwards the chunk to its buddy while receiving 
 from __future__ import annotations
 
 from dfslab.filesystems.beegfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, uncached_s
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -16,7 +17,7 @@ from dfslab.spec.steps.operation import (
     cpu,
     delay,
     disk_read,
-    disk_write,
+    disk_use,
     either,
     hold_thread,
     later,
@@ -28,14 +29,22 @@ from dfslab.spec.steps.operation import (
     striped,
     when,
 )
+from dfslab.spec.systems.parameters import symbol
 
-unit_size = Max(P.transfer_size, P.cache_buffer)
+# Direct and forced calls go past the buffer.
+unbuffered = P.direct | P.forced
+unit_size = select(unbuffered, P.transfer_size, Max(P.transfer_size, P.cache_buffer))
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
 # A round is the unit of work at the disks: a request, or one chunk for each target.
 rounds = named(
-    "rounds", Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size)))
+    "rounds",
+    select(
+        P.forced | P.direct,
+        requests,
+        Max(1, ceiling(P.file_size / Max(unit_size, P.stripe_count * P.chunk_size))),
+    ),
 )
 buddies = 1 + P.mirrored
 
@@ -65,14 +74,19 @@ def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """One target's part of a read request: the target sends `size_bytes`, block by block."""
+    """The part of a read request that one target serves: the target sends `size_bytes`, block by
+    block. The target's part of the file is one extent of its disk."""
     blocks, each = _blocks(size_bytes)
+    access_s = uncached_s("storage", requests * blocks)
+    seeks = select(P.scattered, 1 / blocks, 1 / (requests * blocks))
+    uncached = either(
+        P.direct,
+        disk_use("storage", each, "read", access_s, "diskRead"),
+        when(P.cold, disk_read("storage", each, "diskRead", seeks)),
+    )
     stream = pipeline(
         blocks,
-        seq(
-            when(P.cold, disk_read("storage", each, "diskRead")),
-            cpu("storage", each * P.storage_byte_cpu, "sendBlock"),
-        ),
+        seq(uncached, cpu("storage", each * P.storage_byte_cpu, "sendBlock")),
         send("client", "block", size_bytes=each),
         name="stream",
     )
@@ -93,23 +107,38 @@ def _write_to(size_bytes: Expr) -> Node:
 
 # A single fork covers both chunks and buddies, so that all of them use different disks.
 round_bytes = named("round_bytes", P.file_size / rounds)
+_seeks = select(P.scattered, requests / rounds, 1 / rounds)
+_access_s = symbol("storage.disk_latency") * select(P.forced, FORCED_SEEKS, _seeks)
 _disks = either(
     round_bytes > P.chunk_size,
-    par(disk_write("storage", round_bytes / P.stripe_count), copies=P.stripe_count * buddies),
-    par(disk_write("storage", round_bytes), copies=buddies),
+    par(
+        disk_use("storage", round_bytes / P.stripe_count, "write", _access_s),
+        copies=P.stripe_count * buddies,
+    ),
+    par(disk_use("storage", round_bytes, "write", _access_s), copies=buddies),
 )
 _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "copy")
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
-# The targets' disks write one round while the client sends the next.
-_written = pipeline(
-    rounds,
-    seq(repeat(requests / rounds, _client, striped(request_bytes, P.chunk_size, reach, _write_to))),
-    either(P.fsync, _disks, later(_disks, name="write-back")),
+# The targets' disks write one round while the client sends the next. A forced call waits for them.
+_sent = seq(
+    repeat(requests / rounds, _client, striped(request_bytes, P.chunk_size, reach, _write_to))
+)
+_in_turn = repeat(
+    rounds, _sent, _disks, when(P.forced, _ask_targets("fsync", delay("storage", P.commit)))
+)
+_written = seq(
+    either(
+        P.forced | P.direct,
+        _in_turn,
+        pipeline(rounds, _sent, either(P.fsync, _disks, later(_disks, name="write-back"))),
+    ),
     name="write",
 )
-_flush = when(P.fsync, seq(_ask_targets("fsync", delay("storage", P.commit)), name="fsync"))
+_flush = when(
+    P.fsync & ~P.forced, seq(_ask_targets("fsync", delay("storage", P.commit)), name="fsync")
+)
 
 OPERATIONS = {
     "read": seq(

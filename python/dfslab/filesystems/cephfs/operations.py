@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.cephfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named, select, sqrt
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named, select, sqrt
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
+    at,
     call,
     cpu,
     disk_read,
@@ -22,6 +24,8 @@ from dfslab.spec.steps.operation import (
     either,
     par,
     pipeline,
+    repeat,
+    reply,
     send,
     seq,
     when,
@@ -56,15 +60,16 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """Reads `size_bytes` of a file from one store, object after object. `slower` is the slowdown of
-    the disk by imbalance.
+    """Reads `size_bytes` of a file from one store, object after object. Each object is an extent of
+    the disk. `slower` is the slowdown of the disk by imbalance.
     """
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
+    seeks = seeks_of(object_bytes)
     stream = pipeline(
         objects,
         seq(
-            when(P.cold, disk_read("osd", object_bytes * slower, "diskRead")),
+            when(P.cold, disk_read("osd", object_bytes * slower, "diskRead", seeks)),
             cpu("osd", P.object_cpu + object_bytes * P.store_byte_cpu, "readObject"),
         ),
         send("client", "object", size_bytes=object_bytes),
@@ -81,18 +86,19 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments
+    seeks = select(P.forced, FORCED_SEEKS, seeks_of(object_bytes))
     others = par(
         send(
             "osd",
             "subOperation",
             cpu("osd", P.object_cpu + fragment_bytes * P.store_byte_cpu, "storeCopy"),
-            disk_write("osd", fragment_bytes * slower, "diskWriteCopy"),
+            disk_write("osd", fragment_bytes * slower, "diskWriteCopy", seeks),
             size_bytes=fragment_bytes,
         ),
         copies=P.copies - 1,
     )
     stored = par(
-        disk_write("osd", fragment_bytes * slower, "diskWrite"),
+        disk_write("osd", fragment_bytes * slower, "diskWrite", seeks),
         when(P.copies > 1, others),
         name="commit",
     )
@@ -110,12 +116,20 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
 
 
+# A client that jumps or bypasses its cache, or forces its writes, has one call in flight.
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.object_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+_acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))
+_read_calls = repeat(calls, _part_read(call_bytes, expression(1)), reselect=True)
+_write_calls = repeat(calls, _part_written(call_bytes, expression(1)), _acknowledged, reselect=True)
+
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu), name="create")
-_written = seq(_spread(_part_written), name="write")
+_read = seq(either(P.scattered | P.direct, _read_calls, _spread(_part_read)), name="read")
+_written = seq(either(P.direct | P.forced, _write_calls, _spread(_part_written)), name="write")
 
 OPERATIONS = {
-    "read": seq(_open, seq(_spread(_part_read), name="read")),
+    "read": seq(_open, _read),
     "write": seq(_create, _written),
     "append": seq(_open, _written),
     "create": _create,

@@ -10,7 +10,8 @@ seconds. Appending is the record append: the primary chooses the offset.
 from __future__ import annotations
 
 from dfslab.filesystems.gfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -20,6 +21,7 @@ from dfslab.spec.steps.operation import (
     delay,
     disk_read,
     disk_write,
+    either,
     hold_thread,
     later,
     par,
@@ -74,12 +76,20 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """A replica's part of a mutation of `size_bytes`: a write to its local file, which reaches the
-    disk later.
+    """A replica's part of a mutation of `size_bytes`: a write to its local file. The write reaches
+    the disk later unless it is forced.
     """
+    seeks = select(P.scattered, 1, size_bytes / P.file_size)
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
-        later(disk_write("chunkserver", size_bytes), name="write-back"),
+        either(
+            P.forced,
+            disk_write("chunkserver", size_bytes, seeks=FORCED_SEEKS),
+            when(
+                ~P.fsync,
+                later(disk_write("chunkserver", size_bytes, seeks=seeks), name="write-back"),
+            ),
+        ),
     )
 
 
@@ -111,22 +121,50 @@ def _read_stream(size_bytes: Expr) -> Node:
 
 
 _locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.lookup_cpu))
-_read_call = seq(
-    cpu("client", P.client_call_cpu),
-    call(
-        "chunkserver",
-        "readChunk",
-        cpu("chunkserver", P.chunkserver_cpu),
-        when(P.cold, disk_read("chunkserver", call_bytes, "diskRead")),
-        _read_stream(call_bytes),
+
+
+def _read_calls(*work: Node) -> Node:
+    """All calls of a read; `work` is done at the chunkserver for each."""
+    return repeat(
+        calls,
+        cpu("client", P.client_call_cpu),
+        call(
+            "chunkserver",
+            "readChunk",
+            cpu("chunkserver", P.chunkserver_cpu),
+            *work,
+            _read_stream(call_bytes),
+        ),
+    )
+
+
+# While one call is answered, the chunkserver's kernel reads ahead, unless the client jumps.
+_ahead = when(
+    P.cold,
+    repeat(
+        chunks,
+        call("chunkserver", "readAhead", disk_read("chunkserver", P.file_size / chunks)),
+        reselect=True,
     ),
+)
+_read = seq(
+    either(
+        P.scattered,
+        _read_calls(when(P.cold, disk_read("chunkserver", call_bytes, "diskRead"))),
+        par(_read_calls(), _ahead),
+    ),
+    name="read",
 )
 _new_chunks = repeat(chunks, _ask("allocateChunk", P.update_cpu, writes=True))
 _sync = when(
-    P.fsync,
+    P.fsync & ~P.forced,
     seq(
         par(
-            call("chunkserver", "sync", disk_write("chunkserver", P.file_size)),
+            call(
+                "chunkserver",
+                "sync",
+                disk_write("chunkserver", P.file_size, seeks=seeks_of(P.file_size)),
+            ),
             copies=P.replication,
         ),
         name="fsync",
@@ -135,7 +173,7 @@ _sync = when(
 _create = seq(_ask("create", P.update_cpu, writes=True), name="create")
 
 OPERATIONS = {
-    "read": seq(seq(_locate, name="open"), repeat(calls, _read_call, name="read")),
+    "read": seq(seq(_locate, name="open"), _read),
     "write": seq(
         _create, seq(_new_chunks, repeat(calls, _mutate("write", call_bytes)), name="write"), _sync
     ),

@@ -20,6 +20,7 @@ from dfslab.spec.steps.expression import (
     select,
     sqrt,
 )
+from dfslab.spec.steps.heads import ELECTRONICS_S, FORCED_SEEKS, seeks_of, seeks_of_unit, uncached_s
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -28,6 +29,7 @@ from dfslab.spec.steps.operation import (
     cpu,
     delay,
     disk_read,
+    disk_use,
     disk_write,
     either,
     hold_thread,
@@ -44,9 +46,6 @@ from dfslab.spec.systems.parameters import symbol
 # Size of a page in bytes. The kernel splits calls into requests of a page, and sends larger
 # requests only when it reads ahead. It reads whole pages into its cache.
 PAGE_BYTES = 4096
-# Bytes on the wire for each byte of data: adapters transfer frames, of which 1448 of every 1514
-# bytes are payload.
-FRAMES = Rational(1514, 1448)
 call_bytes = Min(P.request_size, P.transfer_size)
 calls = named("calls", Max(1, ceiling(P.file_size / call_bytes)))
 read_bytes = select(P.direct, call_bytes, Max(call_bytes, Min(PAGE_BYTES, P.file_size)))
@@ -126,10 +125,18 @@ _spread_rename = seq(
 _stream = pipeline(
     ahead_requests,
     seq(
-        when(uncached, disk_read("brick", ahead_piece_bytes, "diskRead")),
+        when(
+            uncached,
+            disk_read(
+                "brick",
+                ahead_piece_bytes,
+                "diskRead",
+                seeks_of_unit(ahead_requests, ahead_piece_bytes),
+            ),
+        ),
         cpu("brick", P.data_cpu + ahead_piece_bytes * P.brick_byte_cpu, "readv"),
     ),
-    send("client", "reply", size_bytes=FRAMES * ahead_piece_bytes),
+    send("client", "reply", size_bytes=ahead_piece_bytes),
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
@@ -155,9 +162,18 @@ _turn = repeat(
         call(
             "brick",
             "readv",
-            when(uncached, disk_read("brick", piece_bytes * requests / fetches, "diskRead")),
+            when(
+                uncached,
+                disk_use(
+                    "brick",
+                    piece_bytes * requests / fetches,
+                    "read",
+                    uncached_s("brick", fetches),
+                    "diskRead",
+                ),
+            ),
             cpu("brick", P.data_cpu + fetched_bytes * P.brick_byte_cpu, "readv"),
-            response_bytes=FRAMES * fetched_bytes,
+            response_bytes=fetched_bytes,
         ),
         copies=P.data_fragments,
     ),
@@ -176,7 +192,7 @@ _content = _ask(
     "lookup",
     P.lookup_cpu + P.file_size * P.brick_byte_cpu,
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
-    response_bytes=256 + FRAMES * P.file_size,
+    response_bytes=256 + P.file_size,
 )
 # If the content came with the lookup, the open is sent only where it must not be omitted.
 _eager = ~(quick & P.open_behind)
@@ -210,8 +226,10 @@ _requested = seq(
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
 # The client's process merges neighbouring writes into larger ones if it may answer them early
-# (write-behind).
-writes = named("writes", select(P.write_behind & ~P.scattered, ahead_requests, calls))
+# (write-behind). Direct and forced writes are answered by the bricks, so a client has one of them
+# in flight.
+early = P.write_behind & ~P.direct & ~P.forced
+writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
 written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
@@ -224,9 +242,33 @@ _stored = (
         P.data_cpu + select(copied, P.copied_cpu, 0) + written_piece_bytes * P.brick_byte_cpu,
     ),
     either(
-        P.direct,
-        disk_write("brick", written_piece_bytes),
-        when(~P.fsync, later(disk_write("brick", written_piece_bytes), name="write-back")),
+        P.forced,
+        disk_write("brick", written_piece_bytes, seeks=FORCED_SEEKS),
+        either(
+            P.direct,
+            # The disk's own buffer takes a direct write; its medium writes on, at its rate.
+            seq(
+                delay("brick", Min(symbol("brick.disk_latency"), ELECTRONICS_S), "buffered"),
+                later(
+                    disk_write(
+                        "brick",
+                        written_piece_bytes,
+                        seeks=seeks_of_unit(writes, written_piece_bytes),
+                    )
+                ),
+            ),
+            when(
+                ~P.fsync,
+                later(
+                    disk_write(
+                        "brick",
+                        written_piece_bytes,
+                        seeks=seeks_of_unit(writes, written_piece_bytes),
+                    ),
+                    name="write-back",
+                ),
+            ),
+        ),
     ),
 )
 # The bytes of a write-behind window take one round trip, so a request waits for its share of that
@@ -252,23 +294,18 @@ _behind = pipeline(
     writes,
     _sent,
     _window,
-    par(
-        send("brick", "writev", *_stored, size_bytes=FRAMES * written_piece_bytes), copies=P.copies
-    ),
+    par(send("brick", "writev", *_stored, size_bytes=written_piece_bytes), copies=P.copies),
     name="stream",
 )
 _in_turn = repeat(
     writes,
     _sent,
     _rest,
-    par(
-        call("brick", "writev", *_stored, request_bytes=FRAMES * written_piece_bytes),
-        copies=P.copies,
-    ),
+    par(call("brick", "writev", *_stored, request_bytes=written_piece_bytes), copies=P.copies),
 )
 _written = seq(
     repeat(more_shards, _lookup, _ask("mknod", P.update_cpu)),
-    either(P.write_behind & ~_ragged, _behind, _in_turn),
+    either(early & ~_ragged, _behind, _in_turn),
     name="write",
 )
 
@@ -282,7 +319,10 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
             "brick",
             "fsync",
             cpu("brick", P.commit_cpu),
-            disk_write("brick", size_bytes / P.data_fragments),
+            when(
+                ~P.direct,
+                disk_write("brick", size_bytes / P.data_fragments, seeks=seeks_of(size_bytes)),
+            ),
             *waits,
         ),
         copies=P.copies,
@@ -298,7 +338,7 @@ _fullest = delay(
     "brick", _above * _share_bytes / P.data_fragments / symbol("brick.disk_write_rate"), "fullest"
 )
 _fsync = when(
-    P.fsync,
+    P.fsync & ~P.forced,
     seq(
         either(
             spread, par(_forced(_share_bytes, _fullest), copies=subvolumes), _forced(P.file_size)

@@ -8,15 +8,20 @@ a real store behind one call (replicas, uploads, journals) is part of the calibr
 from __future__ import annotations
 
 from dfslab.filesystems.hadoop.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, ceiling, named
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
+    at,
     call,
     cpu,
     disk_read,
     disk_write,
+    either,
     pipeline,
+    repeat,
+    reply,
     send,
     seq,
     when,
@@ -39,34 +44,62 @@ def _change(name: str) -> Node:
 
 
 _open = seq(_ask("getFileStatus", cpu("store", P.lookup_cpu)), name="open")
-_read = _ask(
-    "read",
-    pipeline(
-        chunks,
-        when(P.cold, disk_read("store", chunk_bytes, "diskRead")),
-        cpu("store", chunk_bytes * P.store_byte_cpu, "sendChunk"),
-        send("client", "chunk", size_bytes=chunk_bytes),
-        cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),
-        name="stream",
-    ),
-)
+
+
+def _read(units: Expr, each: Expr) -> Node:
+    """One stream of `units` chunks of `each` bytes."""
+    return _ask(
+        "read",
+        pipeline(
+            units,
+            when(P.cold, disk_read("store", each, "diskRead", seeks_of_unit(units, each))),
+            cpu("store", each * P.store_byte_cpu, "sendChunk"),
+            send("client", "chunk", size_bytes=each),
+            cpu("client", each * P.client_byte_cpu, "receiveChunk"),
+            name="stream",
+        ),
+    )
+
+
+# A client that jumps asks for every call alone.
+calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
+call_bytes = named("call_bytes", P.file_size / calls)
+_call_chunks = named("call_chunks", Max(1, ceiling(call_bytes / P.chunk_size)))
+_read_calls = repeat(calls, _read(_call_chunks, call_bytes / _call_chunks))
 _create = seq(_change("create"), name="create")
-_written = pipeline(
-    chunks,
-    cpu("client", chunk_bytes * P.client_byte_cpu, "sendChunk"),
-    send(
-        "store",
-        "write",
-        cpu("store", chunk_bytes * P.store_byte_cpu),
-        disk_write("store", chunk_bytes),
-        size_bytes=chunk_bytes,
-    ),
-    name="stream",
+
+
+def _write(units: Expr, each: Expr, seeks: Expr) -> Node:
+    """One stream of `units` chunks of `each` bytes, to the store's disk."""
+    return pipeline(
+        units,
+        cpu("client", each * P.client_byte_cpu, "sendChunk"),
+        send(
+            "store",
+            "write",
+            cpu("store", each * P.store_byte_cpu),
+            disk_write("store", each, seeks=seeks),
+            size_bytes=each,
+        ),
+        name="stream",
+    )
+
+
+# A forced write call waits for its answer before the next.
+_write_calls = repeat(
+    calls,
+    _write(_call_chunks, call_bytes / _call_chunks, FORCED_SEEKS / _call_chunks),
+    at("store", reply("client", size_bytes=512, name="acknowledged")),
+)
+_written = either(
+    P.forced, _write_calls, _write(chunks, chunk_bytes, seeks_of_unit(chunks, chunk_bytes))
 )
 _close = seq(_change("complete"), name="close")
 
 OPERATIONS = {
-    "read": seq(_open, seq(_read, name="read")),
+    "read": seq(
+        _open, seq(either(P.scattered, _read_calls, _read(chunks, chunk_bytes)), name="read")
+    ),
     "write": seq(_create, seq(_written, name="write"), _close),
     "create": seq(_create, _close),
     "stat": seq(_ask("getFileStatus", cpu("store", P.lookup_cpu)), name="stat"),

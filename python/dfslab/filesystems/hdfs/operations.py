@@ -10,7 +10,8 @@ changes. Edits reach the disk after the lock is released.
 from __future__ import annotations
 
 from dfslab.filesystems.hdfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -96,40 +97,58 @@ _windows = round_trips(
 )
 _locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_located_bytes)
 
-_read_block = seq(
-    round_trips(1, "datanode", "handshake", SMALL_BYTES),
-    cpu("datanode", P.read_setup_cpu, "openReplica"),
-    call(
-        "datanode",
-        "readBlock",
-        pipeline(
-            packets,
-            seq(
-                when(P.cold, disk_read("datanode", packet_bytes, "diskRead")),
-                cpu("datanode", packet_bytes * P.server_read_byte_cpu, "sendPacket"),
+
+def _read_part(units: Expr, unit_bytes: Expr) -> Node:
+    """A stream of `units` packets from one replica of a block."""
+    seeks = seeks_of_unit(units, unit_bytes)
+    return seq(
+        round_trips(1, "datanode", "handshake", SMALL_BYTES),
+        cpu("datanode", P.read_setup_cpu, "openReplica"),
+        call(
+            "datanode",
+            "readBlock",
+            pipeline(
+                units,
+                seq(
+                    when(P.cold, disk_read("datanode", unit_bytes, "diskRead", seeks)),
+                    cpu("datanode", unit_bytes * P.server_read_byte_cpu, "sendPacket"),
+                ),
+                send("client", "packet", size_bytes=unit_bytes),
+                cpu("client", unit_bytes * P.client_read_byte_cpu, "receivePacket"),
+                name="stream",
             ),
-            send("client", "packet", size_bytes=packet_bytes),
-            cpu("client", packet_bytes * P.client_read_byte_cpu, "receivePacket"),
-            name="stream",
         ),
-    ),
-)
+    )
+
+
+_read_block = _read_part(packets, packet_bytes)
+# A client that jumps reads by position: a new stream for every call.
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+_call_packets = named("call_packets", Max(1, ceiling(call_bytes / P.packet_size)))
+_read_call = _read_part(_call_packets, call_bytes / _call_packets)
 
 # The parallel branch of Wu 2013, Figure 2: several blocks concurrently, each from another DataNode.
 _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
+# A forced write call (hsync) ends a packet early and waits until all replicas have it on disk, so
+# that the calls of a block are separate streams, one after the other.
+turns = named("turns", select(P.forced, Max(1, ceiling(block_bytes / P.transfer_size)), 1))
+_turn_packets = named("turn_packets", Max(1, ceiling(block_bytes / turns / P.packet_size)))
+_turn_bytes = block_bytes / turns / _turn_packets
+
 _hop = send(
     "datanode",
     "receivePacket",
-    cpu("datanode", packet_bytes * P.server_write_byte_cpu),
-    size_bytes=packet_bytes,
+    cpu("datanode", _turn_bytes * P.server_write_byte_cpu),
+    size_bytes=_turn_bytes,
 )
 
 _stream = pipeline(
-    packets,
-    cpu("client", packet_bytes * P.client_write_byte_cpu, "sendPacket"),
+    _turn_packets,
+    cpu("client", _turn_bytes * P.client_write_byte_cpu, "sendPacket"),
     repeat(P.replication, _hop),
     name="pipeline",
 )
@@ -144,8 +163,14 @@ _report = send(
 )
 
 # Replicas are synced concurrently: the last packet is forwarded before it is executed.
-_forced = par(disk_write("datanode", block_bytes, "syncBlock"), copies=P.replication)
-_written_back = later(repeat(P.replication, disk_write("datanode", block_bytes)), name="write-back")
+_forced = par(
+    disk_write("datanode", block_bytes / turns, "syncBlock", select(P.forced, FORCED_SEEKS, 1)),
+    copies=P.replication,
+)
+_written_back = later(
+    par(disk_write("datanode", block_bytes, seeks=seeks_of(block_bytes)), copies=P.replication),
+    name="write-back",
+)
 
 # Each block needs new connections between consecutive members of the pipeline. The answer to the
 # request for them returns from the last member.
@@ -156,12 +181,14 @@ _set_up = seq(
 
 # A packet is forwarded when it has arrived completely, so the waits for the TCP windows of its hops
 # add up. A following packet waits only for the remainder of one window.
+# The acknowledgement of each forced call returns over all hops, one way.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(
         "windows_of_block",
         stalled_round_trips(block_bytes, _rate)
-        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate),
+        + (P.replication - 1) * stalled_round_trips(packet_bytes, _rate)
+        + select(P.forced, turns * P.replication / 2, 0),
     ),
     "datanode",
     "slowStart",
@@ -169,8 +196,7 @@ _slow_start = round_trips(
 
 _write_block = seq(
     _slow_start,
-    _stream,
-    either(P.block_sync, _forced, _written_back),
+    repeat(turns, _stream, either(P.block_sync | P.fsync | P.forced, _forced, _written_back)),
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
@@ -225,7 +251,11 @@ OPERATIONS = {
         seq(_stream_opened, _locate, name="open"),
         seq(
             repeat(Max(0, _locations - 1), _locate),
-            either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, reselect=True)),
+            either(
+                P.scattered,
+                repeat(calls, _read_call, reselect=True),
+                either(P.read_streams > 1, _at_once, repeat(blocks, _read_block, reselect=True)),
+            ),
             name="read",
         ),
     ),

@@ -8,8 +8,20 @@ each transaction were observed on a running database (`redis-cli monitor`): one 
 from __future__ import annotations
 
 from dfslab.filesystems.juicefs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named
-from dfslab.spec.steps.operation import Expression, Node, call, cpu, pipeline, repeat, send, seq
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named
+from dfslab.spec.steps.operation import (
+    Expression,
+    Node,
+    at,
+    call,
+    cpu,
+    either,
+    pipeline,
+    repeat,
+    reply,
+    send,
+    seq,
+)
 
 blocks = named("blocks", Max(1, ceiling(P.file_size / P.block_size)))
 block_bytes = named("block_bytes", P.file_size / blocks)
@@ -40,27 +52,44 @@ _called = cpu("client", P.client_call_cpu)
 # A changed name invalidates the kernel's cache of its directory.
 _directory = _get("getattr")
 
-_stream_in = call(
-    "store",
-    "get",
-    pipeline(
-        blocks,
-        cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu, "getObject"),
-        send("client", "object", size_bytes=block_bytes),
-        cpu("client", block_bytes * P.client_byte_cpu, "copy"),
-        name="stream",
-    ),
-)
-_stream_out = pipeline(
-    blocks,
-    cpu("client", block_bytes * P.client_byte_cpu, "copy"),
-    send(
+
+def _stream_in(units: Expr, each: Expr) -> Node:
+    """`units` objects, or parts of objects, of `each` bytes from the store."""
+    return call(
         "store",
-        "putObject",
-        cpu("store", P.object_cpu + block_bytes * P.store_byte_cpu),
-        size_bytes=block_bytes,
-    ),
-    name="stream",
+        "get",
+        pipeline(
+            units,
+            cpu("store", P.object_cpu + each * P.store_byte_cpu, "getObject"),
+            send("client", "object", size_bytes=each),
+            cpu("client", each * P.client_byte_cpu, "copy"),
+            name="stream",
+        ),
+    )
+
+
+def _stream_out(units: Expr, each: Expr) -> Node:
+    """`units` objects of `each` bytes to the store."""
+    return pipeline(
+        units,
+        cpu("client", each * P.client_byte_cpu, "copy"),
+        send(
+            "store",
+            "putObject",
+            cpu("store", P.object_cpu + each * P.store_byte_cpu),
+            size_bytes=each,
+        ),
+        name="stream",
+    )
+
+
+# A client that jumps, or bypasses its cache, asks for every call alone.
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+_read = either(
+    P.scattered | P.direct,
+    repeat(calls, _called, _stream_in(expression(1), call_bytes)),
+    _stream_in(blocks, block_bytes),
 )
 
 _found = seq(_called, _get("lookup"), _get("open"))
@@ -68,11 +97,25 @@ _open = seq(_found, _get("getattr"), name="open")
 _create = seq(
     _called, _directory, _get("lookup"), _transaction("getInode", "getEntry"), name="create"
 )
-_commit = seq(_called, _transaction("getInode"), name="close")
-_written = seq(_stream_out, name="write")
+_committed = seq(_called, _transaction("getInode"))
+_commit = seq(_committed, name="close")
+# A forced write call ends its slice: it returns when the object is stored and the slice committed.
+_written = seq(
+    either(
+        P.forced,
+        repeat(
+            calls,
+            _stream_out(expression(1), call_bytes),
+            at("store", reply("client", size_bytes=128, name="stored")),
+            _committed,
+        ),
+        _stream_out(blocks, block_bytes),
+    ),
+    name="write",
+)
 
 OPERATIONS = {
-    "read": seq(_open, seq(_called, _get("readChunk"), _stream_in, name="read")),
+    "read": seq(_open, seq(_called, _get("readChunk"), _read, name="read")),
     "write": seq(_create, _written, _commit),
     "append": seq(seq(_found, name="open"), _written, _commit),
     "create": _create,

@@ -26,7 +26,7 @@ PARAMETERS = Parameters(
         "read_byte_cpu", "Copying one byte out of the page cache", "s/B", "calibrated", 1.5e-10
     ),
     Parameter(
-        "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 5e-10
+        "write_byte_cpu", "Copying one byte into new page cache pages", "s/B", "calibrated", 3.6e-10
     ),
     Parameter("fsync_delay", "Committing the journal", "s", "calibrated", 1e-3),
     # A disk serves one request at a time. Flash, and disks behind a queue, serve several

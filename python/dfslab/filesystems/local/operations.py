@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from dfslab.filesystems.local.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit, uncached_s
 from dfslab.spec.steps.operation import (
     Node,
     cpu,
     delay,
-    disk_read,
+    disk_use,
     disk_write,
     either,
     later,
@@ -25,12 +26,21 @@ call_bytes = Min(P.transfer_size, P.file_size)
 uncached = P.direct | P.cold
 
 
-def _waited(request: Node) -> Node:
+access_s = select(
+    P.direct,
+    uncached_s("storage", calls),
+    seeks_of_unit(Max(1, calls), call_bytes) * symbol("storage.disk_latency"),
+)
+
+
+def _waited(mode: str) -> Node:
     """A synchronous disk request. The share of its latency that does not occupy the disk is a delay
     before it.
     """
-    delayed: Expr = Max(0, 1 - P.occupied) * symbol("storage.disk_latency")
-    return seq(delay("storage", delayed), request)
+    delayed: Expr = Max(0, 1 - P.occupied) * access_s
+    return seq(
+        delay("storage", delayed), disk_use("storage", call_bytes, mode, P.occupied * access_s)
+    )
 
 
 _open = seq(cpu("client", P.open_cpu), name="open")
@@ -39,25 +49,32 @@ _close = seq(cpu("client", P.close_cpu), name="close")
 _read = repeat(
     calls,
     cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.read_byte_cpu)),
-    when(uncached, _waited(disk_read("storage", call_bytes, requests=P.occupied))),
+    when(uncached, _waited("read")),
     name="read",
 )
 
 _written = repeat(
     calls,
     cpu("client", P.call_cpu + select(P.direct, 0, call_bytes * P.write_byte_cpu)),
-    when(P.direct, _waited(disk_write("storage", call_bytes, requests=P.occupied))),
+    either(
+        P.forced,
+        seq(
+            disk_write("storage", call_bytes, seeks=FORCED_SEEKS),
+            delay("storage", P.fsync_delay, "commit"),
+        ),
+        when(P.direct, _waited("write")),
+    ),
     name="write",
 )
 
-_fsync = either(
-    P.fsync,
-    seq(
-        disk_write("storage", select(P.direct, 0, P.file_size)),
-        delay("storage", P.fsync_delay),
-        name="fsync",
+_stored = disk_write("storage", P.file_size, seeks=seeks_of(P.file_size))
+_fsync = when(
+    ~P.forced,
+    either(
+        P.fsync,
+        seq(when(~P.direct, _stored), delay("storage", P.fsync_delay), name="fsync"),
+        when(~P.direct, later(_stored, name="write-back")),
     ),
-    when(~P.direct, later(disk_write("storage", P.file_size), name="write-back")),
 )
 
 OPERATIONS = {

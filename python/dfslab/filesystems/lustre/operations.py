@@ -13,9 +13,11 @@ from collections.abc import Callable
 
 from dfslab.filesystems.lustre.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
+    at,
     call,
     cpu,
     delay,
@@ -26,16 +28,19 @@ from dfslab.spec.steps.operation import (
     later,
     par,
     pipeline,
+    repeat,
+    reply,
     send,
     seq,
     when,
 )
 
+uncached = P.cold | P.direct
 several = P.file_size > P.stripe_size
 # Writes that fit into the client's cache are answered at once, unless they are forced to disk.
 cache_bytes = P.max_dirty * select(several, P.stripe_count, 1)
 absorbed_bytes = named(
-    "absorbed_bytes", select(P.fsync | P.direct, 0, Min(P.file_size, cache_bytes))
+    "absorbed_bytes", select(P.fsync | P.forced | P.direct, 0, Min(P.file_size, cache_bytes))
 )
 streamed_bytes = named("streamed_bytes", P.file_size - absorbed_bytes)
 # At most a window of `max_rpcs_in_flight` RPCs is in flight, so each RPC accounts for a share of
@@ -67,17 +72,18 @@ def _ask_targets(name: str, *work: Node) -> Node:
     return par(call("oss", name, cpu("oss", P.lock_cpu), *work), copies=P.stripe_count)
 
 
-def _read_from(size_bytes: Expr) -> Node:
+def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """One target's part of a read, `size_bytes`. The client reads ahead, so disk, network and
     client work at the same time.
     """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
+    seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
     stream = pipeline(
         rpcs,
         delay("client", window_s, "window"),
         seq(
-            when(P.cold, disk_read("oss", each, "diskRead")),
+            when(uncached, disk_read("oss", each, "diskRead", seeks)),
             cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkRead"),
         ),
         send("client", "bulk", size_bytes=each),
@@ -87,12 +93,13 @@ def _read_from(size_bytes: Expr) -> Node:
     return call("oss", "read", stream)
 
 
-def _write_to(size_bytes: Expr) -> Node:
+def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
     """One target's part of a write, `size_bytes`. The target answers a bulk RPC when its disk has
     the data.
     """
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
+    seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
     return pipeline(
         rpcs,
         seq(delay("client", window_s, "window"), cpu("client", each * P.client_byte_cpu, "copy")),
@@ -102,7 +109,7 @@ def _write_to(size_bytes: Expr) -> Node:
             cpu("oss", P.rpc_cpu + each * P.target_byte_cpu, "bulkWrite"),
             size_bytes=each,
         ),
-        disk_write("oss", each, "diskWrite"),
+        disk_write("oss", each, "diskWrite", seeks),
         name="stream",
     )
 
@@ -111,16 +118,32 @@ _open = seq(_intent("openIntent", P.intent_cpu), name="open")
 _create = seq(_intent("createIntent", P.update_cpu), name="create")
 _close = seq(_intent("close", P.intent_cpu), name="close")
 _lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
-_written = seq(
+# Without the client's cache, or where the client jumps, every call is answered before the next. A
+# call within one stripe reaches one target.
+calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.stripe_size))))
+call_bytes = named("call_bytes", P.file_size / calls)
+_commit = when(P.forced, _ask_targets("sync", delay("oss", P.commit)))
+_call_seeks = select(P.scattered, 1, 1 / calls)
+_write_calls = repeat(
+    calls,
+    _write_to(call_bytes, select(P.forced, FORCED_SEEKS, _call_seeks)),
+    at("oss", reply("client", size_bytes=256, name="written")),
+    _commit,
+)
+_read_calls = repeat(calls, _read_from(call_bytes, _call_seeks))
+_buffered = seq(
     cpu("client", absorbed_bytes * P.client_byte_cpu, "cache"),
     when(streamed_bytes > 0, _striped(streamed_bytes, _write_to)),
     when(absorbed_bytes > 0, later(_striped(absorbed_bytes, _write_to), name="write-back")),
-    name="write",
 )
-_flush = when(P.fsync, seq(_ask_targets("sync", delay("oss", P.commit)), name="fsync"))
+_written = seq(either(P.direct | P.forced, _write_calls, _buffered), name="write")
+_read = seq(
+    either(P.scattered | P.direct, _read_calls, _striped(P.file_size, _read_from)), name="read"
+)
+_flush = when(P.fsync & ~P.forced, seq(_ask_targets("sync", delay("oss", P.commit)), name="fsync"))
 
 OPERATIONS = {
-    "read": seq(_open, _lock, seq(_striped(P.file_size, _read_from), name="read"), _close),
+    "read": seq(_open, _lock, _read, _close),
     "write": seq(_create, _lock, _written, _flush, _close),
     "append": seq(_open, _lock, _written, _flush, _close),
     "create": seq(_create, _close),

@@ -7,10 +7,12 @@ fsync waits until all chunkservers have received the data, not until it is on th
 from __future__ import annotations
 
 from dfslab.filesystems.moosefs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Max, ceiling, named
+from dfslab.spec.steps.expression import Max, ceiling, named, select
+from dfslab.spec.steps.heads import seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
+    at,
     call,
     cpu,
     delay,
@@ -21,6 +23,7 @@ from dfslab.spec.steps.operation import (
     par,
     pipeline,
     repeat,
+    reply,
     send,
     seq,
     when,
@@ -42,19 +45,22 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
     )
 
 
-def _stream(count: Expression) -> Node:
-    """Reads `count` blocks from one chunkserver."""
+def _stream(
+    count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
+) -> Node:
+    """Reads `count` blocks of `each` bytes from one chunkserver. The head seeks per chunk."""
+    seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
         "read",
         pipeline(
             count,
             seq(
-                when(P.cold, disk_read("chunkserver", block_bytes, "diskRead")),
-                cpu("chunkserver", block_bytes * P.server_byte_cpu, "sendBlock"),
+                when(P.cold, disk_read("chunkserver", each, "diskRead", seeks)),
+                cpu("chunkserver", each * P.server_byte_cpu, "sendBlock"),
             ),
-            send("client", "block", size_bytes=block_bytes),
-            cpu("client", block_bytes * P.client_byte_cpu, "receiveBlock"),
+            send("client", "block", size_bytes=each),
+            cpu("client", each * P.client_byte_cpu, "receiveBlock"),
             name="stream",
         ),
     )
@@ -66,33 +72,65 @@ _find_chunk = seq(
 # While a chunk is read, the chunkservers of the next two chunks already read theirs from disk
 # (observed on the disks of a testbed). So from the second chunk on, two disks work for one stream.
 rest = Max(0, chunks - 1)
-_read = seq(
-    _find_chunk,
+_ahead = seq(
     _stream(blocks),
     repeat(rest, _find_chunk),
     either(
         rest > 1, par(_stream(Max(1, rest * blocks / 2)), copies=2), when(rest > 0, _stream(blocks))
     ),
-    name="read",
 )
-
-_hop = send(
-    "chunkserver",
-    "writeBlock",
-    cpu("chunkserver", block_bytes * P.server_byte_cpu),
-    size_bytes=block_bytes,
+# For a client that jumps, or bypasses its cache, every call is a request that nothing read ahead.
+calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
+call_bytes = named("call_bytes", P.file_size / calls)
+_call_blocks = named("call_blocks", Max(1, ceiling(call_bytes / P.block_size)))
+_in_turn = seq(
+    repeat(rest, _find_chunk),
+    repeat(
+        calls,
+        _stream(
+            _call_blocks,
+            call_bytes / _call_blocks,
+            select(P.scattered, 1, 1 / calls) / _call_blocks,
+        ),
+    ),
 )
+_read = seq(_find_chunk, either(P.scattered | P.direct, _in_turn, _ahead), name="read")
 
+
+def _chain(count, each) -> Node:
+    """`count` blocks of `each` bytes along the chain of chunkservers."""
+    hop = send(
+        "chunkserver", "writeBlock", cpu("chunkserver", each * P.server_byte_cpu), size_bytes=each
+    )
+    return pipeline(
+        count,
+        cpu("client", each * P.client_byte_cpu, "sendBlock"),
+        repeat(P.goal, hop),
+        name="chain",
+    )
+
+
+# A direct or forced write call waits until its data has gone along the chain and is acknowledged.
+_chunk_calls = named("chunk_calls", Max(1, ceiling(chunk_bytes / P.transfer_size)))
+_write_blocks = named("write_blocks", Max(1, ceiling(chunk_bytes / _chunk_calls / P.block_size)))
+_chained = either(
+    P.direct | P.forced,
+    repeat(
+        _chunk_calls,
+        _chain(_write_blocks, chunk_bytes / _chunk_calls / _write_blocks),
+        at("chunkserver", repeat(P.goal - 1, reply("chunkserver", size_bytes=128))),
+        at("chunkserver", reply("client", size_bytes=128, name="acknowledged")),
+    ),
+    _chain(blocks, block_bytes),
+)
 _write_chunk = seq(
     _ask("writeChunk", P.update_cpu),
     repeat(P.goal, delay("chunkserver", P.connect, "connect")),
-    pipeline(
-        blocks,
-        cpu("client", block_bytes * P.client_byte_cpu, "sendBlock"),
-        repeat(P.goal, _hop),
-        name="chain",
+    _chained,
+    later(
+        repeat(P.goal, disk_write("chunkserver", chunk_bytes, seeks=seeks_of(chunk_bytes))),
+        name="write-back",
     ),
-    later(repeat(P.goal, disk_write("chunkserver", chunk_bytes)), name="write-back"),
     _ask("writeChunkEnd", P.update_cpu),
 )
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dfslab.filesystems.nfs.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Max, Min, ceiling, named
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit, uncached_s
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
     call,
     cpu,
     disk_read,
+    disk_use,
     disk_write,
+    either,
     later,
     par,
     repeat,
@@ -25,6 +28,7 @@ from dfslab.spec.steps.operation import (
 
 requests = named("requests", Max(1, ceiling(P.file_size / Min(P.request_size, P.transfer_size))))
 request_bytes = named("request_bytes", P.file_size / requests)
+uncached = P.direct | P.cold
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
@@ -35,20 +39,49 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
     )
 
 
-# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead.
-_read = par(
-    repeat(
+def _reads(*work: Node) -> Node:
+    """All READs of a file; `work` is done at the server for each."""
+    return repeat(
         requests,
         cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
         call(
             "server",
             "READ",
             cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
+            *work,
             response_bytes=request_bytes,
         ),
+    )
+
+
+# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless
+# the client jumps or neither side caches.
+_turns = P.scattered | P.direct
+_from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
+_read = seq(
+    either(
+        _turns,
+        _reads(when(uncached, _from_disk)),
+        par(_reads(), when(P.cold, call("server", "readAhead", disk_read("server", P.file_size)))),
     ),
-    when(P.cold, call("server", "readAhead", disk_read("server", P.file_size))),
     name="read",
+)
+
+# A WRITE that is forced (stable = FILE_SYNC) is answered when it is on disk.
+_stored = either(
+    P.forced,
+    disk_write("server", request_bytes, seeks=FORCED_SEEKS),
+    either(
+        P.direct,
+        disk_use("server", request_bytes, "write", uncached_s("server", requests)),
+        when(
+            ~P.fsync,
+            later(
+                disk_write("server", request_bytes, seeks=seeks_of_unit(requests, request_bytes)),
+                name="write-back",
+            ),
+        ),
+    ),
 )
 
 _write = seq(
@@ -59,15 +92,16 @@ _write = seq(
             "server",
             "WRITE",
             cpu("server", P.data_cpu + request_bytes * P.server_byte_cpu),
-            later(disk_write("server", request_bytes), name="write-back"),
+            _stored,
             request_bytes=request_bytes,
         ),
     ),
     name="write",
 )
 
+_committed = disk_write("server", P.file_size, seeks=seeks_of(P.file_size))
 _commit = when(
-    P.fsync, seq(call("server", "COMMIT", disk_write("server", P.file_size)), name="fsync")
+    P.fsync & ~P.forced, seq(call("server", "COMMIT", when(~P.direct, _committed)), name="fsync")
 )
 
 _lookup = _ask("LOOKUP", P.lookup_cpu)

@@ -10,7 +10,8 @@ server. A larger one is spread evenly over all servers that its stripes reach.
 from __future__ import annotations
 
 from dfslab.filesystems.pvfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -35,7 +36,12 @@ call_bytes = named("call_bytes", P.file_size / calls)
 reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
 # A round is the unit of work at the servers' disks: a call, or one stripe for each server.
 rounds = named(
-    "rounds", Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size)))
+    "rounds",
+    select(
+        P.forced,
+        calls,
+        Max(1, ceiling(P.file_size / Max(P.transfer_size, P.stripe_count * P.stripe_size))),
+    ),
 )
 round_bytes = named("round_bytes", P.file_size / rounds)
 durable = P.sync_on_close | P.fsync
@@ -66,10 +72,11 @@ def _read_from(size_bytes: Expr) -> Node:
     """
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
+    seeks = select(P.scattered, 1, 1 / calls) / buffers
     flow = pipeline(
         buffers,
         seq(
-            when(P.cold, disk_read("server", each, "diskRead")),
+            when(P.cold, disk_read("server", each, "diskRead", seeks)),
             cpu("server", each * P.server_byte_cpu, "sendBuffer"),
         ),
         send("client", "buffer", size_bytes=each),
@@ -97,8 +104,12 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(flow, call("server", "write", cpu("server", P.server_cpu)))
 
 
+_seeks = select(P.forced, FORCED_SEEKS, select(P.scattered, calls / rounds, 1 / rounds))
 _disks = striped(
-    round_bytes, P.stripe_size, P.stripe_count, lambda size: disk_write("server", size)
+    round_bytes,
+    P.stripe_size,
+    P.stripe_count,
+    lambda size: disk_write("server", size, seeks=_seeks),
 )
 _open = seq(_ask("lookup", P.lookup_cpu), name="open")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
@@ -110,19 +121,24 @@ _read = repeat(
 )
 # The servers' disks write one round while the client sends the next round. Closing waits for the
 # last round.
-_written = pipeline(
-    rounds,
-    seq(
-        repeat(
-            calls / rounds,
-            cpu("client", P.request_cpu),
-            striped(call_bytes, P.stripe_size, reach, _write_to),
-        )
+_sent = seq(
+    repeat(
+        calls / rounds,
+        cpu("client", P.request_cpu),
+        striped(call_bytes, P.stripe_size, reach, _write_to),
+    )
+)
+_written = seq(
+    either(
+        P.forced,
+        repeat(rounds, _sent, _disks, _ask_servers("flush", delay("server", P.commit))),
+        pipeline(rounds, _sent, either(durable, _disks, later(_disks, name="write-back"))),
     ),
-    either(durable, _disks, later(_disks, name="write-back")),
     name="write",
 )
-_flush = when(durable, seq(_ask_servers("flush", delay("server", P.commit)), name="flush"))
+_flush = when(
+    durable & ~P.forced, seq(_ask_servers("flush", delay("server", P.commit)), name="flush")
+)
 _create = seq(
     _ask("lookup", P.lookup_cpu),
     _ask("create", P.update_cpu, writes=True),

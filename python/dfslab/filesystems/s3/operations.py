@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dfslab.filesystems.s3.facts import PARAMETERS as P
 from dfslab.spec.steps.expression import Expr, Max, ceiling, named
+from dfslab.spec.steps.heads import seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -17,6 +18,7 @@ from dfslab.spec.steps.operation import (
     cpu,
     disk_read,
     disk_write,
+    either,
     pipeline,
     repeat,
     send,
@@ -60,17 +62,30 @@ def _put(name: str, size_bytes: Expr) -> Node:
     )
 
 
-_get = _ask(
-    "getObject",
-    cpu("store", P.lookup_cpu),
-    pipeline(
-        chunks,
-        when(P.cold, disk_read("store", chunk_bytes, "diskRead")),
-        cpu("store", chunk_bytes * P.store_byte_cpu, "sendChunk"),
-        send("client", "chunk", size_bytes=chunk_bytes),
-        cpu("client", chunk_bytes * P.client_byte_cpu, "receiveChunk"),
-        name="stream",
-    ),
+def _get(units: Expr, each: Expr) -> Node:
+    """One request for `units` chunks of `each` bytes."""
+    return _ask(
+        "getObject",
+        cpu("store", P.lookup_cpu),
+        pipeline(
+            units,
+            when(P.cold, disk_read("store", each, "diskRead", seeks_of_unit(units, each))),
+            cpu("store", each * P.store_byte_cpu, "sendChunk"),
+            send("client", "chunk", size_bytes=each),
+            cpu("client", each * P.client_byte_cpu, "receiveChunk"),
+            name="stream",
+        ),
+    )
+
+
+# A client that jumps asks for the range of every call.
+calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
+call_bytes = named("call_bytes", P.file_size / calls)
+_call_chunks = named("call_chunks", Max(1, ceiling(call_bytes / P.chunk_size)))
+_read = either(
+    P.scattered,
+    repeat(calls, _get(_call_chunks, call_bytes / _call_chunks)),
+    _get(chunks, chunk_bytes),
 )
 _upload = seq(
     _ask("createMultipartUpload", cpu("store", P.update_cpu)),
@@ -80,7 +95,7 @@ _complete = _ask("completeMultipartUpload", cpu("store", P.update_cpu))
 _delete = _ask("deleteObject", cpu("store", P.update_cpu))
 
 OPERATIONS = {
-    "read": seq(_get, name="read"),
+    "read": seq(_read, name="read"),
     "write": seq(
         when(in_parts, _upload, name="write"),
         seq(_put("putObject", part_bytes), when(in_parts, _complete), name="close"),

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, ceiling, expression, named
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named
+from dfslab.spec.steps.heads import FORCED_SEEKS
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
@@ -42,28 +43,55 @@ def _client(seconds: Expression, name: str) -> Use:
     return cpu("client", seconds, name)
 
 
-def _on_disks(request: Callable[[Expr], Use], copies: Expr, extra: Expr) -> Node:
-    """Moves a round of records at its disks: one sector, one record on one vdev, or many records on
-    all vdevs. `request(size)` is the step at one disk.
+def _on_disks(
+    request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
+) -> Node:
+    """`size_bytes` at their disks: one sector, one record on one vdev, or records on all vdevs.
 
-    `copies` of all data are moved, and `extra` disks take part for each split record.
+    `all_bytes`: what is moved at once, which decides the case. `copies` of all data are moved, and
+    `extra` disks take part for each split record.
     """
-    record = par(request(round_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
+    record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
-        request(round_bytes / (P.data_disks * P.vdevs)),
+        request(size_bytes / (P.data_disks * P.vdevs)),
         copies=copies * P.vdevs * (P.data_disks + extra),
     )
     one_sector = par(request(P.sector_size), copies=copies * (1 + extra))
-    cut = either(P.file_size > P.record_size, all_vdevs, record)
-    return either(P.file_size > P.sector_size, cut, one_sector)
+    cut = either(all_bytes > P.record_size, all_vdevs, record)
+    return either(all_bytes > P.sector_size, cut, one_sector)
 
 
-# A mirror reads from one of its disks, a raidz from its data disks; prefetch overlaps checksums.
-_read_disks = _on_disks(
-    lambda size: disk_read("pool", size, "diskRead"), expression(1), expression(0)
-)
-_write_disks = _on_disks(
-    lambda size: disk_write("pool", size, "diskWrite"), P.mirrors, P.parity_disks
+def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
+    """A mirror reads from one of its disks, a raidz from its data disks."""
+    return _on_disks(
+        lambda size: disk_read("pool", size, "diskRead", seeks),
+        size_bytes,
+        all_bytes,
+        expression(1),
+        expression(0),
+    )
+
+
+def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
+    """A mirror writes to all of its disks, a raidz to its data and parity disks."""
+    return _on_disks(
+        lambda size: disk_write("pool", size, "diskWrite", seeks),
+        size_bytes,
+        all_bytes,
+        P.mirrors,
+        P.parity_disks,
+    )
+
+
+# Records written one after the other are neighbours on their disks.
+_read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
+_write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
+# A client that jumps reads whole records for every call, and nothing is prefetched.
+_record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
+_read_calls = repeat(
+    calls,
+    _read_from(_record_bytes, _record_bytes, expression(1)),
+    cpu("client", _record_bytes * P.checksum_byte_cpu, "checksum"),
 )
 _checksum = _client(round_bytes * P.checksum_byte_cpu, "checksum")
 _copied = repeat(calls, _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"))
@@ -73,17 +101,41 @@ _open = seq(_client(P.open_cpu, ""), name="open")
 _close = seq(_client(P.close_cpu, ""), name="close")
 _create = seq(_client(P.open_cpu + P.update_cpu, ""), name="create")
 _read = seq(
-    when(uncached, pipeline(rounds, _read_disks, _checksum, name="fetch")), _copied, name="read"
+    when(
+        uncached,
+        either(P.scattered, _read_calls, pipeline(rounds, _read_disks, _checksum, name="fetch")),
+    ),
+    _copied,
+    name="read",
 )
-_written = seq(_copied, either(P.direct, _group, later(_group)), name="write")
-# The separate log device handles one commit at a time.
-_log_on_its_own = hold_thread(
-    "pool", 1, delay("pool", P.log_latency + P.file_size / P.log_rate), name="separateLog"
+
+
+def _log_on_its_own(size_bytes: Expr) -> Node:
+    """The separate log device handles one commit at a time."""
+    seconds = P.log_latency + size_bytes / P.log_rate
+    return hold_thread("pool", 1, delay("pool", seconds), name="separateLog")
+
+
+# A forced write call waits for its commit to the intent log.
+_forced_calls = repeat(
+    calls,
+    _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"),
+    either(
+        P.separate_log, _log_on_its_own(call_bytes), _write_to(call_bytes, call_bytes, FORCED_SEEKS)
+    ),
+    delay("pool", P.flush, "flush"),
+)
+_written = seq(
+    either(P.forced, _forced_calls, _copied), either(P.direct, _group, later(_group)), name="write"
 )
 _fsync = when(
-    P.fsync,
+    P.fsync & ~P.forced,
     seq(
-        either(P.separate_log, _log_on_its_own, when(~P.direct, pipeline(rounds, _write_disks))),
+        either(
+            P.separate_log,
+            _log_on_its_own(P.file_size),
+            when(~P.direct, pipeline(rounds, _write_disks)),
+        ),
         delay("pool", P.flush, "flush"),
         name="fsync",
     ),

@@ -33,7 +33,7 @@ from dfslab.models.compiled.token_flow import (
 )
 from dfslab.models.tree.placement import Placement
 from dfslab.nets.inscription import call, equal, every, number, unequal
-from dfslab.spec.steps.expression import Condition, Expr
+from dfslab.spec.steps.expression import Condition, Expr, Max
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -53,6 +53,16 @@ from dfslab.spec.steps.node import (
 )
 
 SERVICES = ("by_kind", "deterministic", "exponential")
+
+
+def _delayed(entry: EntryArcs, seconds: Amount) -> EntryArcs:
+    """An entry that tokens reach after a delay."""
+    return lambda row, delay: entry(row, plus(delay, seconds))
+
+
+def _beyond(size: Amount, window: float) -> Amount:
+    """The bytes of a message that do not fit into a window."""
+    return Max(0, size - window) if isinstance(size, Expr) else max(0.0, size - window)
 
 
 # What the visitor passes along: a node's context, and the entry that follows the node.
@@ -233,7 +243,16 @@ class Trees(Visitor[Standing, EntryArcs]):
         if same == 1.0:
             return inside
         nodes = (self.stations.node(*sender.stack[-1]), self.stations.node(*receiver.stack[-1]))
-        message = self.message(roles, times(size, sender.scale), between)
+        scaled = times(size, sender.scale)
+        message = self.message(roles, scaled, between)
+        stall_s = self._stall_s(roles)
+        if stall_s and sent is not None:
+            # The sender's stage is free when the window has room for the next unit.
+            sent = _delayed(sent, times(scaled, stall_s))
+        elif stall_s:
+            beyond = _beyond(size, self.environment.get("stream_window", math.inf))
+            lead = plus(message.lead, times(times(beyond, sender.scale), stall_s))
+            message = replace(message, lead=lead)
         step = (sender.page, name)
         outside = self.stations.send(roles, nodes, message, step, then, sent)
         if same == 0.0:
@@ -242,12 +261,21 @@ class Trees(Visitor[Standing, EntryArcs]):
         ways = [(equal(here, there), inside), (unequal(here, there), outside)]
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
+    def _stall_s(self, roles: tuple[str, str]) -> float:
+        """Seconds that a byte of a stream waits for acknowledgements, its transfer aside."""
+        window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
+        slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
+        return max(0.0, window_s - 1 / slower)
+
+    def _way_s(self, roles: tuple[str, str]) -> float:
+        """Seconds of one way between the nodes of two roles."""
+        adapters_s = sum(self.environment[f"{role}.nic_latency"] for role in roles)
+        return self.environment["network_latency"] + adapters_s
+
     def message(self, roles: tuple[str, str], size: Amount, between: Amount) -> MessageTiming:
         """Returns the timing of a message of `size` bytes between two roles (sender, receiver)."""
         out, into = (self.environment[f"{role}.nic_bandwidth"] for role in roles)
-        latency = self.environment["network_latency"] + sum(
-            self.environment[f"{role}.nic_latency"] for role in roles
-        )
+        latency = self._way_s(roles)
         early = max(0.0, 1.0 / min(out, into) - 1.0 / into)
         lead = plus(times(latency, between), times(size, early))
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)

@@ -13,6 +13,7 @@ from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.models.tree.reader import TreeReader
 from dfslab.spec.deployment import Emulation
+from dfslab.spec.environment import payload_share
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
 
@@ -131,9 +132,10 @@ def terms_of(scenario: Scenario) -> np.ndarray:
 
 
 def _adapter_rate(situation: Situation) -> float:
-    """Returns the rate in bytes/s of the slowest adapter that a file's bytes go through."""
+    """Returns the rate of the slowest adapter that a file's bytes go through: bytes/s of frames."""
     data = [role.name for role in situation.system.roles if role.kind == "data"]
-    return min(situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
+    streams = (situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
+    return min(streams) / payload_share(situation.scenario)
 
 
 def waited_s(scenario: Scenario, operation: str, step: str, calls: Sequence[str] = ()) -> float:

@@ -143,7 +143,7 @@ def line_rate(situation: Situation) -> float:
     It is infinite where a client may answer from its own cache (a warm read).
     """
     environment = situation.environment
-    if not environment["direct"] and not environment["cold"] and not environment["fsync"]:
+    if not any(environment[key] for key in ("direct", "cold", "fsync", "forced")):
         return np.inf
     free = dict.fromkeys(situation.constants, 0.0)
     costs = situation.costs(free)

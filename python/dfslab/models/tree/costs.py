@@ -40,7 +40,8 @@ def share_of(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def _smallest(values: Sequence[float]) -> float:
+def smallest(values: Sequence[float]) -> float:
+    """The smallest value; element-wise for arrays of shape (sets of constants,)."""
     if any(isinstance(value, np.ndarray) for value in values):
         return cast(float, np.minimum.reduce(np.broadcast_arrays(*values)))
     return min(values)
@@ -138,7 +139,7 @@ def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> fl
 
     waits = [0.0]
     for station, demand in own.whole.items():
-        first_s = _smallest([lead_s(one, station) for one in branches if station in one.whole])
+        first_s = smallest([lead_s(one, station) for one in branches if station in one.whole])
         all_s = together[station] / (station.copies * station.servers)
         waits.append(all_s - demand - largest((lead_s(own, station) - first_s,)))
     return largest(waits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Generic, TypeVar, cast
 
@@ -33,10 +33,9 @@ from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of memory at which Linux starts write-back (vm.dirty_background_ratio).
-DIRTY_BACKGROUND_SHARE = 0.10
-# Utilisation from which a station counts as the bottleneck. Below it, more clients raise the rate.
-FULL = 0.8
+# Share of memory that may be dirty before Linux makes writers wait for the disk (vm.dirty_ratio).
+# From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
+DIRTY_LIMIT_SHARE = 0.20
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -52,18 +51,6 @@ class Prediction:
     bounds_per_s: tuple[float, float]
     mean_size_bytes: float
     quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
-
-    @property
-    def binding(self) -> str:
-        """The bottleneck: the busiest station's name, or a text that says what else limits the
-        rate.
-        """
-        busiest = max(self.utilisation, key=lambda s: self.utilisation[s], default=None)
-        if busiest is None:
-            return "waiting that occupies nothing"
-        if self.utilisation[busiest] < FULL:
-            return f"too few clients: each waits for its own steps, mostly {busiest}"
-        return str(busiest)
 
 
 @dataclass(frozen=True)
@@ -119,14 +106,21 @@ class Situation:
     def _written_back(self, volume_bytes: float) -> float:
         """Returns the share of the written `volume_bytes` that servers write to disk during the
         run.
+
+        Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that
+        are dirty at the end are written after the run. The disks write all other data while the
+        writers run, so a run takes as long as the slower of the two. Direct writes pass no page
+        cache.
         """
+        if self.scenario.workload.cache == "direct":
+            return 1.0
         data = [role.name for role in self.system.roles if role.kind == "data"]
         memory = sum(
             group.count * group.memory
             for role in data
             for group in self.scenario.deployment.groups_of(role)
         )
-        dirty = DIRTY_BACKGROUND_SHARE * memory
+        dirty = DIRTY_LIMIT_SHARE * memory
         return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
 
     @cached_property
@@ -193,6 +187,17 @@ class Situation:
         """Solves the closed network of this configuration with these constants."""
         return _Solver(self, self.costs(constants)).prediction()
 
+    def rate_with_load(
+        self, constants: Mapping[str, float], station: Station, factor: float
+    ) -> float:
+        """Rate per second if `station` (threads, a lock) had `factor` times the work to hold."""
+        costs = self.costs(constants)
+        for cost in costs.values():
+            for loaded in cost.demands:
+                if (loaded.place, loaded.kind) == (station.place, station.kind):
+                    cost.demands[loaded] *= factor
+        return float(_Solver(self, costs).closed.rate_per_s)
+
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
         """Predicts for several sets of the same constants at once, as `predict` does for one
         set.
@@ -240,13 +245,30 @@ class _Stations(ABC, Generic[Solution]):
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # Each copy of a station is listed, because equal nodes share the work evenly.
+        # Equal nodes share the work evenly: the closed network has one row for all copies.
+        self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
+        """Demands at each copy of every station."""
+        each = self._of_stations(demands)
+        return [d for d, s in zip(each, self.stations, strict=True) for _ in range(s.copies)]
+
+    def _of_stations(self, demands: Demands) -> list[float]:
+        """Demands at one copy of every station."""
         merged = self.locks.merged(demands)
-        return [merged.get(station, 0.0) / station.copies for station in self.expanded]
+        return [merged.get(station, 0.0) / station.copies for station in self.stations]
+
+    def _expanded(self, closed: Solution) -> Solution:
+        """The solution with one row for each copy of a station."""
+        copies = [station.copies for station in self.stations]
+        return replace(
+            closed,
+            queue=np.repeat(closed.queue, copies, axis=0),
+            waiting_s=np.repeat(closed.waiting_s, copies, axis=0),
+            utilisation=np.repeat(closed.utilisation, copies, axis=0),
+        )
 
     @abstractmethod
     def _solve(self) -> Solution:
@@ -262,7 +284,7 @@ class _Stations(ABC, Generic[Solution]):
         for station, alone_s in self.mean.limited.items():
             places = [
                 i
-                for i, one in enumerate(self.expanded)
+                for i, one in enumerate(self.stations)
                 if (one.place, one.kind) == (station.place, station.kind)
             ]
             all_s = sum(
@@ -284,15 +306,17 @@ class _Solver(_Stations[Closed]):
 
     def _solve(self) -> Closed:
         workload = self.situation.scenario.workload
-        return mean_value_analysis(
-            self._vector(self.mean.demands),
+        found = mean_value_analysis(
+            self._of_stations(self.mean.demands),
             workload.clients,
             workload.think_time,
-            [station.servers for station in self.expanded],
+            [station.servers for station in self.stations],
             self.mean.latency_s,
-            self._vector(self.mean.background),
+            self._of_stations(self.mean.background),
             self._hidden(),
+            [station.copies for station in self.stations],
         )
+        return self._expanded(found)
 
     def open(
         self, rate_per_s: float, queue: tuple[frozenset[str], float] | None = None
@@ -451,7 +475,9 @@ class _ManySolver(_Stations[Many]):
 
     def _matrix(self, demands: Demands) -> Floats:
         """Returns demands as an array of shape (stations, sets of constants)."""
-        rows = self._vector(demands)
+        return self._rows(self._vector(demands))
+
+    def _rows(self, rows: Sequence[float | Floats]) -> Floats:
         found = np.empty((len(rows), self._count))
         for index, values in enumerate(rows):
             found[index] = values
@@ -460,15 +486,17 @@ class _ManySolver(_Stations[Many]):
     def _solve(self) -> Many:
         workload = self.situation.scenario.workload
         self._all = self._matrix(self.mean.demands)
-        return many_values(
-            self._all,
+        found = many_values(
+            self._rows(self._of_stations(self.mean.demands)),
             workload.clients,
             workload.think_time,
-            np.array([station.servers for station in self.expanded], dtype=int),
+            np.array([station.servers for station in self.stations], dtype=int),
             np.broadcast_to(self.mean.latency_s, self._count),
-            self._matrix(self.mean.background),
+            self._rows(self._of_stations(self.mean.background)),
             self._hidden(),
+            np.array([station.copies for station in self.stations], dtype=int),
         )
+        return self._expanded(found)
 
     def _loaded_s(self, cost: Cost) -> Floats:
         own = self._matrix(cost.demands)

@@ -23,6 +23,7 @@ from dfslab.models.tree.costs import (
     largest,
     longest_wait_s,
     share_of,
+    smallest,
     station_bound_s,
 )
 from dfslab.models.tree.placement import Placement, Station
@@ -86,7 +87,8 @@ class TreeReader(Visitor[str, Cost]):
 
     `client` names the role where operations start. `written_back` is the share of deferred disk
     writes done during the run. `operations` is the number of operations of all clients in the run,
-    over which the burst credit of token buckets is spread. If the environment holds arrays of shape
+    over which the burst credit of token buckets is spread. `symbols` collects those that were read.
+    If the environment holds arrays of shape
     (sets of constants,), every cost has that shape.
     """
 
@@ -108,6 +110,7 @@ class TreeReader(Visitor[str, Cost]):
         self._messages: dict[tuple[str, str, float], Cost] = {}
         self._unequal = {key.partition("/")[0] for key in filter(is_of_group, environment)}
         self._ahead_s: dict[Station, float] = {}
+        self.symbols: set[str] = set()
 
     def read(self, tree: Node) -> Cost:
         """Returns the cost of one execution of an operation."""
@@ -148,6 +151,7 @@ class TreeReader(Visitor[str, Cost]):
         return number
 
     def _number(self, name: str, group: str) -> float:
+        self.symbols.add(name)
         own = of_group(name, group)
         return self._environment[own if own in self._environment else name]
 
@@ -157,7 +161,9 @@ class TreeReader(Visitor[str, Cost]):
         """
         number = self.value(expression)
         if isinstance(number, np.ndarray):
-            raise Varies(str(expression))
+            if np.any(number != number[0]):
+                raise Varies(str(expression))
+            return float(number[0])
         return number
 
     def holds(self, condition: Expr) -> bool:
@@ -273,10 +279,12 @@ class TreeReader(Visitor[str, Cost]):
         """
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
+        self.symbols |= {"network_latency", "stream_window"} if same < 1.0 else set()
+        self.symbols |= {"loopback_latency"} if same else set()
         if same == 1.0:
             return Cost(inside, 0.0)
         rates = [self._environment[f"{role}.nic_bandwidth"] for role in (sender, receiver)]
-        wire = size_bytes / min(rates)
+        wire = size_bytes / smallest(rates)
         between = (
             self._environment["network_latency"]
             + self._environment[f"{sender}.nic_latency"]
@@ -284,7 +292,13 @@ class TreeReader(Visitor[str, Cost]):
         )
         ahead_s = [self._environment.get(f"{role}.nic_burst", 0.0) for role in (sender, receiver)]
         held = 0.0 if all(ahead_s) else wire
-        cost = Cost(same * inside + (1 - same) * (between + held), (1 - same) * held)
+        # A stream waits for acknowledgements where its window is smaller than what the way holds.
+        window = self._environment.get("stream_window", math.inf)
+        stall_s = largest((0.0, 2 * between / window - 1 / smallest(rates)))
+        alone_s = between + held + largest((0.0, size_bytes - window)) * stall_s
+        cost = Cost(
+            same * inside + (1 - same) * alone_s, (1 - same) * (held + size_bytes * stall_s)
+        )
         ends = (sender, receiver), rates, ("nic.out", "nic.in"), ahead_s
         for role, rate, direction, ahead in zip(*ends, strict=True):
             for station, share in self._placement.adapters(role, direction):

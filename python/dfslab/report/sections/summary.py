@@ -261,8 +261,9 @@ def _limits(study: FinishedRun) -> list[Markup]:
     change that would gain most."""
     counts: dict[str, int] = {}
     for result in study.of_method("sequence"):
-        if result.binding:
-            counts[result.binding] = counts.get(result.binding, 0) + 1
+        limit = result.limits[0].name if result.limits else result.binding
+        if limit:
+            counts[limit] = counts.get(limit, 0) + 1
     found = []
     if counts:
         parts = sorted(counts.items(), key=lambda pair: -pair[1])

@@ -80,26 +80,28 @@ def cpu(role: str, seconds: Expression, name: str = "") -> Use:
     return Use(name, Resource(role, "cpu"), _expression(seconds) / speed)
 
 
-def disk_read(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
     """Reads `size_bytes` from the disk of `role`: transfer time, and the disk's latency for each of
-    the `requests`.
+    `seeks` positionings.
+
+    A unit of a stream has `seeks` < 1, its share of the stream's (spec/steps/heads.py).
     """
-    return _disk(role, size_bytes, "read", name, requests)
+    return disk_use(role, size_bytes, "read", seeks * symbol(f"{role}.disk_latency"), name)
 
 
-def disk_write(role: str, size_bytes: Expression, name: str = "", requests: Expression = 1) -> Use:
+def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Expression = 1) -> Use:
     """Writes `size_bytes` to the disk of `role`: transfer time, and the disk's latency for each of
-    the `requests`.
-
-    `requests` below 1 is a share of a larger request, because the kernel merges small requests.
+    `seeks` positionings.
     """
-    return _disk(role, size_bytes, "write", name, requests)
+    return disk_use(role, size_bytes, "write", seeks * symbol(f"{role}.disk_latency"), name)
 
 
-def _disk(role: str, size_bytes: Expression, mode: str, name: str, requests: Expression) -> Use:
+def disk_use(
+    role: str, size_bytes: Expression, mode: str, access_s: Expression, name: str = ""
+) -> Use:
+    """Transfers `size_bytes` after `access_s` seconds; `mode`: "read" or "write"."""
     transfer = _expression(size_bytes) / symbol(f"{role}.disk_{mode}_rate")
-    waits = _expression(requests) * symbol(f"{role}.disk_latency")
-    return Use(name, Resource(role, "disk", mode), waits + transfer)
+    return Use(name, Resource(role, "disk", mode), _expression(access_s) + transfer)
 
 
 def delay(role: str, seconds: Expression, name: str = "") -> Delay:

@@ -94,6 +94,20 @@ COMMON = {
         ),
         Parameter("fsync", "Data forced to disk before close (1) or not (0)", "1", "workload", 0.0),
         Parameter(
+            "forced",
+            "Every write call waits until its data is on disk (1) or not (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
+            "forced_attributes",
+            "A forced write call also waits for the file's attributes (1) or not (0)",
+            "1",
+            "workload",
+            0.0,
+        ),
+        Parameter(
             "scattered",
             "Files are gone through out of order (1) or from front to back (0)",
             "1",
@@ -125,6 +139,15 @@ COMMON = {
             "loopback_latency", "One-way latency inside a node", "s", "deployment", 1e-5, "Dp3"
         ),
         Parameter(
+            "stream_window",
+            "Bytes of a stream in flight, at most",
+            "B",
+            "deployment",
+            2.0**22,
+            "",
+            "tcp(7), tcp_wmem",
+        ),
+        Parameter(
             "initial_window",
             "Bytes that a new connection sends before the first is acknowledged: 10 segments",
             "B",
@@ -140,7 +163,12 @@ COMMON = {
 # default, Wu id by class of role).
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
-    "nic_bandwidth": ("Network adapter bandwidth", "B/s", 1.25e9, {"data": "Dp7", "client": "Dp8"}),
+    "nic_bandwidth": (
+        "Bytes of streams through a network adapter",
+        "B/s",
+        1.25e9,
+        {"data": "Dp7", "client": "Dp8"},
+    ),
     "nic_latency": ("Network adapter latency", "s", 0.0, {"*": "Dp3"}),
     "disk_read_rate": ("Disk read rate", "B/s", 5e8, {"*": "Hp1"}),
     "disk_write_rate": ("Disk write rate", "B/s", 5e8, {"*": "Hp1"}),

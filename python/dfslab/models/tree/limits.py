@@ -1,0 +1,227 @@
+"""What limits a configuration: what a small change of moves the prediction.
+
+The share of a resource, a latency or a wait is the elasticity of the time per operation: by how
+many per cent the time changes if the resource takes one per cent more or less time. A station that
+is busy and moves nothing has the share 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dfslab.documents.answers import Limit
+from dfslab.models.tree.prediction import Prediction, Predictions, Situation
+from dfslab.spec.deployment import NodeGroup
+from dfslab.spec.environment import hardware
+from dfslab.spec.steps.node import Delay, walk
+
+# Relative change of a resource, either way: the derivative is central.
+STEP = 0.01
+# Shares below this are rounding of the solvers, or too small to act on.
+LEAST_SHARE = 0.02
+NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
+NOTHING = "waiting that occupies nothing"
+MACHINE = "machine"
+POOLS = ("threads", "lock")
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One resource and what makes it take a factor of time: symbols, or the load of a station."""
+
+    name: str
+    kind: str
+    meaning: str = ""
+    symbols: Mapping[float, Mapping[str, float]] = field(default_factory=dict)
+
+
+def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limit]:
+    """Everything whose small change moves the rate of a closed workload, the largest share first.
+
+    `constants`: values of all calibrated constants of the situation, in SI units.
+    """
+    changes = list(_changes(situation, constants))
+    factors = (1 + STEP, 1 / (1 + STEP))
+    sets: list[dict[str, float]] = [dict(constants)]
+    sets += [{**constants, **one.symbols[factor]} for one in changes for factor in factors]
+    every = {key for one in sets for key in one}
+    base = {**situation.environment, **constants}
+    found = situation.predict_many(
+        [{key: one.get(key, base[key]) for key in every} for one in sets]
+    )
+    alone = situation.predict(constants)
+    workload = situation.scenario.workload
+    times_s = workload.clients / found.rate_per_s
+    limits = []
+    for index, change in enumerate(changes):
+        slow, fast = times_s[1 + 2 * index], times_s[2 + 2 * index]
+        share = float(np.log(slow / fast) / (2 * np.log1p(STEP)))
+        if share >= LEAST_SHARE:
+            trips = _round_trips(situation, found, index) if change.name == NETWORK else {}
+            limits.append(
+                Limit(
+                    name=_named(alone, change),
+                    share=min(1.0, share),
+                    meaning=change.meaning,
+                    round_trips=trips,
+                )
+            )
+    limits += _of_pools(situation, constants, alone)
+    if workload.think_time:
+        share = workload.think_time / float(times_s[0])
+        limits.append(Limit(name=THINK, share=min(1.0, share)))
+    return sorted(limits, key=lambda one: -one.share)
+
+
+def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
+    """Round trips on the critical path of each operation: d latency / d (2 network latency)."""
+    latency_s = _network_s(situation)
+    between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
+    return {
+        name: max(0.0, float(times[1 + 2 * index] - times[2 + 2 * index]) / between_s)
+        for name, times in found.latency_s.items()
+    }
+
+
+def _network_s(situation: Situation) -> float:
+    """One way between two nodes, without the adapters' own latency."""
+    return float(situation.environment["network_latency"])
+
+
+def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_Change]:
+    """Every resource, latency and wait that can take more or less time."""
+    deployment = situation.scenario.deployment
+    for group in deployment.node:
+        for kind in ("cpu", "disk", "nic"):
+            if kind == "cpu" and deployment.shared_cores:
+                continue
+            yield _hardware(situation, f"{group.name}.{kind}", kind, (group.name,))
+    if deployment.shared_cores:
+        every = tuple(group.name for group in deployment.node)
+        yield _hardware(situation, f"{MACHINE}.cpu", "cpu", every)
+    latencies = [key for key in situation.environment if key.endswith(".nic_latency")]
+    yield _of_symbols(situation, NETWORK, "latency", ("network_latency", *latencies))
+    yield _of_symbols(situation, LOOPBACK, "latency", ("loopback_latency",))
+    for key in _waited(situation):
+        parameter = situation.system.parameter(key)
+        meaning = parameter.meaning[:1].lower() + parameter.meaning[1:]
+        base = constants.get(key, situation.environment.get(key, 0.0))
+        yield _Change(key, "wait", meaning, {f: {key: base * f} for f in _factors()})
+
+
+def _factors() -> tuple[float, float]:
+    return 1 + STEP, 1 / (1 + STEP)
+
+
+def _of_symbols(situation: Situation, name: str, kind: str, keys: tuple[str, ...]) -> _Change:
+    values = {f: {key: situation.environment[key] * f for key in keys} for f in _factors()}
+    return _Change(name, kind, symbols=values)
+
+
+def _hardware(situation: Situation, name: str, kind: str, groups: tuple[str, ...]) -> _Change:
+    """A kind of hardware of some groups, slower or faster by a factor."""
+    return _Change(
+        name, kind, symbols={f: hardware_symbols(situation, kind, groups, f) for f in _factors()}
+    )
+
+
+def hardware_symbols(
+    situation: Situation, kind: str, groups: tuple[str, ...], factor: float
+) -> dict[str, float]:
+    """The symbols that change where one kind of hardware takes `factor` times as long."""
+    deployment = situation.scenario.deployment
+    nodes = [_slower(one, kind, factor) if one.name in groups else one for one in deployment.node]
+    changed = deployment.model_copy(update={"node": nodes})
+    scenario = situation.scenario.model_copy(update={"deployment": changed})
+    found = hardware(scenario, situation.system)
+    return {key: value for key, value in found.items() if value != situation.environment[key]}
+
+
+def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
+    """A group of nodes whose processors, disks or adapters take `factor` times as long."""
+    if kind == "cpu":
+        return group.model_copy(update={"frequency": group.frequency / factor})
+    if kind == "disk":
+        disk = group.disk.model_copy(
+            update={
+                "read_rate": group.disk.read_rate / factor,
+                "write_rate": group.disk.write_rate / factor,
+                "latency": group.disk.latency * factor,
+            }
+        )
+        return group.model_copy(update={"disk": disk})
+    adapter = group.adapter.model_copy(update={"bandwidth": group.adapter.bandwidth / factor})
+    return group.model_copy(update={"adapter": adapter})
+
+
+def _waited(situation: Situation) -> list[str]:
+    """Parameters in seconds of waits that occupy no resource, such as a commit."""
+    found: dict[str, None] = {}
+    for operation in situation.mix:
+        for node in walk(situation.system.trees[operation]):
+            if isinstance(node, Delay):
+                found.update(dict.fromkeys(sorted(map(str, node.seconds.free_symbols))))
+    return [key for key in found if "." not in key and _is_time(situation, key)]
+
+
+def _is_time(situation: Situation, key: str) -> bool:
+    parameter = situation.system.parameter(key)
+    return parameter.unit == "s" and parameter.origin in ("calibrated", "filesystem")
+
+
+def _named(alone: Prediction, change: _Change) -> str:
+    """The name of a change; of an adapter's two directions, the busier one."""
+    if change.kind != "nic":
+        return change.name
+    place = change.name.partition(".")[0]
+    busy = {
+        station.kind: used
+        for station, used in alone.utilisation.items()
+        if station.place == place and station.kind.startswith("nic")
+    }
+    direction = max(busy, key=lambda kind: busy[kind], default="nic")
+    return f"{place}.{direction}"
+
+
+def _of_pools(
+    situation: Situation, constants: Mapping[str, float], alone: Prediction
+) -> list[Limit]:
+    """Thread pools and locks limit by their number: what is done in them has shares itself."""
+    found = []
+    for station in sorted({one for one in alone.utilisation if one.kind in POOLS}):
+        slow, fast = (situation.rate_with_load(constants, station, factor) for factor in _factors())
+        share = float(np.log(fast / slow) / (2 * np.log1p(STEP)))
+        if share >= LEAST_SHARE:
+            found.append(Limit(name=str(station), share=min(1.0, share)))
+    return found
+
+
+def text_of(limits: Sequence[Limit]) -> str:
+    """What limits, in words: the largest share, and the next one where that is less than half."""
+    if not limits:
+        return NOTHING
+    found = _words(limits[0])
+    if limits[0].share < 0.5 and len(limits) > 1:
+        found += f"; then {_words(limits[1])}"
+    return found
+
+
+def _words(limit: Limit) -> str:
+    share = f"{limit.share:.0%} of the time".replace("%", " %")
+    if limit.round_trips:
+        return f"{limit.name}: {_trips(limit.round_trips)}, {share}"
+    meaning = f" ({limit.meaning})" if limit.meaning else ""
+    return f"{limit.name}{meaning}: {share}"
+
+
+def _trips(trips: Mapping[str, float]) -> str:
+    """Round trips of the only operation, or of each."""
+    if len(trips) == 1:
+        (count,) = trips.values()
+        return f"about {count:.0f} round trips"
+    first, *others = trips
+    found = [f"about {trips[first]:.0f} round trips a {first}"]
+    return ", ".join([*found, *(f"{trips[name]:.0f} a {name}" for name in others)])

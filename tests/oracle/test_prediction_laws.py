@@ -1,0 +1,159 @@
+"""Laws of predictions on random configurations of all systems: finite, bounded, monotone."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+
+import pytest
+from dfslab import discover
+from dfslab.models.fit.demand import uncalibrated
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+from support.predicted import OF_ONE_NODE, SYSTEMS
+
+SEEDS = range(67)
+EACH = 15
+WORKLOADS = ("sequential_read", "sequential_write", "random_read", "random_write", "append")
+# How far a faster resource may lower a rate. Waits of overlapping work are weighted by the unloaded
+# overlap, which such a resource changes a little (docs/decisions/021).
+MOST_LOSS = 0.05
+
+
+def drawn(rng):
+    """A random scenario's table."""
+    system = rng.choice(SYSTEMS)
+    described = discover.file_system(system)
+
+    def node(name, count, roles):
+        return {
+            "name": name,
+            "count": count,
+            "roles": roles,
+            "cores": rng.choice([1, 2, 4, 16]),
+            "memory": f"{rng.choice([1, 8, 64])} GiB",
+            "disk": {
+                "read_rate": f"{rng.uniform(20, 2000):.0f} MB/s",
+                "write_rate": f"{rng.uniform(20, 2000):.0f} MB/s",
+                "latency": f"{rng.choice([0, 20, 100, 1000, 8000])} us",
+                "count": rng.choice([1, 1, 2, 12]),
+            },
+            "adapter": {"bandwidth": f"{rng.choice([0.1, 1, 4, 10, 40])} Gbit/s"},
+        }
+
+    servers = rng.choice([1, 3, 4, 6, 8])
+    if system in OF_ONE_NODE:
+        nodes = [node("node", 1, {one.name: 1 for one in described.roles})]
+    else:
+        nodes = [
+            node(one.name, servers if one.kind == "data" else 1, {one.name: 1})
+            for one in described.roles
+        ]
+    workload = {
+        "name": rng.choice(WORKLOADS),
+        "clients": rng.choice([1, 2, 8, 32]),
+        "file_size": rng.choice(["4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"]),
+        "transfer_size": rng.choice(["4 KiB", "128 KiB", "1 MiB"]),
+        "operations_per_client": rng.choice([1, 4, 20]),
+        "cache": rng.choice(["warm", "cold", "direct"]),
+        "fsync": rng.choice([False, True, "write"]),
+        "sync_io": rng.choice(["none", "none", "data", "all"]),
+    }
+    latency = f"{rng.choice([20, 50, 500, 10000, 50000])} us"
+    return {
+        "name": "drawn",
+        "deployment": {"node": nodes, "network": {"latency": latency}},
+        "file_system": {"name": system},
+        "workload": workload,
+        "run": {"methods": ["sequence"]},
+    }
+
+
+def configuration(table):
+    """The checked configuration of a table; None where the layout is illegal."""
+    scenario = build(Scenario, table)
+    try:
+        check(scenario)
+    except InputError:
+        return None
+    return Situation(scenario)
+
+
+def faster(table):
+    """(what is better, table) of every resource, twice as fast or as many."""
+    for place, group in enumerate(table["deployment"]["node"]):
+        for path in ("cores", "disk.count", "disk.read_rate", "disk.write_rate", "disk.latency"):
+            yield f"{group['name']}.{path}", scaled(table, place, path)
+        for path in ("adapter.bandwidth", "memory"):
+            yield f"{group['name']}.{path}", scaled(table, place, path)
+    better = copy.deepcopy(table)
+    network = better["deployment"]["network"]
+    network["latency"] = f"{float(network['latency'].split()[0]) / 2} us"
+    yield "network.latency", better
+
+
+def scaled(table, place, path):
+    """The table with one value of a group of nodes doubled, or halved if it is a latency."""
+    better = copy.deepcopy(table)
+    *outer, key = path.split(".")
+    part = better["deployment"]["node"][place]
+    for name in outer:
+        part = part[name]
+    factor = 0.5 if key == "latency" else 2
+    value = part[key]
+    if isinstance(value, str):
+        number, unit = value.split()
+        part[key] = f"{float(number) * factor} {unit}"
+    else:
+        part[key] = value * factor
+    return better
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("seed", SEEDS)
+def test_predictions_of_random_configurations_keep_the_laws(seed):
+    rng = random.Random(seed)
+    for _ in range(EACH):
+        table = drawn(rng)
+        given = configuration(table)
+        if given is None:
+            continue
+        found = given.predict(given.constants)
+        numbers = [found.rate_per_s, *found.latency_s.values(), *found.unloaded_s.values()]
+        assert all(math.isfinite(one) and one > 0 for one in numbers), table
+        assert found.rate_per_s <= found.bounds_per_s[1] * (1 + 1e-6), table
+        assert max(found.utilisation.values()) <= 1 + 1e-6, table
+        for what, better in faster(table):
+            other = configuration(better)
+            rate = other.predict(other.constants).rate_per_s
+            assert rate >= found.rate_per_s * (1 - MOST_LOSS), (what, table)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_an_interval_is_neither_empty_nor_without_width(system):
+    rng = random.Random(system)
+    for _ in range(200):
+        table = drawn(rng)
+        if table["file_system"]["name"] != system:
+            continue
+        given = configuration(table)
+        if given is not None:
+            factor = uncalibrated(given).interval_factor(given)
+            assert 1.05 < factor < 100, table
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_an_empty_file_takes_time(system, cache):
+    table = drawn(random.Random(1))
+    while table["file_system"]["name"] != system or configuration(table) is None:
+        table = drawn(random.Random(str(table)))
+    table["workload"] = {"name": "mdtest_hard", "items": 10, "file_size": "0 B", "cache": cache}
+    given = configuration(table)
+    found = given.predict(given.constants)
+    for numbers in (found.latency_s, found.unloaded_s, found.steps):
+        assert all(math.isfinite(one) and one >= 0 for one in numbers.values())
+    assert min(found.latency_s.values()) > 0

@@ -1,0 +1,75 @@
+"""Configurations of described systems on declared hardware, and their predictions."""
+
+from __future__ import annotations
+
+from dfslab import discover
+from dfslab.models.petri import simulate
+from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+
+SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
+# Systems whose data stay in memory.
+WITHOUT_DISKS = ("alluxio", "juicefs")
+# Systems of one node.
+OF_ONE_NODE = ("local", "zfs")
+DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
+
+
+def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=None, **keys):
+    """A scenario's table: every role on nodes of its own, `servers` data servers, one client."""
+    described = discover.file_system(system)
+    hardware = {
+        "memory": keys.pop("memory", "8 GiB"),
+        "cores": 8,
+        "disk": disk or DISK,
+        "adapter": adapter or {"bandwidth": "10 Gbit/s"},
+    }
+    nodes = [
+        {
+            "name": role.name,
+            "count": servers if role.kind == "data" else 1,
+            "roles": {role.name: 1},
+            **hardware,
+        }
+        for role in described.roles
+    ]
+    if system in OF_ONE_NODE:
+        nodes = [{"name": "node", "roles": {one.name: 1 for one in described.roles}, **hardware}]
+    return {
+        "name": "predicted",
+        "deployment": {"node": nodes, "network": network or {"latency": "50 us"}},
+        "file_system": {"name": system, **keys.pop("parameters", {})},
+        "workload": {"name": workload, **keys},
+        "run": {"methods": ["sequence"]},
+    }
+
+
+def situation_of(system, workload, **keys):
+    """A checked configuration; one data server where a system has no more."""
+    try:
+        scenario = build(Scenario, table_of(system, workload, **keys))
+        check(scenario)
+    except InputError:
+        scenario = build(Scenario, table_of(system, workload, **{**keys, "servers": 1}))
+        check(scenario)
+    return Situation(scenario)
+
+
+def rate_bytes_per_s(given):
+    """Throughput by the sequence model with the priors of all constants."""
+    found = given.predict(given.constants)
+    return found.rate_per_s * found.mean_size_bytes
+
+
+def simulated_bytes_per_s(given):
+    """Throughput by the net with the priors of all constants."""
+    found = simulate(given, given.constants, service="deterministic", replications=1)
+    return found.rate_per_s * given.environment["file_size"]
+
+
+def limit(given):
+    """What limits a configuration, in words."""
+    return text_of(limits_of(given, given.constants))
