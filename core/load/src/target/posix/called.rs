@@ -1,5 +1,5 @@
-//! Makes system calls of one client: each takes an open directory and one name in it, so that no link
-//! in a path is followed.
+//! Makes system calls of one client. Each call takes an open directory and one name in it, so that
+//! no link in a path is followed.
 
 use super::calls::{self, checked};
 use super::Posix;
