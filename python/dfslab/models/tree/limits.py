@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dfslab.documents.answers import Limit
-from dfslab.models.tree.prediction import Prediction, Predictions, Situation
+from dfslab.models.tree.predicted import Prediction, Predictions
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.environment import hardware
 from dfslab.spec.steps.node import Delay, walk
