@@ -111,8 +111,10 @@ class Lab:
         return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
 
     def traced(self, one: Intervention) -> tuple[float, list[callprofile.File]]:
-        """Runs a round with the part of the intervention slower. Returns the round's seconds and
-        its profiles.
+        """Runs one round while the disk, link or processor that `one` names is slowed.
+
+        Returns the client's time for the round in seconds, and the call profiles recorded during
+        it.
         """
         group = self._groups[one.host]
         before = snapshot(self._profiles)

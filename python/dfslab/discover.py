@@ -4,7 +4,8 @@ that is wrong.
 A room is a folder of this package whose modules have one interface. Members are in this package, in
 the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
 `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
-`imports/formats/NAME.py`), and behind entry points of installed packages, one group for each room.
+`imports/formats/NAME.py`, `imports/results/NAME.py`), and behind entry points of installed
+packages, one group for each room.
 """
 
 from __future__ import annotations
@@ -67,7 +68,18 @@ STUDIES = Room("study", "studies", "dfslab.studies", by_names=True)
 SECTIONS = Room("section", "report/sections", "dfslab.sections")
 EXPORTERS = Room("exporter", "exports/formats", "dfslab.exporters")
 IMPORTERS = Room("importer", "imports/formats", "dfslab.importers")
-ROOMS = (FILE_SYSTEMS, WORKLOADS, INSTRUMENTS, MODELS, STUDIES, SECTIONS, EXPORTERS, IMPORTERS)
+RESULT_READERS = Room("result reader", "imports/results", "dfslab.result_readers")
+ROOMS = (
+    FILE_SYSTEMS,
+    WORKLOADS,
+    INSTRUMENTS,
+    MODELS,
+    STUDIES,
+    SECTIONS,
+    EXPORTERS,
+    IMPORTERS,
+    RESULT_READERS,
+)
 
 
 def roots() -> list[Path]:

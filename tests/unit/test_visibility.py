@@ -47,8 +47,8 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """A change that becomes visible only after its acknowledgement is reported with its delay and
-    its stale polls. Two polls fit into the delay."""
+    """If a change becomes visible only some time after it is acknowledged, the watcher reports that
+    delay and the stale polls during it. The delay here is long enough for two polls."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}

@@ -1,5 +1,5 @@
-//! Tests of open workloads, layers around targets, phases, shared files and replays of recorded
-//! operations.
+//! Tests of the load generator: open workloads, the layers that wrap a target (the file system
+//! under load), phases, shared files, and replays of recorded operations.
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@ use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
-/// Means "none" where a membership of a token (a node), a token or a group of buckets is referred
-/// to by number.
+/// The index that stands for "none" wherever an index refers to a node (one token's membership in
+/// one bucket), to a token, or to a group of buckets.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// One token with its first membership in a bucket. The token's field values (its row) begin in the

@@ -85,6 +85,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "report", "Write the page of a run again, or its results in another program's form."
         ),
         CommandEntry(
+            "import",
+            "Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.",
+            "exchange.importing",
+        ),
+        CommandEntry(
             "export",
             "A run's measurements as a table: one row a run, its settings and where it comes from.",
         ),

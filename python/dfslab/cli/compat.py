@@ -21,6 +21,7 @@ from typing import NoReturn
 from urllib.parse import urlparse
 
 from dfslab import discover
+from dfslab.cli.exchange import mdtest_flags
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -319,6 +320,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
     # These options only set how much mdtest prints, so their values are not used.
     parser.add_argument("-v", action="count")
     parser.add_argument("-V", type=int)
+    mdtest_flags.refuse(words)
     given = parser.parse_args(list(words), _MdtestOptions())
     if given.a.upper() != "POSIX":
         raise InputError(
@@ -333,6 +335,10 @@ def mdtest(words: Sequence[str]) -> Scenario:
         raise InputError("mdtest", "-D", "directories alone are not run; files with -F, or a tree")
     if given.e not in (0, given.w):
         raise InputError("mdtest.-e", given.e, "what is read is what was written: the same as -w")
+    if "@" in given.d:
+        raise InputError("mdtest.-d", given.d, "must be one directory, not several joined by @")
+    if given.L and given.z:
+        raise InputError("mdtest", "-L", "files are in all directories of a tree, not its leaves")
     directories = sum(given.b**level for level in range(given.z + 1))
     items = given.n or given.I * directories
     if items < 1:

@@ -40,6 +40,7 @@ def members() -> dict[str, list[dict[str, str]]]:
         "sections": _titled(discover.SECTIONS),
         "exporters": _titled(discover.EXPORTERS),
         "importers": _titled(discover.IMPORTERS),
+        "result readers": _titled(discover.RESULT_READERS),
     }
 
 
@@ -74,6 +75,12 @@ def _importer(name: str) -> object:
     return importer(name)
 
 
+def _result_reader(name: str) -> object:
+    from dfslab.imports.tool_report import reader
+
+    return reader(name)
+
+
 # Room (type of member) -> function that loads a member by name. The function raises DiscoveryError
 # if the member violates its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
@@ -81,6 +88,7 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.SECTIONS: _section,
     discover.EXPORTERS: _exporter,
     discover.IMPORTERS: _importer,
+    discover.RESULT_READERS: _result_reader,
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.imports import plain_file
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 # Number of bytes at the start of a file by which its format is recognised.
@@ -111,6 +112,5 @@ def importers() -> dict[str, CallImporter | StreamImporter]:
 
 def recognised(path: Path) -> list[str]:
     """The names of the importers that recognise the format of a file."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    head = plain_file.beginning(path, HEAD_BYTES)
     return [name for name, one in importers().items() if one.recognises(head)]

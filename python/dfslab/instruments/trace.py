@@ -15,6 +15,7 @@ from dfslab import _core
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments import access, external_program
 from dfslab.instruments.measure import Measured, run_load, to_result
+from dfslab.instruments.tracing import core_form
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.method import RunFailed
 from dfslab.result import Result
@@ -94,7 +95,8 @@ def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfi
     Raises InputError with the file that is wrong.
     """
     try:
-        return read(_core.trace_profile([str(p) for p in paths], _options(reading)))
+        with core_form.readable(paths, _core.InputError, reading) as files:
+            return read(_core.trace_profile(files, _options(reading)))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
     except _core.RunError as error:
@@ -147,7 +149,9 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
     Returns ("part", partial profile in base64), or (kind of error, error text).
     """
     try:
-        return "part", base64.b64encode(bytes(_core.trace_part(paths, options))).decode("ascii")
+        with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
+            found = bytes(_core.trace_part(files, options))
+        return "part", base64.b64encode(found).decode("ascii")
     except _core.InputError as error:
         return "input", str(error)
     except _core.RunError as error:
@@ -157,7 +161,8 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
 def folded(paths: Sequence[Path], reading: Reading | None = None) -> str:
     """The call trees as folded stacks, for flame graph tools."""
     try:
-        return _core.trace_folded([str(path) for path in paths], _options(reading))
+        with core_form.readable(paths, _core.InputError, reading) as files:
+            return _core.trace_folded(files, _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
@@ -165,7 +170,8 @@ def folded(paths: Sequence[Path], reading: Reading | None = None) -> str:
 def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
     """The call trees in the format of pprof, gzip-compressed."""
     try:
-        found = _core.trace_pprof([str(path) for path in paths], _options(reading))
+        with core_form.readable(paths, _core.InputError, reading) as files:
+            found = _core.trace_pprof(files, _options(reading))
         return gzip.compress(found, mtime=0)
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
@@ -177,7 +183,8 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
     Returns (the trees as OTLP JSON, number of trees left out).
     """
     try:
-        return _core.trace_otlp([str(path) for path in paths], most, _options(reading))
+        with core_form.readable(paths, _core.InputError, reading) as files:
+            return _core.trace_otlp(files, most, _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 
@@ -188,7 +195,8 @@ def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_c
     Returns (table of spans, sorted by trace; number of trees left out).
     """
     try:
-        return _core.trace_spans([str(path) for path in paths], most, _options(reading))
+        with core_form.readable(paths, _core.InputError, reading) as files:
+            return _core.trace_spans(files, most, _options(reading))
     except _core.InputError as error:
         raise InputError("trace", None, str(error)) from error
 

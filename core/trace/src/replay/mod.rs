@@ -57,9 +57,9 @@ pub struct Saving {
     /// "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
     /// interval is wide.
     pub verdict: &'static str,
-    /// Self time of the step that is work or an unexplained delay, seconds.
+    /// Part of the step's self time that was work or an unexplained delay, seconds.
     pub work_s: f64,
-    /// Self time of the step that was spent waiting for others, seconds.
+    /// Part of the step's self time that was spent waiting for others, seconds.
     pub waited_s: f64,
     /// Whether the name of the step's calls marks them as waits.
     pub wait: bool,
@@ -101,8 +101,8 @@ pub struct Savings {
     /// spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees_left_out: Option<u64>,
-    /// Fraction of end-to-end time in delays whose end no recorded event explains. Only in traces
-    /// of spans.
+    /// Fraction of the end-to-end time that was spent in delays whose end no recorded event
+    /// explains. Set only for traces of spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<f64>,
     /// Names of the root calls to which the gains refer. Only in profiles of processes.

@@ -182,9 +182,9 @@ class Saving(Document):
     verdict: str
     # Whether the name of the step's calls marks them as waits.
     wait: bool
-    # Self time of the step that was spent waiting for others, seconds.
+    # Part of the step's self time that was spent waiting for others, seconds.
     waited_s: float
-    # Self time of the step that is work or an unexplained delay, seconds.
+    # Part of the step's self time that was work or an unexplained delay, seconds.
     work_s: float
 
 
@@ -204,8 +204,8 @@ class Savings(Document):
     # Number of trees that were not replayed because there were too many spans. Only in traces of
     # spans.
     trees_left_out: int | None = None
-    # Fraction of end-to-end time in delays whose end no recorded event explains. Only in traces
-    # of spans.
+    # Fraction of the end-to-end time that was spent in delays whose end no recorded event
+    # explains. Set only for traces of spans.
     unexplained: float | None = None
 
 

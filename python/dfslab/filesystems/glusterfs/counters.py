@@ -1,34 +1,36 @@
-"""Reads the counters of GlusterFS' bricks (io-stats), from `gluster volume profile VOLUME info
---xml`.
-"""
+"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info`, as XML or text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from dfslab.filesystems.glusterfs import counters_text
+from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# Calls in which a brick waits for the lock of another client, not for its disk.
+# In these calls a brick waits for another client's lock, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
-    """Whether `head`, the beginning of a file, is a volume profile of GlusterFS."""
-    return b"<volProfile>" in head
+    """Whether the beginning of a file is such a profile."""
+    return b"<volProfile>" in head or counters_text.recognise(head)
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns every brick's calls since counting started, by operation; reads and writes also by
-    size. NotUnderstood where the text is malformed.
-    """
+    """Returns every brick's calls since counting started: by operation, reads and writes also by
+    size. NotUnderstood where the text is malformed."""
+    if not text.lstrip().startswith("<"):
+        bricks = counters_text.bricks(text)
+        return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]
     try:
         table = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise NotUnderstood(f"is no XML: {error}") from error
-    bricks = []
+    found = []
     for brick in table.iter("brick"):
         stats = brick.find("cumulativeStats")
         if stats is None:
@@ -36,14 +38,14 @@ def read(text: str, name: str) -> list[Counters]:
         reported = brick.findtext("brickName", "")
         if stats is not None and reported:
             rows = tuple(row for fop in stats.iter("fop") for row in _operation(fop, stats))
-            bricks.append(Counters(SERVICE, reported, rows))
-    return bricks
+            found.append(Counters(SERVICE, reported, rows))
+    return found
 
 
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
     name, calls = fop.findtext("name", ""), _whole(fop, "hits")
     least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
-    # Forget, release and releasedir are notifications, which a brick counts without times.
+    # Forget, release and releasedir are notifications: a brick counts them without times.
     timed = most is not None and most > 0
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
@@ -63,6 +65,27 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
             yield Counted(step, count, above=name, kind="detail")
 
 
+def _text_rows(brick: TextBrick) -> Iterator[Counted]:
+    """The rows of a brick whose profile is text, in the form of `_operation`."""
+    moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
+    for fop in brick.fops:
+        timed = fop.max_ns > 0
+        yield Counted(
+            fop.name,
+            fop.calls,
+            kind="lock" if fop.name in LOCKS else "service",
+            bytes=moved.get(fop.name, 0),
+            total_ns=round(fop.mean_ns * fop.calls) if timed else None,
+            min_ns=round(fop.min_ns) if timed else None,
+            max_ns=round(fop.max_ns) if timed else None,
+        )
+        by_size = brick.sizes[fop.name.title()] if fop.name in MOVED else {}
+        for size, count in by_size.items():
+            if count:
+                step = f"{MOVED[fop.name][1]} of {size} to {2 * size - 1} B"
+                yield Counted(step, count, above=fop.name, kind="detail")
+
+
 def _number(element: ElementTree.Element, key: str) -> float | None:
     text = element.findtext(key)
     if text is None:
@@ -71,7 +94,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum above 1e18 nanoseconds (32 years) is rejected as invalid.
+    # A sum of nanoseconds above this (29 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value
@@ -81,4 +104,4 @@ def _whole(element: ElementTree.Element, key: str) -> int:
     return int(_number(element, key) or 0)
 
 
-FORMAT = CounterFormat("gluster volume profile VOLUME info --xml", recognise, read)
+FORMAT = CounterFormat("gluster volume profile VOLUME info", recognise, read)

@@ -1,4 +1,4 @@
-"""Declares the roles, parameters (with sources) and access of JuiceFS."""
+"""Declares the roles of JuiceFS, its parameters with their sources, and how clients access it."""
 
 from __future__ import annotations
 

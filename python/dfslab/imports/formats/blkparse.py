@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
@@ -28,7 +29,7 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
     """The requests in a file. A device is not in a directory, so `recording` is not used."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with plain_file.lines(path) as lines:
         return calls(lines)
 
 

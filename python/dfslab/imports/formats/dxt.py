@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
@@ -32,7 +33,7 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
     """The calls in a DXT text. DXT has full paths, so `recording` is not used."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with plain_file.lines(path) as lines:
         return text(lines)
 
 

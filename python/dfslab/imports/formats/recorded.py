@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from dfslab.imports import plain_file
 from dfslab.imports.contract import Replay, StreamImporter
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
@@ -47,7 +48,8 @@ def recognises(head: bytes) -> bool:
 
 def read(path: Path) -> Replay:
     """The operations in a file. Raises ValueError if the file is no recorded stream."""
-    return stream(path.read_bytes())
+    with plain_file.unpacked(path) as file:
+        return stream(file.read())
 
 
 def stream(content: bytes) -> Replay:

@@ -1,4 +1,4 @@
-"""Imports file operations of processes from the output of `strace -f -T -ttt`.
+"""Imports file operations of processes from the output of `strace -f -T -ttt` or `-tt`.
 
 System calls become operations of the stream vocabulary: open and close, single reads and writes
 with offsets, and operations on names. Descriptors, working directories and inheritance by child
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dfslab.imports import plain_file, strace_stamps
 from dfslab.imports.contract import CallImporter, FileCall, Recording
 from dfslab.spec.streams.vocabulary import OperationName
 
 TITLE = "System calls: the output of strace -f -T -ttt"
-LINE = re.compile(r"^(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?(\d+\.\d+)\s+(.*)$")
 CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
 STARTED = re.compile(r"\w+\(")
 RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
@@ -87,13 +87,17 @@ class _Process:
 def recognises(head: bytes) -> bool:
     """Whether the first line has the form of strace's output, with a timestamp and a system
     call."""
-    found = LINE.match(head.decode(errors="surrogateescape").lstrip().partition("\n")[0])
+    if strace_stamps.is_daytime(head):
+        return True
+    found = strace_stamps.UNIX.match(
+        head.decode(errors="surrogateescape").lstrip().partition("\n")[0]
+    )
     return found is not None and STARTED.match(found[4]) is not None
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
     """The operations in a file. Raises ValueError with the first line that cannot be parsed."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with plain_file.lines(path) as lines:
         return calls(lines, recording.under, recording.started_in)
 
 
@@ -116,14 +120,12 @@ class _Trace:
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
+        stamps = strace_stamps.Stamps()
         for number, line in enumerate(lines, 1):
-            line = line.rstrip("\n")
-            found = LINE.match(line)
+            found = stamps.split(line.rstrip("\n"), number)
             if found is None:
-                if line.strip():
-                    raise ValueError(f"line {number}: {line[:60]!r} has no time: use strace -ttt")
                 continue
-            process, time_s, text = int(found[1] or found[2] or 0), float(found[3]), found[4]
+            process, time_s, text = found.process, found.time_s, found.text
             if text.endswith(UNFINISHED):
                 self._unfinished[process] = (time_s, text.removesuffix(UNFINISHED).rstrip())
                 continue

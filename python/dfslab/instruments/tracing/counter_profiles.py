@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.imports import plain_file
 from dfslab.instruments.tracing import callprofile
 from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.spec.model import InputError
@@ -39,8 +40,7 @@ def formats() -> dict[str, CounterFormat]:
 
 def recognise(path: Path) -> str:
     """The name of the file system whose counters a file contains; empty if it contains none."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+    head = plain_file.beginning(path, HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
@@ -49,9 +49,7 @@ def read(path: Path) -> list[tuple[str, File]]:
 
     Raises InputError with what is wrong with the file.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError("trace", str(path), f"counters of more than {MOST_BYTES >> 20} MiB")
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = plain_file.content(path, MOST_BYTES, "trace").decode(errors="replace")
     return [(str(path), file) for file in understood(recognise(path), text, path.name)]
 
 

@@ -1,8 +1,8 @@
 """Predicts the limits of a metadata server: number of files, requests per second, size of a burst.
 
 Memory per file is from published figures of each system. Capacity is from the description: the
-bottleneck of processors, lock and threads. Bursts are from models/queue/burst.py. All follow Wu
-2013, section 4.2, corrected.
+bottleneck of processors, lock and threads. The largest burst that the server absorbs is from
+models/queue/burst.py. All follow Wu 2013, section 4.2, with its misprints corrected.
 """
 
 from __future__ import annotations

@@ -61,3 +61,19 @@ class NotUnderstood(Exception):
     """A text of counters has a recognised format but is malformed. The message names the
     position.
     """
+
+
+# A count, or a sum of bytes or nanoseconds (29 years), from this value on is rejected as invalid.
+MOST = 1e18
+
+
+def amount(text: str, what: str, scale: float = 1.0) -> float:
+    """The number in `text` times `scale`. NotUnderstood, naming `what`, if `text` is no number from
+    0 to MOST."""
+    try:
+        value = float(text) * scale
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < MOST:
+        raise NotUnderstood(f"{what} is {text[:40]!r}, no number of calls, bytes or seconds")
+    return value

@@ -189,10 +189,11 @@ def _latin(
     per_testbed: int,
     random: np.random.Generator,
 ) -> list[tuple[DesignRow, ...]]:
-    """Latin hypercube sampling of the legal rows.
+    """Draws legal rows by Latin hypercube sampling. Returns the distinct rows of each testbed.
 
-    A block is a set of factors that constraints tie together; each legal row of a block occurs
-    equally often over the testbeds and over the runs.
+    A block is a set of factors that constraints tie together. The samples are spread evenly over
+    the legal rows of a block: across testbeds if the block contains a factor of `hard` (indices of
+    the factors that are fixed per testbed), otherwise across runs.
     """
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)

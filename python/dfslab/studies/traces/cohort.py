@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dfslab import _core
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison, StepChange
 from dfslab.documents.traces.trace_profile import TraceProfile, TreeNode
 from dfslab.documents.traces.trace_tree import walk
+from dfslab.fleet.shards import Spans
 from dfslab.lazily import lazily
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
     return found
 
 
-def slow_and_fast(spans: _core.SpanTable) -> tuple[list[int], list[int]]:
+def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
     """Splits traces into (row numbers of the slowest traces of each kind, row numbers of the
     others). Each trace is included as a whole call tree.
 
@@ -190,7 +190,7 @@ def slow_and_fast(spans: _core.SpanTable) -> tuple[list[int], list[int]]:
     return _rows_of(spans, slow), _rows_of(spans, fast)
 
 
-def _rows_of(spans: _core.SpanTable, traces: set[bytes]) -> list[int]:
+def _rows_of(spans: Spans, traces: set[bytes]) -> list[int]:
     return [row for row, trace in enumerate(spans.trace_id) if trace in traces]
 
 

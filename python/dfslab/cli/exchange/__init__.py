@@ -1,0 +1,1 @@
+"""Other tools at the command line: their options in, their results in."""

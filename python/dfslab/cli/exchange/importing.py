@@ -1,0 +1,43 @@
+"""The command `dfslab import`: results of other tools as a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.shared import AsJson, Out, emit, store
+from dfslab.imports import as_results, tool_report
+from dfslab.method import RunFailed
+
+app = typer.Typer()
+
+
+@app.command("import")
+def import_results(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What another tool wrote.")],
+    out: Out = Path("runs"),
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="Its format, if FILE does not show it.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.
+
+    The run can be compared, reported and exported like our own. What the tool did not report stays
+    unknown. `dfslab list` names the formats. Example: dfslab import fio.json
+    """
+    report = tool_report.read(file, form)
+    found = as_results.results(report, file)
+    opened = store.open_run(as_results.scenario_of(report, file), out, fresh=True)
+    with opened.locked():
+        for one in found:
+            opened.add(one)
+        notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
+    rows = as_results.table_rows(found)
+    documents = [one.model_dump(mode="json") for one in found]
+    emit(as_json, documents, *rows, *notes, f"{len(found)} results in {opened.folder}")
+    lost = sum(not one.complete for one in found)
+    if lost:
+        raise RunFailed(f"{file}: {lost} of {len(found)} results are incomplete or invalid")

@@ -1,0 +1,61 @@
+"""Options of mdtest that a scenario cannot express, and why (mdtest 1.9 to 4.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dfslab.spec.model import InputError
+
+STONEWALL = "phases end after their items, not after a time"
+# Option -> reason. Some take a value, which is the next word or is joined to the option.
+REFUSED: dict[str, str] = {
+    "-W": STONEWALL,
+    "-x": STONEWALL,
+    "-Y": "a phase does not end with sync; -y is an fsync after each write",
+    "-X": "contents are not compared",
+    "--verify-read": "contents are not compared",
+    "--verify-write": "contents are not compared",
+    "-R": "items are looked at in the order in which they were made",
+    "-G": "the contents of files are not chosen",
+    "--dataPacketType": "the contents of files are not chosen",
+    "-B": "phases are always separated by barriers",
+    "-k": "files are created by open, not by mknod",
+    "-c": "the tree is not made by task 0 alone",
+    "-S": "files are not shared by tasks",
+    "-s": "the number of tasks is fixed; -np is that number",
+    "-f": "the number of tasks is fixed; -np is that number",
+    "-l": "the number of tasks is fixed; -np is that number",
+    "-p": "there is no pause before an iteration",
+    "-M": "all tasks are on this machine",
+    "-Z": "tables of single tasks are not printed",
+    "--savePerOpDataCSV": "tables of single operations are not written",
+    "--saveRankPerformanceDetails": "tables of single tasks are not written",
+    "--run-cmd-before-phase": "no command is run between phases",
+    "--run-cmd-after-phase": "no command is run between phases",
+    "--allocateBufferOnGPU": "buffers are in main memory",
+}
+# A random order takes its seed joined to the option, the others take a word.
+JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
+OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")
+
+
+def refuse(words: Sequence[str]) -> None:
+    """InputError that names every option that is not honoured, each with its reason."""
+    found: dict[str, str] = {}
+    for word in words:
+        option = _option(word)
+        if option:
+            reason = REFUSED.get(option, "only a mounted directory is measured (-a POSIX)")
+            found.setdefault(option, reason)
+    if found:
+        reasons = "; ".join(f"{option}: {reason}" for option, reason in found.items())
+        raise InputError("mdtest", " ".join(found), f"is not honoured: {reasons}")
+
+
+def _option(word: str) -> str:
+    """The refused option that a word of the command line is; empty if it is none."""
+    name = word.partition("=")[0]
+    if name in REFUSED or name.startswith(OF_BACK_ENDS):
+        return name
+    joined = word[:2] in JOINED and not word.startswith("--") and word[2:].lstrip("=").isdigit()
+    return word[:2] if joined else ""

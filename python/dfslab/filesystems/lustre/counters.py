@@ -1,0 +1,114 @@
+"""Counters of Lustre: `lctl get_param '*.*.*stats'` and `*.*.job_stats`, of clients and servers.
+
+A line of `stats` holds: name, "N samples", [unit], and where the unit is no count the least value,
+the greatest value, the sum and the sum of squares. `job_stats` has the same numbers by job.
+Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood, amount
+
+PARAMETER = re.compile(r"^([A-Za-z]\S*\.\S+)=\s*(?:job_stats:\s*)?$")
+JOB = re.compile(r"^- job_id:\s+(.+?)\s*$")
+LINE = re.compile(r"^(\w+)\s+(\d+) samples \[([^\]]+)\](.*)$")
+ENTRY = re.compile(r"^\s+(\w+):\s+\{\s*(samples:.*)\}\s*$")
+PAIR = re.compile(r"(\w+):\s*([^,{}\s]+)")
+HEAD = re.compile(rb"^snapshot_time:?\s+\d+(?:\.\d+)?(?:\s+secs\.[nu]secs)?\s*$|^job_stats:", re.M)
+# Unit -> nanoseconds; other units are counts or sizes.
+TIMES_NS = {"nsec": 1, "nsecs": 1, "usec": 1000, "usecs": 1000, "msec": 10**6, "msecs": 10**6}
+BYTES, COUNTS = ("bytes",), ("reqs", "regs", "req", "pages", "locks", "bufs", "events")
+OF_BYTES = "_bytes"
+
+
+@dataclass(frozen=True)
+class _LustreCounter:
+    """One counter: `least`, `most` and `total` in `unit`; empty texts where not reported."""
+
+    name: str
+    count: int
+    unit: str
+    least: str = ""
+    most: str = ""
+    total: str = ""
+
+
+def recognise(head: bytes) -> bool:
+    """Whether the beginning of a file is Lustre's `stats` or `job_stats`."""
+    return HEAD.search(head) is not None and (b" samples [" in head or b"samples:" in head)
+
+
+def read(text: str, name: str) -> list[Counters]:
+    """Returns the counters of every parameter and job; without a parameter's name, the name of the
+    file identifies the process. NotUnderstood where the text is malformed."""
+    found: dict[str, list[_LustreCounter]] = {}
+    parameter, place = "", name
+    for line in text.splitlines():
+        if given := PARAMETER.match(line):
+            parameter = place = given[1]
+        elif job := JOB.match(line):
+            place = f"{parameter or name} {job[1]}"
+        elif sample := _sample(line):
+            samples = found.setdefault(place, [])
+            if any(one.name == sample.name for one in samples):
+                raise NotUnderstood(f"{place}: {sample.name} is there twice: keep one reading")
+            samples.append(sample)
+    return [
+        Counters(_service(place), place, tuple(_rows(samples))) for place, samples in found.items()
+    ]
+
+
+def _service(place: str) -> str:
+    """The role of the process that counted, by the first part of a parameter's name."""
+    role = place.partition(".")[0]
+    return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
+        role, "process"
+    )
+
+
+def _sample(line: str) -> _LustreCounter | None:
+    if row := LINE.match(line):
+        values = (*row[4].split(), "", "", "")
+        return _LustreCounter(row[1], int(amount(row[2], row[1])), row[3], *values[:3])
+    if entry := ENTRY.match(line):
+        # A histogram inside the entry has numbers as keys, which are no fields.
+        fields = {key: value for key, value in PAIR.findall(entry[2]) if not key.isdigit()}
+        count = int(amount(fields.get("samples", ""), entry[1]))
+        wanted = [fields.get(key, "") for key in ("min", "max", "sum")]
+        return _LustreCounter(entry[1], count, fields.get("unit", "reqs"), *wanted)
+    return None
+
+
+def _rows(samples: Sequence[_LustreCounter]) -> Iterator[Counted]:
+    """One row for each counter; a counter of bytes belongs to the row of its operation."""
+    sizes = {one.name: one for one in samples if one.unit in BYTES}
+    names = {one.name for one in samples}
+    for one in samples:
+        if not one.count:
+            continue
+        if one.unit in BYTES:
+            if one.name.removesuffix(OF_BYTES) not in names - {one.name}:
+                yield Counted(one.name, one.count, bytes=_sum(one))
+            continue
+        if one.unit not in (*COUNTS, *TIMES_NS):
+            known = ", ".join((*COUNTS, *BYTES, *TIMES_NS))
+            raise NotUnderstood(f"{one.name}: unit {one.unit[:20]!r}, must be one of {known}")
+        moved = sizes.get(one.name + OF_BYTES)
+        scale = TIMES_NS.get(one.unit)
+        least, most, total = (
+            round(amount(text, one.name, scale)) if scale and text else None
+            for text in (one.least, one.most, one.total)
+        )
+        size = _sum(moved) if moved else 0
+        yield Counted(one.name, one.count, bytes=size, total_ns=total, min_ns=least, max_ns=most)
+
+
+def _sum(one: _LustreCounter) -> int:
+    return int(amount(one.total, one.name)) if one.total else 0
+
+
+FORMAT = CounterFormat("lctl get_param *.*.stats or *.*.job_stats", recognise, read)

@@ -1,0 +1,1 @@
+"""Results of other tools, one reader for each format."""

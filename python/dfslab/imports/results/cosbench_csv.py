@@ -1,0 +1,76 @@
+"""Reads COSBench's CSV of a workload: one row for each operation of a stage.
+
+Response times are in milliseconds, throughput in operations and bandwidth in bytes per second.
+Operations that failed are not in the throughput; a success ratio below 100 % is an incomplete
+result.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "COSBench: its CSV of a workload"
+MARK = re.compile(rb"^Stage,Op-Name,Op-Type,[^\n]*\bThroughput,Bandwidth\b")
+OPERATIONS = {
+    "read": "read",
+    "write": "write",
+    "prepare": "write",
+    "filewrite": "write",
+    "mfilewrite": "write",
+    "delete": "delete",
+    "cleanup": "delete",
+    "dispose": "rmdir",
+    "init": "mkdir",
+    "list": "list",
+}
+TIMES = {"mean": "Avg-ResTime", "p90": "90%-ResTime", "p99": "99%-ResTime"}
+MILLISECOND_S = 1e-3
+UNKNOWN = ("", "N/A", "n/a")
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the first line of a file has COSBench's columns."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurement of every row that has a rate. ValueError if a figure is malformed."""
+    counts: dict[str, int] = {}
+    found = []
+    rows = list(csv.DictReader(text.splitlines()))
+    for row in rows:
+        rate = _number(row, "Throughput")
+        if rate is None:
+            continue
+        stage, name = row.get("Stage") or "", row.get("Op-Name") or ""
+        kind = row.get("Op-Type") or name
+        part = f"{stage}, {name}" if kind == name else f"{stage}, {name} {kind}"
+        counts[part] = counts.get(part, -1) + 1
+        ratio = _number(row, "Succ-Ratio")
+        times = {key: _number(row, column) for key, column in TIMES.items()}
+        whole = ratio is None or ratio >= 100
+        found.append(
+            ToolMeasurement(
+                part,
+                OPERATIONS.get(kind.lower(), OPERATIONS.get(name.lower(), "mixed")),
+                rate,
+                _number(row, "Bandwidth"),
+                {key: ms * MILLISECOND_S for key, ms in times.items() if ms is not None},
+                repetition=counts[part],
+                complete=whole,
+                notes=() if whole else (f"{ratio:g} % of the operations succeeded",),
+            )
+        )
+    version = next((one for row in rows if (one := row.get("Version Info"))), "")
+    return ToolReport("COSBench", tuple(found), version)
+
+
+def _number(row: dict[str, str], key: str) -> float | None:
+    text = (row.get(key) or "").strip()
+    return None if text in UNKNOWN else number(text.rstrip("%"), key)
+
+
+READER = ResultReader(TITLE, recognises, read)

@@ -1,0 +1,79 @@
+"""Reads the text of `darshan-parser --perf` and `--total`, alone or together.
+
+A mean time is the sum of all processes' times divided by their calls. The only rate that Darshan
+gives is the one of all bytes over the slowest process, by module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "Darshan: the text of darshan-parser --perf and --total"
+VERSION = re.compile(r"^# darshan log version: (\S+)", re.M)
+FACT = re.compile(r"^# (exe|nprocs|start_time_asci\w*): (.+?)\s*$", re.M)
+MARK = re.compile(rb"^(?:# agg_perf_by_slowest:|total_(?:POSIX|STDIO|MPIIO)_)", re.M)
+MODULE = re.compile(r"^# (POSIX|STDIO|MPI-?IO|H5D|PNETCDF\w*) module data", re.M)
+SLOWEST = re.compile(r"^# agg_perf_by_slowest: (\S+)")
+TOTAL = re.compile(r"^total_(POSIX|STDIO)_(\w+): (\S+)", re.M)
+# Operation -> counters of its calls, and the counter of their time in seconds.
+TIMED = (("read", ("READS",), "F_READ_TIME"), ("write", ("WRITES",), "F_WRITE_TIME"))
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has Darshan's rates or totals."""
+    return b"darshan log version" in head and MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The rate of every module, and mean times of its reads and writes. ValueError if a figure is
+    malformed."""
+    version, facts = VERSION.search(text), dict(FACT.findall(text))
+    processes = facts.get("nprocs", "")
+    clients = int(processes) if processes.isdigit() else None
+    found = (*_rates(text, clients), *_times(text, clients))
+    started = next((facts[key] for key in facts if key.startswith("start_time_asci")), "")
+    return ToolReport(
+        "Darshan", found, version[1] if version else "", "", started, facts.get("exe", "")
+    )
+
+
+def _rates(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
+    module = ""
+    for line in text.splitlines():
+        if heading := MODULE.match(line):
+            module = heading[1]
+        elif rate := SLOWEST.match(line):
+            per_s = number(rate[1], "agg_perf_by_slowest") * MEBI
+            if per_s:
+                part = f"{module} rate".strip()
+                note = "reads and writes of all processes over the time of the slowest"
+                yield ToolMeasurement(
+                    part, "mixed", throughput_bytes_per_s=per_s, clients=clients, notes=(note,)
+                )
+
+
+def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
+    totals = {(one[1], one[2]): number(one[3], one[2]) for one in _counters(text)}
+    for module in ("POSIX", "STDIO"):
+        for operation, counters, time in TIMED:
+            calls = sum(totals.get((module, one), 0.0) for one in counters)
+            took_s = totals.get((module, time))
+            if calls and took_s is not None:
+                yield ToolMeasurement(
+                    f"{module} {operation}",
+                    operation,
+                    latency_s={"mean": took_s / calls},
+                    clients=clients,
+                )
+
+
+def _counters(text: str) -> Iterator[re.Match[str]]:
+    """The totals that are used; others may be negative."""
+    used = {name for _, counters, time in TIMED for name in (*counters, time)}
+    return (one for one in TOTAL.finditer(text) if one[2] in used)
+
+
+READER = ResultReader(TITLE, recognises, read)

@@ -1,0 +1,81 @@
+"""Reads the table of elbencho 1 to 3 (`--csvfile`): one row for each phase.
+
+Figures are those when the last thread had finished, of which the first thread's are a part. Columns
+are found by their names, which changed their case.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "elbencho: its CSV"
+MARK = re.compile(rb"(?i)^[^\n]*\biops \[last\][^\n]*\bmib/s \[last\]")
+OPERATIONS = {
+    "write": "write",
+    "read": "read",
+    "mkdirs": "mkdir",
+    "rmdirs": "rmdir",
+    "rmfiles": "delete",
+    "stat": "stat",
+    "statfiles": "stat",
+    "mkbuckets": "mkdir",
+    "rmbuckets": "rmdir",
+    "rmobjects": "delete",
+    "headobjects": "stat",
+}
+MICROSECOND_S = 1e-6
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the first line of a file has elbencho's columns."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurement of every row. ValueError if a figure is malformed."""
+    rows = [
+        {(key or "").strip().lower(): (value or "").strip() for key, value in row.items() if key}
+        for row in csv.DictReader(text.splitlines())
+    ]
+    counts: dict[str, int] = {}
+    found = []
+    for row in rows:
+        if row.get("operation", "").lower() == "operation":
+            continue  # several runs append their heading again
+        if one := _measured(row, counts):
+            found.append(one)
+    first = rows[0] if rows else {}
+    origin = (first.get("version", ""), first.get("iso date", ""), first.get("command", ""))
+    return ToolReport("elbencho", tuple(found), origin[0], started=origin[1], command=origin[2])
+
+
+def _measured(row: dict[str, str], counts: dict[str, int]) -> ToolMeasurement | None:
+    name = row.get("operation", "")
+    rate = _number(row, "iops [last]") or _number(row, "entries/s [last]")
+    mebibytes = _number(row, "mib/s [last]")
+    if not name or (rate is None and mebibytes is None):
+        return None
+    label = row.get("label", "")
+    part = f"{label}, {name.lower()}" if label else name.lower()
+    repetition = counts[part] = counts.get(part, -1) + 1
+    threads, hosts = _number(row, "threads"), _number(row, "hosts")
+    mean_us = _number(row, "io lat us [avg]") or _number(row, "ent lat us [avg]")
+    return ToolMeasurement(
+        part,
+        OPERATIONS.get(name.lower(), "mixed"),
+        rate,
+        None if mebibytes is None else mebibytes * MEBI,
+        {"mean": mean_us * MICROSECOND_S} if mean_us else {},
+        clients=int(threads * max(hosts or 1, 1)) if threads else None,
+        repetition=repetition,
+    )
+
+
+def _number(row: dict[str, str], key: str) -> float | None:
+    return number(row[key], key) if row.get(key) else None
+
+
+READER = ResultReader(TITLE, recognises, read)

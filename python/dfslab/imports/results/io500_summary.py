@@ -1,0 +1,56 @@
+"""Reads the text of an IO500 run: `result_summary.txt`, or what io500 or its former script prints.
+
+Trap: the former script prints GB/s, which it computed from IOR's MiB/s divided by 1024: both forms
+are GiB/s.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dfslab.imports.tool_report import GIBI, ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "IO500: its summary as text"
+ROW = re.compile(
+    r"^\[(RESULT|RESULT-invalid|INVALID)\s*\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?"
+    r"([a-z][\w-]*)\s+([\d.]+)\s+(GiB/s|GB/s|kIOPS|kiops)\s*:\s*time\s+([\d.]+)\s+seconds(.*)$",
+    re.M,
+)
+MARK = re.compile(rb"^\[(?:RESULT|RESULT-invalid|INVALID)\s*\]\s.*:\s*time\s", re.M)
+VERSION = re.compile(r"^IO500 version (\S+)", re.M)
+LAST_WORDS = {"write": "write", "read": "read", "stat": "stat", "delete": "delete"}
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has a line of a phase."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurement of every phase but the scores. ValueError if a line is malformed."""
+    version = VERSION.search(text)
+    found = tuple(_phase(row) for row in ROW.finditer(text))
+    return ToolReport("IO500", found, version[1] if version else "")
+
+
+def _phase(row: re.Match[str]) -> ToolMeasurement:
+    name, value = row[2].replace("_", "-"), number(row[3], row[2])
+    last = name.rpartition("-")[2]
+    operation = "find" if name.startswith("find") else LAST_WORDS.get(last, last)
+    # mdtest's "write" phases make files.
+    if name.startswith("mdtest") and operation == "write":
+        operation = "create"
+    if not re.fullmatch(r"[a-z_]+", operation):
+        raise ValueError(f"phase {row[2]!r} is none of IO500")
+    valid = row[1] == "RESULT" and "INVALID" not in row[6].upper()
+    return ToolMeasurement(
+        name,
+        operation,
+        rate_per_s=value * 1000 if row[4].lower() == "kiops" else None,
+        throughput_bytes_per_s=value * GIBI if row[4].startswith("G") else None,
+        complete=valid,
+        notes=() if valid else ("IO500 calls this phase invalid",),
+    )
+
+
+READER = ResultReader(TITLE, recognises, read)

@@ -1,0 +1,64 @@
+"""Reads the JSON of IOR 3 and 4 (`-O summaryFormat=JSON`): every repetition of every access."""
+
+from __future__ import annotations
+
+import re
+
+from dfslab.imports.tool_report import (
+    KIBI,
+    MEBI,
+    ResultReader,
+    ToolMeasurement,
+    ToolReport,
+    is_table,
+    loaded,
+    number,
+    optional,
+    tables,
+)
+
+TITLE = "IOR: its JSON"
+MARK = re.compile(rb'"(?:bwMiB|bwMaxMIB)"\s*:')
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file is an object with IOR's rates."""
+    return head.lstrip().startswith(b"{") and MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurements of every test; `rate_per_s` counts transfers. ValueError if the text is
+    malformed."""
+    document = loaded(text)
+    found: list[ToolMeasurement] = []
+    tests = tables(document.get("tests"))
+    for number_of, test in enumerate(tests):
+        options = test.get("Options") or test.get("Parameters")
+        tasks = optional(options, "tasks") if is_table(options) else None
+        counts: dict[str, int] = {}
+        for row in tables(test.get("Results")):
+            access = str(row.get("access", ""))
+            if access not in ("write", "read"):
+                continue
+            repetition = counts[access] = counts.get(access, -1) + 1
+            bytes_per_s = number(row.get("bwMiB"), "bwMiB") * MEBI
+            rate, transfer = optional(row, "iops"), optional(row, "xferKiB")
+            if rate is None and transfer:
+                rate = bytes_per_s / (transfer * KIBI)
+            found.append(
+                ToolMeasurement(
+                    access if len(tests) == 1 else f"test {number_of}, {access}",
+                    access,
+                    rate,
+                    bytes_per_s,
+                    clients=None if tasks is None else int(tasks),
+                    repetition=repetition,
+                )
+            )
+    facts = [str(document.get(key, "")) for key in ("Version", "Machine", "Began", "Command line")]
+    version, machine, started, command = facts
+    host = machine.partition(" ")[2] or machine
+    return ToolReport("IOR", tuple(found), version, host, started, command)
+
+
+READER = ResultReader(TITLE, recognises, read)

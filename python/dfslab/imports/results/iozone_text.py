@@ -1,0 +1,86 @@
+"""Reads the text of iozone 3: its table by file and record size, or its throughput mode (-t).
+
+Trap: iozone's kBytes are 1024 bytes. Columns of tests that did not run are blank, so a row is
+matched with the tests that the command line requests (-i).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dfslab.imports.tool_report import KIBI, ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "iozone: its text"
+MARK = re.compile(rb"^\s*Iozone: Performance Test of File I/O", re.M)
+VERSION = re.compile(r"Version \$Revision:\s*(\S+)")
+COMMAND = re.compile(r"^\s*Command line used:\s*(.+?)\s*$", re.M)
+UNIT = re.compile(r"^\s*Output is in ([kK])?[Bb]ytes/sec\s*$", re.M)
+OTHER_UNIT = re.compile(r"^\s*Output is in (.+?)\s*$", re.M)
+ROW = re.compile(r"^\s+(\d+)\s+(\d+)((?:\s+\d+)+)\s*$", re.M)
+CHILDREN = re.compile(
+    r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
+    re.M,
+)
+# Number of -i -> the columns that it fills, in the order of the table.
+TESTS: dict[int, tuple[str, ...]] = {
+    0: ("write", "rewrite"),
+    1: ("read", "reread"),
+    2: ("random read", "random write"),
+    3: ("backward read",),
+    4: ("record rewrite",),
+    5: ("stride read",),
+    6: ("fwrite", "frewrite"),
+    7: ("fread", "freread"),
+}
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has iozone's heading."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The rate of every test. ValueError if the unit is no rate of bytes, or if a row has more or
+    fewer figures than tests that were requested."""
+    version, command = VERSION.search(text), COMMAND.search(text)
+    line = command[1] if command else ""
+    found = tuple(_throughput(text)) or tuple(_table(text, line))
+    return ToolReport("iozone", found, version[1] if version else "", command=line)
+
+
+def _throughput(text: str) -> Iterator[ToolMeasurement]:
+    for row in CHILDREN.finditer(text):
+        bytes_per_s = number(row[3], row[2]) * (KIBI if row[4] else 1)
+        yield ToolMeasurement(
+            row[2], _operation(row[2]), throughput_bytes_per_s=bytes_per_s, clients=int(row[1])
+        )
+
+
+def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
+    unit, other = UNIT.search(text), OTHER_UNIT.search(text)
+    if unit is None:
+        raise ValueError(f"its unit is {other[1] if other else 'missing'!r}, must be kBytes/sec")
+    scale = KIBI if unit[1] else 1.0
+    requested = sorted({int(one) for one in re.findall(r"-i\s*(\d+)", command)} & set(TESTS))
+    names = [name for test in requested or TESTS for name in TESTS[test]]
+    for row in ROW.finditer(text):
+        figures = [number(one, "a figure") for one in row[3].split()]
+        if len(figures) != len(names):
+            raise ValueError(
+                f"a row has {len(figures)} figures, the command line requests {len(names)} tests"
+            )
+        for name, figure in zip(names, figures, strict=True):
+            part = f"{name}, {row[1]} KiB by {row[2]} KiB"
+            rate = figure * scale / (int(row[2]) * KIBI) if int(row[2]) else None
+            yield ToolMeasurement(part, _operation(name), rate, figure * scale, clients=1)
+
+
+def _operation(name: str) -> str:
+    """Whether a test reads or writes; mixed tests do both."""
+    if "mixed" in name:
+        return "mixed"
+    return "write" if "writ" in name else "read"
+
+
+READER = ResultReader(TITLE, recognises, read)

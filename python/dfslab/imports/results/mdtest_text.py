@@ -1,0 +1,70 @@
+"""Reads the text of mdtest 1.9 to 4.0: the mean rate of every phase in the table of rates.
+
+mdtest 4 prints a second table, of times; it is not read as rates.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "mdtest: its text"
+MARK = re.compile(rb"^-*\s*mdtest-\d\S* was launched with \d+ total task", re.M)
+LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task", re.M)
+COMMAND = re.compile(r"^Command line used: (.+?)\s*$", re.M)
+SUMMARY = re.compile(r"^SUMMARY(?: (\w+).*?)?:\s*\(of (\d+) iterations?\)", re.M)
+# Releases before 3 do not name the table, which is of rates.
+RATES = "rate"
+FIGURE = r"\s+([\d.]+|nan|-nan|inf)"
+ROW = re.compile(
+    rf"^\s*((?:Directory|File|Tree) (?:creation|stat|read|rename|removal))\s*:?{FIGURE * 4}\s*$"
+)
+OPERATIONS = {
+    "Directory creation": "mkdir",
+    "Directory stat": "stat",
+    "Directory rename": "rename",
+    "Directory removal": "rmdir",
+    "File creation": "create",
+    "File stat": "stat",
+    "File read": "read",
+    "File rename": "rename",
+    "File removal": "delete",
+    "Tree creation": "mkdir",
+    "Tree removal": "rmdir",
+}
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has mdtest's heading."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurements of a text. ValueError if it has no table of rates."""
+    launched, command = LAUNCHED.search(text), COMMAND.search(text)
+    table, iterations = "", 0
+    found: list[ToolMeasurement] = []
+    for line in text.splitlines():
+        if heading := SUMMARY.match(line):
+            table, iterations = heading[1] or RATES, int(heading[2])
+        elif table == RATES and (row := ROW.match(line)):
+            # A phase that did not run has zeros.
+            rate = number(row[4], row[1])
+            if rate:
+                note = f"mean of {iterations} iterations, standard deviation {row[5]} per second"
+                tasks = int(launched[2]) if launched else None
+                found.append(
+                    ToolMeasurement(
+                        row[1].lower(),
+                        OPERATIONS[row[1]],
+                        rate,
+                        clients=tasks,
+                        notes=(note,) if iterations > 1 else (),
+                    )
+                )
+    version = launched[1] if launched else ""
+    return ToolReport("mdtest", tuple(found), version, command=command[1] if command else "")
+
+
+READER = ResultReader(TITLE, recognises, read)

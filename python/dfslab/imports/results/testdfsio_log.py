@@ -1,0 +1,75 @@
+"""Reads the log of Hadoop's TestDFSIO, alone or among other lines of a job's output.
+
+Traps: "Throughput" is the mean of one task while it ran (bytes of all tasks divided by the sum of
+their times), so it is not the rate of a cluster; its "MB" are 2^20 bytes. "Average IO rate" is a
+mean of ratios and is not taken. The time of the job includes the start of its tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "TestDFSIO: its log"
+# Lines may begin with the date, level and class of a logger.
+HEADING = re.compile(r"-----\s*TestDFSIO\s*-----\s*:\s*([\w ]+?)\s*$")
+MARK = re.compile(rb"-----\s*TestDFSIO\s*-----\s*:")
+FACT = re.compile(
+    r"\b(Date & time|Number of files|Total MBytes processed|Throughput mb/sec"
+    r"|Test exec time sec)\s*:\s*(.+?)\s*$",
+    re.IGNORECASE,
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has the heading of a test."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurement of every test in a log. ValueError if one lacks its throughput."""
+    tests = list(_tests(text))
+    counts: dict[str, int] = {}
+    found = []
+    for name, facts in tests:
+        counts[name] = counts.get(name, -1) + 1
+        found.append(_measured(name, facts, counts[name]))
+    started = tests[0][1].get("date & time", "") if tests else ""
+    return ToolReport("TestDFSIO", tuple(found), started=started)
+
+
+def _tests(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """(name, facts by their names in small letters) of every test."""
+    name, facts = "", dict[str, str]()
+    for line in text.splitlines():
+        if heading := HEADING.search(line):
+            if name:
+                yield name, facts
+            name, facts = heading[1], {}
+        elif fact := FACT.search(line):
+            facts.setdefault(fact[1].lower(), fact[2])
+    if name:
+        yield name, facts
+
+
+def _measured(name: str, facts: dict[str, str], repetition: int) -> ToolMeasurement:
+    of_a_task = number(facts.get("throughput mb/sec"), "Throughput mb/sec") * MEBI
+    notes = ["the throughput is the mean of one task while it ran, not the sum of all tasks"]
+    files = facts.get("number of files", "")
+    total, took = facts.get("total mbytes processed"), facts.get("test exec time sec")
+    if total and took and (took_s := number(took, "Test exec time sec")):
+        per_s = number(total.replace(",", ""), "Total MBytes processed") / took_s
+        notes.append(f"all bytes in the time of the whole job: {per_s:.6g} MiB/s")
+    return ToolMeasurement(
+        name,
+        "write" if name in ("write", "append") else "read",
+        throughput_bytes_per_s=of_a_task,
+        clients=int(files) if files.isdigit() else None,
+        repetition=repetition,
+        notes=tuple(notes),
+    )
+
+
+READER = ResultReader(TITLE, recognises, read)

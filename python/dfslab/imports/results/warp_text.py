@@ -1,0 +1,73 @@
+"""Reads the text of MinIO's warp, versions 0 and 1: every type of operation and their total.
+
+warp's KiB, MiB and GiB are powers of 1024; MB and GB, which it prints on request, of 1000.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
+
+TITLE = "warp: its text"
+HEADING = re.compile(
+    r"^\s*(?:Operation|Report): ([A-Z]+|Total)\b(?:[^\n]*?Concurrency: (\d+))?", re.M
+)
+MARK = re.compile(rb"^\s*(?:Operation|Report): (?:[A-Z]+|Total)\b[^\n]*\n[^\0]*?obj/s", re.M)
+AVERAGE = re.compile(
+    r"^\s*\* (?:Average|Throughput): (?:([\d.]+) ?([KMGT]?i?B)/s, )?([\d.]+) obj/s", re.M
+)
+TIMES = re.compile(r"^\s*\* Reqs: (.*)$", re.M)
+TIME = re.compile(r"(Avg|\d+(?:\.\d+)?%): ([\d.]+)(ns|us|µs|ms|s)\b")
+STATISTICS = {"Avg": "mean", "50%": "p50", "90%": "p90", "99%": "p99", "99.9%": "p999"}
+UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+OPERATIONS = {"PUT": "write", "GET": "read", "DELETE": "delete", "STAT": "stat", "LIST": "list"}
+ERRORS = re.compile(r"^\s*(?:\* )?Errors: (\d+)", re.M)
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the beginning of a file has a type of operation and a rate of objects."""
+    return MARK.search(head) is not None
+
+
+def read(text: str) -> ToolReport:
+    """The measurement of every type of operation. ValueError if a figure is malformed."""
+    headings = list(HEADING.finditer(text))
+    ends = [*(one.start() for one in headings[1:]), len(text)]
+    found = []
+    for heading, end in zip(headings, ends, strict=True):
+        block = text[heading.end() : end]
+        if average := AVERAGE.search(block):
+            found.append(_measured(heading, average, block))
+    return ToolReport("warp", tuple(found))
+
+
+def _measured(heading: re.Match[str], average: re.Match[str], block: str) -> ToolMeasurement:
+    latency = {}
+    if times := TIMES.search(block):
+        latency = {
+            STATISTICS[name]: number(value, name) * UNITS_S[unit]
+            for name, value, unit in TIME.findall(times[1])
+            if name in STATISTICS
+        }
+    errors = ERRORS.search(block)
+    failed = int(errors[1]) if errors else 0
+    return ToolMeasurement(
+        heading[1],
+        OPERATIONS.get(heading[1], "mixed"),
+        number(average[3], "obj/s"),
+        _bytes(average[1], average[2]) if average[1] else None,
+        latency,
+        int(heading[2]) if heading[2] else None,
+        complete=not failed,
+        notes=(f"{failed} operations failed",) if failed else (),
+    )
+
+
+def _bytes(value: str, unit: str) -> float:
+    base = 1024 if "i" in unit else 1000
+    return number(value, "the throughput") * base ** POWERS[unit.rstrip("iB")]
+
+
+READER = ResultReader(TITLE, recognises, read)

@@ -1,0 +1,99 @@
+"""Reads the time stamps of strace's lines: of `-ttt`, of `-tt`, and refuses the others by name.
+
+`-tt` prints the time of day, so a trace may cross midnight: a stamp that is earlier than the latest
+one belongs to the next day. Threads may be out of order by less than REORDERED_S.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+PROCESS = r"(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?"
+# With -r besides, the time since the line before follows in brackets.
+RELATIVE_BESIDES = r"(?:\(\+\s*[\d.]+\)\s+)?"
+UNIX = re.compile(rf"^{PROCESS}(\d+\.\d+)\s+{RELATIVE_BESIDES}(.*)$")
+DAYTIME = re.compile(rf"^{PROCESS}(\d\d):(\d\d):(\d\d)\.(\d+)\s+{RELATIVE_BESIDES}(.*)$")
+# The reason is the user's next step, so each form has its own.
+REFUSED = (
+    (
+        re.compile(rf"^{PROCESS}\d\d:\d\d:\d\d\s"),
+        "has a stamp of whole seconds (strace -t), too coarse for calls: use strace -ttt",
+    ),
+    (
+        re.compile(rf"^{PROCESS}\d{{9,10}}\s+\w+\("),
+        "has a stamp of whole seconds (precision:s), too coarse for calls: use strace -ttt",
+    ),
+    (
+        re.compile(r"^(?:\[pid\s+\d+\]|\d+)?(?:\s{4,}\d+\.\d+|\s*0\.0+)\s+[a-z_<]"),
+        "has a relative stamp (strace -r), whose origin is another line: use strace -ttt",
+    ),
+    (
+        re.compile(r"^\s*(?:% time\s+seconds|\d+\.\d+\s+\d+\.\d+\s+\d+\s+\d+)"),
+        "is of a summary (strace -c), which has no single calls: use strace -f -T -ttt",
+    ),
+)
+CALLED = re.compile(r"[a-z_]\w*\(|<\.\.\. \w+ resumed>")
+CALLED_ANYWHERE = re.compile(r"\s[a-z_]\w*\(.*(=|<unfinished)")
+DAY_S = 86400
+REORDERED_S = 60
+
+
+@dataclass(frozen=True)
+class StampedLine:
+    """A line without its stamp; `process` is 0 where strace printed none. `time_s` is in seconds
+    since 1970, or since the midnight before the first line."""
+
+    process: int
+    time_s: float
+    text: str
+
+
+class Stamps:
+    """Splits the lines of one file, in order."""
+
+    def __init__(self) -> None:
+        self._latest_s: float | None = None
+
+    def split(self, line: str, number: int) -> StampedLine | None:
+        """The parts of a line; None for an empty line. ValueError names a line without a stamp that
+        can be read."""
+        if not line.strip():
+            return None
+        for form, reason in REFUSED:
+            if form.match(line):
+                raise ValueError(f"line {number}: {line[:60]!r} {reason}")
+        if found := UNIX.match(line.lstrip()):
+            process = int(found[1] or found[2] or 0)
+            return StampedLine(process, float(found[3]), found[4])
+        if found := DAYTIME.match(line.lstrip()):
+            hours, minutes, seconds = (int(found[at]) for at in (3, 4, 5))
+            # A leap second is printed as 60.
+            if hours < 24 and minutes < 60 and seconds <= 60:
+                time_s = hours * 3600 + minutes * 60 + float(f"{seconds}.{found[6]}")
+                process = int(found[1] or found[2] or 0)
+                return StampedLine(process, self._of_day(time_s), found[7])
+        raise ValueError(f"line {number}: {line[:60]!r} has no time: use strace -ttt")
+
+    def _of_day(self, time_s: float) -> float:
+        """The time since the midnight before the first line."""
+        if self._latest_s is None:
+            self._latest_s = time_s
+        days = max(0, math.ceil((self._latest_s - REORDERED_S - time_s) / DAY_S))
+        self._latest_s = max(self._latest_s, time_s + days * DAY_S)
+        return time_s + days * DAY_S
+
+
+def is_daytime(head: bytes) -> bool:
+    """Whether the first line of a file begins with a time of day and a call."""
+    line = head.decode(errors="surrogateescape").lstrip().partition("\n")[0]
+    found = DAYTIME.match(line)
+    return found is not None and CALLED.match(found[7]) is not None
+
+
+def is_refused(head: bytes) -> str:
+    """Why the first line of strace's output cannot be read; empty if it can."""
+    line = head.decode(errors="surrogateescape").partition("\n")[0]
+    called = CALLED_ANYWHERE.search(line) or line.lstrip().startswith("% time")
+    return next((reason for form, reason in REFUSED if called and form.match(line)), "")

@@ -1,0 +1,123 @@
+"""Traces in forms that the core does not read, as temporary files that it reads.
+
+Archives of gzip are decompressed, Jaeger's single trace objects are put into the object of Jaeger's
+API, and times of day of `strace -tt` become seconds. Other files are read where they are.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from dfslab.imports import plain_file, strace_stamps
+from dfslab.instruments.tracing.reading import Reading
+from dfslab.spec.model import InputError
+
+KEY = "trace"
+HEAD_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 20
+# Decompressed traces may take this share of the free space for temporary files.
+MOST_OF_FREE = 0.5
+# {"traceID": …, "spans": …} and lists of such objects; the API has them under the key "data".
+TRACE_OBJECT = re.compile(
+    rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
+    rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a file needs: decompression, text around its JSON, stamps in seconds."""
+
+    unpack: bool = False
+    before: bytes = b""
+    behind: bytes = b""
+    stamps: bool = False
+
+
+@contextmanager
+def readable(
+    paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
+) -> Iterator[list[str]]:
+    """The paths of files with the same content in forms that the core reads.
+
+    InputError names a file whose form is recognised and cannot be read. Exceptions of the class
+    `errors`, which the core raises for wrong files, are raised with the names of the given files.
+    """
+    form = reading.format if reading else ""
+    with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder:
+        names: dict[str, str] = {}
+        found = []
+        for number, path in enumerate(paths):
+            change = _change(path, form)
+            if change is None:
+                found.append(str(path))
+                continue
+            copy = Path(folder) / f"{number}"
+            try:
+                _write(path, copy, change)
+            except ValueError as error:
+                raise InputError(KEY, None, f"reading trace {path}: {error}") from error
+            names[str(copy)] = str(path)
+            found.append(str(copy))
+        try:
+            yield found
+        except errors as error:
+            text = str(error)
+            for copy_name, name in names.items():
+                text = text.replace(copy_name, name)
+            raise errors(text) from error
+
+
+def _change(path: Path, form: str) -> _Change | None:
+    """The change that a file needs; None if it is read as it is, or not found."""
+    try:
+        unpack = plain_file.compressed(path)
+        head = plain_file.beginning(path, HEAD_BYTES)
+    except OSError:
+        return None
+    if reason := strace_stamps.is_refused(head):
+        raise InputError(KEY, None, f"reading trace {path}: line 1 {reason}")
+    if strace_stamps.is_daytime(head):
+        return _Change(unpack, stamps=True)
+    if (single := TRACE_OBJECT.match(head)) and form in ("", "jaeger"):
+        listed = single[1] is not None
+        return _Change(unpack, b'{"data":' if listed else b'{"data":[', b"}" if listed else b"]}")
+    return _Change(unpack) if unpack else None
+
+
+def _write(path: Path, copy: Path, change: _Change) -> None:
+    """Write the changed content of a file. ValueError if it is damaged or takes too much space."""
+    left = int(shutil.disk_usage(copy.parent).free * MOST_OF_FREE)
+    with plain_file.unpacked(path) as source, copy.open("wb") as target:
+        target.write(change.before)
+        for part in _in_seconds(source) if change.stamps else _chunks(source):
+            left -= len(part)
+            if left < 0:
+                raise ValueError("is too large for the free space once decompressed")
+            target.write(part)
+        target.write(change.behind)
+
+
+def _chunks(source: BinaryIO) -> Iterator[bytes]:
+    while part := source.read(CHUNK_BYTES):
+        yield part
+
+
+def _in_seconds(source: BinaryIO) -> Iterator[bytes]:
+    """Lines of strace, each with its time in seconds since the midnight before the first line."""
+    stamps = strace_stamps.Stamps()
+    with io.TextIOWrapper(source, encoding="utf-8", errors="surrogateescape") as lines:
+        for number, line in enumerate(lines, 1):
+            if found := stamps.split(line.rstrip("\n"), number):
+                process = f"{found.process} " if found.process else ""
+                text = f"{process}{found.time_s:.9f} {found.text}\n"
+                yield text.encode(errors="surrogateescape")
