@@ -11,7 +11,7 @@ from dfslab.documents.answers import CalibrationFit, FittedConstant, Limit, Open
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
 from dfslab.models.fit.demand import Calibration
 from dfslab.models.tree.limits import text_of
-from dfslab.models.tree.prediction import OpenPrediction, Prediction
+from dfslab.models.tree.predicted import OpenPrediction, Prediction
 from dfslab.result import Metric, Result, Step, provenance
 from dfslab.spec.scenario import Point
 

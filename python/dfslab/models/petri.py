@@ -41,7 +41,8 @@ from dfslab.models.fit.demand import (
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.placement import Station
-from dfslab.models.tree.prediction import Prediction, Situation
+from dfslab.models.tree.predicted import Prediction
+from dfslab.models.tree.prediction import Situation
 from dfslab.nets import engine
 from dfslab.nets.build import Net
 from dfslab.nets.net_json import json_text

@@ -18,7 +18,8 @@ from dfslab import quantiles
 from dfslab.arrays import Floats
 from dfslab.lazily import lazily
 from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.models.tree.prediction import OpenPrediction, Situation, situation_of
+from dfslab.models.tree.predicted import OpenPrediction
+from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Result
 from dfslab.spec.systems.parameters import Parameter
 

@@ -123,7 +123,7 @@ def many_values(
     most = np.divide(1.0, limit, out=np.full_like(limit, np.inf), where=limit > 0)
     queue, waiting = np.zeros_like(demand), np.zeros_like(demand)
     rate = np.zeros_like(total)
-    stations = _Stations(demand, extra, servers)
+    stations = _StationStates(demand, extra, servers)
     for population in range(1, clients + 1):
         waiting = stations.wait_s(population)
         spent = think_s + service + overlap * (weight * waiting * felt).sum(axis=0)
@@ -140,7 +140,7 @@ def many_values(
     return Many(rate, response, queue, overlap * waiting, rate * (demand + extra) / count)
 
 
-class _Stations:
+class _StationStates:
     """The state that a client finds at each station: the customers that wait, and the probability
     that no server is free.
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dfslab.documents.answers import Limit
-from dfslab.models.tree.prediction import Prediction, Predictions, Situation
+from dfslab.models.tree.predicted import Prediction, Predictions
+from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.environment import hardware
 from dfslab.spec.steps.node import Delay, walk
@@ -29,7 +30,7 @@ POOLS = ("threads", "lock")
 
 
 @dataclass(frozen=True)
-class _Change:
+class _ResourceChange:
     """One resource and what makes it take a factor of time: symbols, or the load of a station."""
 
     name: str
@@ -91,7 +92,7 @@ def _network_s(situation: Situation) -> float:
     return float(situation.environment["network_latency"])
 
 
-def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_Change]:
+def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_ResourceChange]:
     """Every resource, latency and wait that can take more or less time."""
     deployment = situation.scenario.deployment
     for group in deployment.node:
@@ -109,21 +110,25 @@ def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_
         parameter = situation.system.parameter(key)
         meaning = parameter.meaning[:1].lower() + parameter.meaning[1:]
         base = constants.get(key, situation.environment.get(key, 0.0))
-        yield _Change(key, "wait", meaning, {f: {key: base * f} for f in _factors()})
+        yield _ResourceChange(key, "wait", meaning, {f: {key: base * f} for f in _factors()})
 
 
 def _factors() -> tuple[float, float]:
     return 1 + STEP, 1 / (1 + STEP)
 
 
-def _of_symbols(situation: Situation, name: str, kind: str, keys: tuple[str, ...]) -> _Change:
+def _of_symbols(
+    situation: Situation, name: str, kind: str, keys: tuple[str, ...]
+) -> _ResourceChange:
     values = {f: {key: situation.environment[key] * f for key in keys} for f in _factors()}
-    return _Change(name, kind, symbols=values)
+    return _ResourceChange(name, kind, symbols=values)
 
 
-def _hardware(situation: Situation, name: str, kind: str, groups: tuple[str, ...]) -> _Change:
+def _hardware(
+    situation: Situation, name: str, kind: str, groups: tuple[str, ...]
+) -> _ResourceChange:
     """A kind of hardware of some groups, slower or faster by a factor."""
-    return _Change(
+    return _ResourceChange(
         name, kind, symbols={f: hardware_symbols(situation, kind, groups, f) for f in _factors()}
     )
 
@@ -172,7 +177,7 @@ def _is_time(situation: Situation, key: str) -> bool:
     return parameter.unit == "s" and parameter.origin in ("calibrated", "filesystem")
 
 
-def _named(alone: Prediction, change: _Change) -> str:
+def _named(alone: Prediction, change: _ResourceChange) -> str:
     """The name of a change; of an adapter's two directions, the busier one."""
     if change.kind != "nic":
         return change.name

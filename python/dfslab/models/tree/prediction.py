@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Generic, TypeVar, cast
 
@@ -25,6 +25,7 @@ from dfslab.models.queue.queueing import (
 )
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
 from dfslab.models.tree.placement import Placement, Station
+from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions
 from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import ReplayedOperations
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -37,48 +38,6 @@ from dfslab.spec.systems.filesystem import FileSystem
 # From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
 DIRTY_LIMIT_SHARE = 0.20
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The sequence model's prediction for one configuration with a closed workload."""
-
-    rate_per_s: float
-    latency_s: Mapping[str, float]
-    unloaded_s: Mapping[str, float]
-    steps: Mapping[tuple[str, str], float]
-    utilisation: Mapping[Station, float]
-    bounds_per_s: tuple[float, float]
-    mean_size_bytes: float
-    quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Predicted rates, latencies and step times, as arrays of shape (sets of constants,)."""
-
-    rate_per_s: Floats
-    latency_s: Mapping[str, Floats]
-    steps: Mapping[tuple[str, str], Floats]
-
-
-@dataclass(frozen=True)
-class OpenPrediction:
-    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
-
-    `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
-    `refused`: share of calls that find the queue full, which is stable even when overloaded.
-    """
-
-    offered_per_s: float
-    rate_per_s: float
-    largest_rate_per_s: float
-    latency_s: float | None
-    operations_s: Mapping[str, float]
-    quantiles_s: Mapping[str, float]
-    binding: str
-    places: float | None = None
-    refused: float = 0.0
 
 
 class Situation:

@@ -1,0 +1,52 @@
+"""Defines the predictions of one configuration: of closed workloads, for one or several sets of
+constants, and of open workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dfslab.arrays import Floats
+from dfslab.models.tree.placement import Station
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The sequence model's prediction for one configuration with a closed workload."""
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    unloaded_s: Mapping[str, float]
+    steps: Mapping[tuple[str, str], float]
+    utilisation: Mapping[Station, float]
+    bounds_per_s: tuple[float, float]
+    mean_size_bytes: float
+    quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted rates, latencies and step times, as arrays of shape (sets of constants,)."""
+
+    rate_per_s: Floats
+    latency_s: Mapping[str, Floats]
+    steps: Mapping[tuple[str, str], Floats]
+
+
+@dataclass(frozen=True)
+class OpenPrediction:
+    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
+
+    `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
+    `refused`: share of calls that find the queue full, which is stable even when overloaded.
+    """
+
+    offered_per_s: float
+    rate_per_s: float
+    largest_rate_per_s: float
+    latency_s: float | None
+    operations_s: Mapping[str, float]
+    quantiles_s: Mapping[str, float]
+    binding: str
+    places: float | None = None
+    refused: float = 0.0
