@@ -30,7 +30,7 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.files import scratch
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
-from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.base import BaseTestbed, uninterrupted
 from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
@@ -164,17 +164,28 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
     The command also receives an interruption; it then has a short time to end. Raises OSError if
     the command is not executable.
     """
-    # The command's output goes to stderr, because standard output is reserved for the profile.
-    with subprocess.Popen(words, env=dict(environment), stdout=sys.stderr) as child:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
-            try:
-                child.wait(INTERRUPTED_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-            raise
+    child: subprocess.Popen[bytes] | None = None
+    try:
+        # An interruption that comes while the command starts takes effect when it has started, so
+        # that the command receives it, too.
+        with uninterrupted():
+            # Standard output is reserved for the profile.
+            child = subprocess.Popen(words, env=dict(environment), stdout=sys.stderr)
+        return child.wait()
+    except KeyboardInterrupt:
+        if child is not None:
+            _interrupt(child)
+        raise
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    """Passes an interruption on to a command, and kills the command if it does not end."""
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(INTERRUPTED_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
