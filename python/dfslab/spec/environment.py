@@ -125,6 +125,11 @@ def of_group(key: str, group: str) -> str:
     return f"{group}/{key}"
 
 
+def of_role(key: str) -> str:
+    """Returns the name of the role's symbol for a symbol that is valid for one group of nodes."""
+    return key.partition("/")[2]
+
+
 def is_of_group(key: str) -> bool:
     """Whether a symbol belongs to a single group of nodes."""
     return "/" in key

@@ -16,7 +16,7 @@ from dfslab.documents.answers import Limit
 from dfslab.models.tree.predicted import Prediction, Predictions
 from dfslab.models.tree.prediction import Situation
 from dfslab.spec.deployment import NodeGroup
-from dfslab.spec.environment import hardware
+from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.steps.node import Delay, walk
 
 # Relative change of a resource, either way: the derivative is central.
@@ -51,7 +51,10 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     every = {key for one in sets for key in one}
     base = {**situation.environment, **constants}
     found = situation.predict_many(
-        [{key: one.get(key, base[key]) for key in every} for one in sets]
+        [
+            {key: one[key] if key in one else _as_declared(base, key) for key in every}
+            for one in sets
+        ]
     )
     alone = situation.predict(constants)
     workload = situation.scenario.workload
@@ -75,6 +78,15 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
         share = workload.think_time / float(times_s[0])
         limits.append(Limit(name=THINK, share=min(1.0, share)))
     return sorted(limits, key=lambda one: -one.share)
+
+
+def _as_declared(base: Mapping[str, float], key: str) -> float:
+    """The value of a symbol without any change.
+
+    Groups of equal hardware have no symbols of their own: the role's symbol is valid for all. A
+    change of one group gives each group its own.
+    """
+    return base[key] if key in base else base[of_role(key)]
 
 
 def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
@@ -142,7 +154,7 @@ def hardware_symbols(
     changed = deployment.model_copy(update={"node": nodes})
     scenario = situation.scenario.model_copy(update={"deployment": changed})
     found = hardware(scenario, situation.system)
-    return {key: value for key, value in found.items() if value != situation.environment[key]}
+    return {key: value for key, value in found.items() if value != situation.environment.get(key)}
 
 
 def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
