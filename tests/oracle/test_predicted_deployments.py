@@ -6,6 +6,9 @@ import pytest
 from dfslab.filesystems.lustre.operations import absorbed_bytes
 from dfslab.models.tree.ignored import ignored
 from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
 from support.predicted import (
     SYSTEMS,
     WITHOUT_DISKS,
@@ -13,6 +16,7 @@ from support.predicted import (
     rate_bytes_per_s,
     simulated_bytes_per_s,
     situation_of,
+    table_of,
 )
 
 MB = 1e6
@@ -113,6 +117,24 @@ def test_three_copies_share_the_clients_link(servers):
     given = replicated("250 MB/s", "1 Gbit/s", network={"latency": "100 us"}, **keys)
     assert rate_bytes_per_s(given) == pytest.approx(38.8 * MB, rel=0.03)
     assert limit(given).startswith("client.nic.out")
+
+
+def test_equal_groups_of_one_role_share_its_limit():
+    """Data servers listed as two equal groups limit a load as much as the same servers listed as
+    one group do."""
+
+    def limit_of_disks(counts):
+        table = table_of("hdfs", "sequential_read", cache="cold", **BIG, clients=4)
+        nodes = table["deployment"]["node"]
+        (data,) = (one for one in nodes if "datanode" in one["roles"])
+        nodes.remove(data)
+        nodes += [{**data, "name": f"group{i}", "count": n} for i, n in enumerate(counts)]
+        given = Situation(build(Scenario, table))
+        found = limits_of(given, given.constants)
+        return sum(one.share for one in found if one.name.endswith(".disk"))
+
+    assert limit_of_disks([2, 2]) == pytest.approx(limit_of_disks([4]), rel=0.05)
+    assert limit_of_disks([4]) > 0.1
 
 
 def test_direct_writes_of_three_copies_are_one_at_a_time():
