@@ -14,6 +14,7 @@ from dfslab.documents.traces.trace_profile import Entry
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
+from dfslab.spec.files.outputs import Output
 from dfslab.studies import expectations, operations
 from dfslab.studies.advice import Advised
 from dfslab.studies.advise import advise
@@ -168,7 +169,7 @@ def test_the_summary_tells_when_a_model_is_no_better_than_the_mean(study):
 @pytest.mark.browser
 def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
     path = tmp_path / "report.html"
-    page.write(study, path)
+    page.write(study, Output("-o", path))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         tab = browser.new_page(viewport={"width": 1280, "height": 1600})

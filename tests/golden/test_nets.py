@@ -56,7 +56,7 @@ def packed(index: int, one: Done) -> bytes:
     """Returns an operation in the binary form of a recorded trace; `index` is its position in the
     trace."""
     kind, size, at = OPERATIONS_KNOWN.index(one.kind), one.size_bytes, one.offset_bytes
-    numbers = (index % CALLS, one.file, size, 65536, at, one.owner, 0, 0)
+    numbers = (index % CALLS, one.file, size, max(size, 65536), at, one.owner, 0, 0)
     return RECORDED.pack(one.client, kind, *numbers)
 
 

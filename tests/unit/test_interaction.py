@@ -49,8 +49,11 @@ def test_a_written_packet_goes_along_the_chain_and_its_acknowledgement_back():
 
 def test_a_read_has_the_parallel_and_the_sequential_branch():
     drawn = interaction(HDFS, "read")
-    (branches,) = [one for one in fragments(drawn.body) if one.operator == "alt"]
-    assert [operand.guard for operand in branches.operands] == ["read_streams > 1", "else"]
+    (branches,) = [
+        one
+        for one in fragments(drawn.body)
+        if [operand.guard for operand in one.operands] == ["read_streams > 1", "else"]
+    ]
     parallel, sequential = ([one.operator for one in fragments(o.body)] for o in branches.operands)
     assert "par" in parallel
     assert "par" not in sequential

@@ -154,7 +154,8 @@ def test_commands_refuse_what_exists_in_one_line(trace, tmp_path, command, kind)
     answer = dfslab(*commands(trace, path)[command])
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert str(path) in answer.stderr
+    # A long path is shortened in its middle.
+    assert path.name in answer.stderr
 
 
 @pytest.mark.parametrize("command", ["report", "import"])

@@ -33,7 +33,9 @@ from dfslab.spec.systems.parameters import symbol
 
 # Direct and forced calls go past the buffer.
 unbuffered = P.direct | P.forced
-unit_size = select(unbuffered, P.transfer_size, Max(P.transfer_size, P.cache_buffer))
+unit_size = named(
+    "unit_size", select(unbuffered, P.transfer_size, Max(P.transfer_size, P.cache_buffer))
+)
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))

@@ -118,7 +118,10 @@ _chained = either(
     repeat(
         _chunk_calls,
         _chain(_write_blocks, chunk_bytes / _chunk_calls / _write_blocks),
-        at("chunkserver", repeat(P.goal - 1, reply("chunkserver", size_bytes=128))),
+        at(
+            "chunkserver",
+            repeat(P.goal - 1, reply("chunkserver", size_bytes=128, name="acknowledged")),
+        ),
         at("chunkserver", reply("client", size_bytes=128, name="acknowledged")),
     ),
     _chain(blocks, block_bytes),
