@@ -340,7 +340,8 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-PASSING = [("pause", "resume", 2.0), ("cut", "heal", 6.5), ("slow", "heal", 11.0)]
+# The load has seconds to get going on a busy machine before the first fault.
+PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 
 def test_what_passes_stalls_a_load_until_it_is_over(case):
@@ -370,7 +371,7 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
         fsync=True,
         arrival="even",
         rate="16 /s",
-        operations_per_client=64,
+        operations_per_client=80,
         run={"fault": faults},
     )
     told = result.load.faults
@@ -379,7 +380,7 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
     done = [(one.action, one.failed) for one in told.done]
     assert done == [(fault["action"], None) for fault in faults]
     audit = told.audit
-    assert audit.files == audit.whole == 4 * 64, audit
+    assert audit.files == audit.whole == 4 * 80, audit
     assert len(told.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
     assert metrics["response_s_p999.write"] > AWAY_S - 0.1

@@ -10,7 +10,7 @@ intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
 has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
 of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. With `--lease SECONDS` such an agent survives the loss for that time only.
+loss of the connection. With `--controller` such an agent survives the loss only while that process lives.
 FILE with `.lock` appended is locked while the agent lives.
 """
 
@@ -33,6 +33,7 @@ from dfslab import _core
 from dfslab.fleet.protocol import AgentDocument, Clocks, ControllerCommand, SpanColumns
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.hosts.process import LiveProcess, boot_id
 
 REPORT_EVERY_S = 0.2
 BLOCK_BYTES = 1 << 16
@@ -108,14 +109,13 @@ class Agent:
         lines: Lines,
         out: int,
         keep: Path | None = None,
-        lease_s: float | None = None,
+        controller: LiveProcess | None = None,
         clock: Clock = REAL,
     ):
         self._lines = lines
         self._out = out
         self._keep = keep
-        self._lease_s, self._clock = lease_s, clock
-        self._alone_since_s = 0.0
+        self._controller, self._clock = controller, clock
         self._reported_s = 0.0
         self._observed = LiveCounts()
         self._started = self._alone = False
@@ -158,7 +158,7 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._lose_controller()
+            self._alone = True
             message = ControllerCommand()
         if message.get("stop"):
             raise Stopped("stopped by the controller")
@@ -171,7 +171,7 @@ class Agent:
 
     def _progress(self, share: float, phase: str) -> None:
         if self._alone:
-            self._check_lease()
+            self._check_controller()
         else:
             self._check()
         now_s = self._clock.monotonic_s()
@@ -191,7 +191,7 @@ class Agent:
         except Stopped:
             if self._keep is None or not self._started:
                 raise
-            self._lose_controller()
+            self._alone = True
         if self._started and self._lines.waiting() and self._lines.command().get("stop"):
             raise Stopped("stopped by the controller")
 
@@ -205,16 +205,17 @@ class Agent:
         except BrokenPipeError as error:
             if self._keep is None or not self._started:
                 raise Stopped("the controller has gone") from error
-            self._lose_controller()
+            self._alone = True
 
-    def _lose_controller(self) -> None:
-        self._alone, self._alone_since_s = True, self._clock.monotonic_s()
+    def _check_controller(self) -> None:
+        """Raises Stopped if the controller's process ran on this machine and has ended.
 
-    def _check_lease(self) -> None:
-        """Stopped when the controller has been gone for longer than the lease."""
-        alone_s = self._clock.monotonic_s() - self._alone_since_s
-        if self._lease_s is not None and alone_s > self._lease_s:
-            raise Stopped(f"the controller has been gone for {alone_s:.0f} s")
+        A lost connection alone is no reason to stop: the scheduler between controller and agent may
+        have ended.
+        """
+        controller = self._controller
+        if controller and controller.boot == boot_id() and not controller.alive():
+            raise Stopped("the controller has ended")
 
 
 def columns(spans: _core.SpanTable) -> SpanColumns:
@@ -277,12 +278,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     parser = argparse.ArgumentParser(prog="dfslab.fleet.agent")
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--lease", type=float)
+    parser.add_argument("--controller", type=LiveProcess.from_text)
     given = parser.parse_args()
     keep = given.keep
     # A signal that arrives here ends the agent without a report, because its controller has ended.
     with suppress(Stopped), _held(keep):
-        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.lease).run()
+        Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.controller).run()
         return
     sys.exit(1)
 

@@ -270,7 +270,7 @@ class Controller:
     async def _open(self, part: AgentState, plan: LoadPlan) -> None:
         first, last = part.clients.start, part.clients.stop
         try:
-            work = (self._run, first, last, plan, self._nodes.lease_s)
+            work = (self._run, first, last, plan, self._nodes.controller)
             part.kept = await self._call(part, worker_calls.open_part, *work)
         except UNREACHABLE as error:
             reason = f"no agent can be started: {_words(error)}"

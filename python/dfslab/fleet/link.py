@@ -17,6 +17,7 @@ from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import AgentAnswer, AgentDocument, Clocks, ControllerCommand
 from dfslab.fleet.watch import LiveCounts
 from dfslab.spec.streams.plan import LoadPlan
+from dfslab.testbeds.hosts.process import LiveProcess
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
@@ -26,7 +27,8 @@ class AgentLink:
     """The connection to one agent on one host. `ended`: why the agent ended, None until then.
 
     If `keep` is given, the agent also writes its answer to that file, and survives this process
-    once the run has started, with `lease_s` only for that time in seconds.
+    once the run has started. If `controller` is given, the agent survives no longer than that
+    process.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class AgentLink:
         clients: range,
         plan: LoadPlan,
         keep: Path | None = None,
-        lease_s: float | None = None,
+        controller: LiveProcess | None = None,
     ):
         self.place, self.clients = place, clients
         self.started_s = time.monotonic()
@@ -50,7 +52,7 @@ class AgentLink:
         # With -P, Python imports this package, not a package in the working directory.
         command = [*place.prefix, sys.executable, "-P", "-m", "dfslab.fleet.agent"]
         command += ["--keep", str(keep)] if keep else []
-        command += ["--lease", f"{lease_s:g}"] if lease_s is not None else []
+        command += ["--controller", controller.text] if controller else []
         # The agent runs in a new session. So Ctrl-C reaches only the controller, which then stops
         # its agents.
         try:

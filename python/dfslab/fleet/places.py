@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dfslab.spec.model import InputError
+from dfslab.testbeds.hosts.process import LiveProcess
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,6 @@ CLEAN_UP_LIMIT_S = 120.0
 PASSING_LIMIT_S = 2.0
 
 
-# A cluster that dfslab started ends so long after its controller, s; a batch system that kills a
-# controller must not leave a load running.
-LEASE_S = 5.0
-
-
 def patience_s(passing: bool) -> float:
     """Seconds that agents may take to end after an interruption.
 
@@ -58,8 +55,9 @@ class Nodes:
     `within` runs a function where that address can be reached, for example in the network of an
     emulated host. `wanted` workers take part (0: all), each with `processes` processes, once
     `expected` workers have joined. `passing`: whether the hosts are ephemeral, as in ClientHost.
-    `leased`: dfslab started the cluster, so agents without a controller stop after LEASE_S; in a
-    cluster of the user they finish their part.
+    `own`: whether dfslab started the cluster. Agents of such a cluster stop when the process of
+    their controller has ended, so that a killed controller leaves no load. In a cluster of the user
+    they finish their part.
     """
 
     scheduler: str
@@ -68,12 +66,12 @@ class Nodes:
     expected: int = 1
     within: Callable[[Callable[[], Any]], Any] = directly
     passing: bool = False
-    leased: bool = False
+    own: bool = False
 
     @property
-    def lease_s(self) -> float | None:
-        """How long agents work on without a controller, s; None: until their part is done."""
-        return LEASE_S if self.leased else None
+    def controller(self) -> LiveProcess | None:
+        """This process, if agents stop when it ends; None if they finish their part."""
+        return LiveProcess.of(os.getpid()) if self.own else None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dfslab.fleet.protocol import ControllerCommand, Heard, HostClocks
 from dfslab.fleet.shards import KeptPart, kept_part
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.testbeds.cache import home
+from dfslab.testbeds.hosts.process import LiveProcess
 
 _links: dict[Path, AgentLink] = {}
 
@@ -27,17 +28,19 @@ def clock() -> HostClocks:
 
 
 def open_part(
-    run: str, first: int, last: int, plan: LoadPlan, lease_s: float | None = None
+    run: str, first: int, last: int, plan: LoadPlan, controller: LiveProcess | None = None
 ) -> Path:
     """Starts an agent for the clients `first` to `last` - 1 of a run.
 
-    Returns the path of its answer file. With `lease_s`, an agent that has lost its controller stops
-    after that time in seconds.
+    Returns the path of its answer file. An agent that has lost its connection stops when the
+    process `controller`, if given, has ended.
     """
     folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
-    _links[kept] = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, lease_s)
+    _links[kept] = AgentLink(
+        ClientHost(platform.node()), range(first, last), plan, kept, controller
+    )
     return kept
 
 

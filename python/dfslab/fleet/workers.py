@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dfslab.fleet.places import LEASE_S, ClientHost, ClusterKind
+from dfslab.fleet.places import ClientHost, ClusterKind
 from dfslab.fleet.shards import LoadFailed
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
@@ -102,8 +102,6 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
                     ":0",
                     "--memory-limit",
                     "0",
-                    "--death-timeout",
-                    f"{LEASE_S:g}",
                     "--local-directory",
                     str(folder / place.name),
                 )

@@ -164,7 +164,7 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        return Nodes(address, wanted, processes, count, within, passing=bool(hosts), leased=True)
+        return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=True)
 
     @property
     def testbed(self) -> BaseTestbed | None:

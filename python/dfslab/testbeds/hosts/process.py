@@ -47,6 +47,17 @@ class LiveProcess:
             raise ProcessLookupError(pid)
         return cls(pid, stat[1], boot_id())
 
+    @classmethod
+    def from_text(cls, text: str) -> LiveProcess:
+        """The process that `text` describes. ValueError if the text has another form."""
+        pid, start_ticks, boot = text.split(":")
+        return cls(int(pid), int(start_ticks), boot)
+
+    @property
+    def text(self) -> str:
+        """The process as one word, for a command line."""
+        return f"{self.pid}:{self.start_ticks}:{self.boot}"
+
     def state(self) -> str:
         """The state of the process: "running", "paused" (stopped by a signal) or "dead" (ended,
         whether reaped or not)."""
