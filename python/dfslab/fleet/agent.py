@@ -10,7 +10,7 @@ intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
 has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
 of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. With `--controller` such an agent survives the loss only while that process lives.
+loss of the connection. With `--controller` it survives the loss only while that process lives.
 FILE with `.lock` appended is locked while the agent lives.
 """
 

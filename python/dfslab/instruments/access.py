@@ -164,7 +164,9 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=True)
+        # Emulated hosts number their processes by themselves and end with their testbed.
+        own = not hosts
+        return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 
     @property
     def testbed(self) -> BaseTestbed | None:
