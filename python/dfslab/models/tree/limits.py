@@ -83,7 +83,7 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
 def _as_declared(base: Mapping[str, float], key: str) -> float:
     """The value of a symbol without any change.
 
-    Groups of equal hardware have no symbols of their own: the role's symbol is valid for all. A
+    Groups of equal hardware have no separate symbols: the role's symbol is valid for all. A
     change of one group gives each group its own.
     """
     return base[key] if key in base else base[of_role(key)]
