@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 # these variables when it is loaded.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+# The width of recorded output does not depend on the terminal in which the tests are started.
+os.environ.pop("COLUMNS", None)
 sys.path.insert(0, str(Path(__file__).parent))
 # A shell starts background processes with SIGINT ignored. A test that sends Ctrl-C would then wait
 # for ever.

@@ -3,6 +3,7 @@ run."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ def drawn(contents: Contents) -> Table:
 
     The note of a cell is below its text, the notes of the table are at the end.
     """
-    table = Table(title=escape(contents.title), caption=escape(" ".join(contents.notes)) or None)
+    table = Table(title=escape(contents.title), caption=escape("\n".join(contents.notes)) or None)
     whole = _numbers_fit(contents)
     for column in contents.columns:
         table.add_column(
@@ -154,9 +155,14 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 def console(json_wanted: bool) -> Console:
     """The console for output that people read. It is stderr if stdout carries JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
-    # A pipe has no width, so the console is given one that is wide enough for most tables.
-    width = None if stream.isatty() else WIDE
+    width = None if stream.isatty() else _width_of_pipe()
     return harmless(Console(stderr=json_wanted, highlight=False, width=width))
+
+
+def _width_of_pipe() -> int:
+    """Columns of output that no terminal shows: COLUMNS, or enough for most tables."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() and int(given) else WIDE
 
 
 def checks_table(checks: Sequence[Check]) -> Table:

@@ -50,7 +50,7 @@ PARAMETERS = Parameters(
     ),
     Parameter(
         "reopened",
-        "Share of the kernel's reads that open their block anew",
+        "Share of the kernel's reads that open their block again",
         "1",
         "calibrated",
         1.0,
