@@ -5,7 +5,7 @@ from __future__ import annotations
 from dfslab.models.fit import laws
 from dfslab.models.queue import burst
 from dfslab.models.queue.metadata_server import ServerLimits, limits
-from dfslab.spec.model import InputError, build
+from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 
@@ -16,13 +16,12 @@ from verification.papers.obtained import Obtained, judged, not_judged
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
-GIB = 2**30
 
 
-def _scenario(namenodes: int = 1, file_size: str = "64 MiB") -> Scenario:
-    """Returns a scenario of HDFS with NameNodes of 16 GiB, the paper's example."""
+def _scenario(memory: str = "16 GiB", file_size: str = "64 MiB") -> Scenario:
+    """Returns a scenario of HDFS with one NameNode, of 16 GiB as in the paper's example."""
     nodes = [
-        {"name": "master", "count": namenodes, "memory": "16 GiB", "roles": {"namenode": 1}},
+        {"name": "master", "memory": memory, "roles": {"namenode": 1}},
         {"name": "server", "count": 3, "roles": {"datanode": 1}},
         {"name": "client", "roles": {"client": 1}},
     ]
@@ -51,14 +50,22 @@ def memory() -> Obtained:
     return judged(round(wu) == 86, f"{wu:.3g} M by 200 B a file; by other sources {others}")
 
 
+def memory_by_blocks() -> Obtained:
+    """Files of one block and of 200 blocks that fit a NameNode of 16 GiB, at 200 B an object."""
+    sizes = {1: "64 MiB", 200: "12.5 GiB"}
+    found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
+    texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
+    same = found[1].files == found[200].files
+    return judged(same, f"{', '.join(texts)}, by 200 B for the file and for each block")
+
+
 def several_servers() -> Obtained:
-    """Two NameNodes, which the paper takes as one with the memory of both."""
-    try:
-        both = limits(_scenario(namenodes=2))
-    except InputError as error:
-        return judged(False, str(error))
-    ratio = both.files[0].files / _limits().files[0].files
-    return judged(abs(ratio - 2) < 0.01, f"two NameNodes hold {ratio:.3g} times the files of one")
+    """Two NameNodes, which the paper takes as one with the memory and processors of both."""
+    one, two = limits(_scenario()), limits(_scenario(), servers=2)
+    files = two.files[0].files / one.files[0].files
+    rate = two.capacity[0].rate_per_s / one.capacity[0].rate_per_s
+    text = f"two NameNodes hold {files:.3g} times the files of one and serve {rate:.3g} times the "
+    return judged(files == rate == 2, f"{text}{two.capacity[0].operation}s; {two.assumptions[-1]}")
 
 
 def capacity() -> Obtained:
