@@ -44,6 +44,8 @@ COUNTS = {
 # Parameters that were added after the recording. They keep their defaults here, because drawing
 # values for them would change all values drawn later.
 ADDED = ("read_streams",)
+# File system -> its name when its numbers were recorded.
+FORMER_NAMES = {"openzfs": "zfs"}
 # Number of servers of a data role: enough for copies and stripes. A file system that allows only
 # one server gets one.
 SERVERS = 6
@@ -77,7 +79,8 @@ def situation(name):
 def cases(given):
     """Returns sets of legal parameter values for one file system. They are drawn by a random
     generator whose seed is the file system's name."""
-    seeded = random.Random(given.system.name)
+    name = given.system.name
+    seeded = random.Random(FORMER_NAMES.get(name, name))
     counts = instances(given.system)
     calibrated = given.system.parameters.of_origin("calibrated")
     found = []

@@ -184,7 +184,7 @@ def pool(parameters, disks, **keys):
         Scenario,
         {
             "name": "pool",
-            "file_system": {"name": "zfs", **parameters},
+            "file_system": {"name": "openzfs", **parameters},
             "deployment": {
                 "node": [
                     {

@@ -25,7 +25,11 @@ PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
 
 
-def scenario(system="hdfs", memory="16 GiB", **file_system):
+WRITES = {"name": "sequential_write"}
+STATS = {"name": "metadata", "operation": "stat"}
+
+
+def scenario(system="hdfs", memory="16 GiB", workload=WRITES, **file_system):
     described = discover.file_system(system)
     nodes = [
         {"name": r.name, "count": r.instances, "memory": memory, "roles": {r.name: 1}}
@@ -37,7 +41,7 @@ def scenario(system="hdfs", memory="16 GiB", **file_system):
             "name": "limits",
             "deployment": {"node": nodes},
             "file_system": {"name": system, **file_system},
-            "workload": {"name": "sequential_write"},
+            "workload": workload,
         },
     )
 
@@ -72,21 +76,107 @@ def test_the_law_says_that_throughput_falls():
     assert 99 / laws.capacity_from_score(1, 99, 1, PER_MS["nn1"]) == pytest.approx(0.503, abs=0.001)
 
 
+def of_source(asked):
+    """Returns source -> figure of the files that fit, by the first words of the source."""
+    return {one.source.split(":")[0]: one for one in limits(asked).files}
+
+
+def files_of(size):
+    """Returns the workload of a scenario that writes files of one size."""
+    return {**WRITES, "file_size": size}
+
+
 def test_files_that_fit():
-    by_source = {one.source.split(":")[0]: one for one in limits(scenario()).files}
+    two_blocks = files_of("256 MiB")
+    by_source = of_source(scenario(workload=two_blocks))
     wu = by_source["Wu 2013"]
     assert round(wu.files / 1e6) == 86
     assert by_source["Shvachko 2010"].files / 1e6 == pytest.approx(28.6, abs=0.05)
-    small = {one.source.split(":")[0]: one for one in limits(scenario(memory="1.7 GB")).files}
+    small = of_source(scenario(memory="1.7 GB", workload=two_blocks))
     assert small["Shvachko 2010"].files / 1e6 == pytest.approx(2.83, abs=0.01)
-    # Wu uses 200 B per file, but this is the size of an object, and a file has three. The printed
-    # number of files is therefore three times too high.
+    # Wu uses 200 B per file, but this is the size of an object, and a file of two blocks has three.
+    # The printed number of files is therefore three times too high.
     assert wu.files == pytest.approx(3 * by_source["Shvachko 2010"].files)
+
+
+def test_blocks_cost_memory():
+    """A file of 100 blocks has 101 objects of 200 B: 0.43 M such files fit 8 GiB, where 14.3 M
+    files of two blocks do. Cloudera's rule counts a million blocks, so ten thousand such files, a
+    GB."""
+    large = scenario(memory="8 GiB", workload=files_of("12.5 GiB"))
+    found = of_source(large)
+    assert found["Shvachko 2010"].files == pytest.approx(8 * GIB / 20_200)
+    assert found["Shvachko 2010"].files / 1e6 == pytest.approx(0.43, abs=0.005)
+    assert found["Cloudera's sizing rule"].files == pytest.approx(8 * GIB / 1e9 * 1e4)
+    assert {one.blocks for one in found.values()} == {100, None}
+    assert limits(large).assumptions[0] == "a file of 12.5 GiB has 100 of block_size 128 MiB"
+    two = of_source(scenario(memory="8 GiB", workload=files_of("256 MiB")))
+    assert two["Shvachko 2010"].files / 1e6 == pytest.approx(14.3, abs=0.05)
+    # One byte more than a block is two blocks. An empty file has none, and Cloudera's rule then has
+    # no figure.
+    more = of_source(scenario(workload=files_of(f"{2**27 + 1} B")))
+    assert more["LinkedIn"].blocks == 2
+    empty = of_source(scenario(workload=STATS))
+    assert "Cloudera's sizing rule" not in empty
+    assert empty["Shvachko 2010"].files == pytest.approx(16 * GIB / 200)
+
+
+@pytest.mark.parametrize("system", ["hdfs", "cephfs", "lustre", "beegfs"])
+def test_several_servers_are_taken_as_one(system):
+    """Wu 2013, section 4.3: several metadata servers have the memory and the processors of all."""
+    described = discover.file_system(system)
+    one, four = limits(scenario(system)), limits(scenario(system), servers=4)
+    assert four.servers == 4 * one.servers == 4
+    for alone, all_of_them in zip(one.capacity, four.capacity, strict=True):
+        assert all_of_them.rate_per_s == pytest.approx(4 * alone.rate_per_s)
+        assert all_of_them.binding == alone.binding
+    for alone, all_of_them in zip(one.files, four.files, strict=True):
+        assert all_of_them.files == pytest.approx(4 * alone.files)
+    if one.places is not None:
+        assert four.places == 4 * one.places
+    # A request of four servers takes as long as one of one server, so the same wait is left.
+    for alone, all_of_them in zip(one.peaks, four.peaks, strict=True):
+        assert all_of_them.within_per_s["all"] == pytest.approx(4 * alone.within_per_s["all"])
+        assert all_of_them.drain_s == pytest.approx(alone.drain_s)
+    assert described.several_servers in four.assumptions
+    assert "evenly" in four.assumptions[-1]
+    assert "evenly" not in one.assumptions[-1]
+
+
+@pytest.mark.parametrize("system", ["moosefs", "gfs", "juicefs"])
+def test_a_file_system_with_one_metadata_server_refuses_several(system):
+    assert not discover.file_system(system).several_servers
+    with pytest.raises(InputError, match="has exactly one"):
+        limits(scenario(system), servers=2)
+    assert limits(scenario(system), servers=1).servers == 1
+
+
+def test_deployed_servers_share_the_work():
+    """BeeGFS may have several metadata servers deployed, which serve as many as --servers says."""
+    asked = scenario("beegfs")
+    node = [
+        group.model_copy(update={"count": 3 if "metadata" in group.roles else group.count})
+        for group in asked.deployment.node
+    ]
+    three = asked.model_copy(
+        update={"deployment": asked.deployment.model_copy(update={"node": node})}
+    )
+    deployed, wanted = limits(three), limits(asked, servers=3)
+    assert deployed.servers == 3
+    for one, other in zip(deployed.capacity, wanted.capacity, strict=True):
+        assert one.rate_per_s == pytest.approx(other.rate_per_s)
 
 
 @pytest.mark.parametrize(
     ("system", "millions_in_16_gib"),
-    [("hdfs", 28.6), ("moosefs", 50.4), ("cephfs", 5.67), ("juicefs", 57.3), ("lustre", 8.59)],
+    [
+        ("hdfs", 42.9),
+        ("gfs", 134.2),
+        ("moosefs", 50.4),
+        ("cephfs", 5.67),
+        ("juicefs", 57.3),
+        ("lustre", 8.59),
+    ],
 )
 def test_every_system_has_a_figure_with_a_source(system, millions_in_16_gib):
     first = limits(scenario(system)).files[0]
@@ -277,14 +367,44 @@ def test_the_command_answers(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["dfslab", *words])
     main()
     shown = capsys.readouterr().out
-    assert "Files that fit" in shown
+    assert "that fit hdfs's namenode with 16 GiB" in shown
+    assert "assumed: outside bursts, 50% of the capacity is in use" in shown
     assert "call queue" in shown
+
+
+SWEEP = """
+[[sweep]]
+"workload.clients" = [1, 4, 8]
+"workload.file_size" = ["64 KiB", "1 MiB"]
+"deployment.node.namenode.memory" = ["16 GiB", "8 GiB"]
+"""
+
+
+def test_equal_configurations_are_one_answer(monkeypatch, capsys, tmp_path):
+    """Clients do not change the limits of the server, so their configurations are one answer, which
+    names each of them."""
+    path = tmp_path / "hdfs.toml"
+    path.write_text(scenario(access={"testbed": True}).toml().replace("sweep = []\n", "") + SWEEP)
+    monkeypatch.setattr(
+        sys, "argv", ["dfslab", "predict", str(path), "--metadata-server", "--json"]
+    )
+    main()
+    answers = json.loads(capsys.readouterr().out)
+    assert [one["configuration"] for one in answers] == [
+        f"file size {size}; memory {memory} (3 configurations)"
+        for size in ("64 KiB", "1 MiB")
+        for memory in ("16 GiB", "8 GiB")
+    ]
+    assert answers[1]["configurations"] == [
+        f"{clients}, 64 KiB, 8 GiB" for clients in ("1 client", "4 clients", "8 clients")
+    ]
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ["--metadata-server", "--method", "petri"],
+        ["--method", "sequence", "--servers", "2"],
         [],
         ["--metadata-server", "--within", "soon"],
         ["--metadata-server", "--burst", "-1s"],

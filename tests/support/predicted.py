@@ -14,7 +14,7 @@ SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 # Systems whose data stay in memory.
 WITHOUT_DISKS = ("alluxio", "juicefs")
 # Systems of one node.
-OF_ONE_NODE = ("local", "zfs")
+OF_ONE_NODE = ("local", "openzfs")
 DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dfslab.documents.measured_load import MeasuredLoad, OperationCounts
+from dfslab.models.fit import laws
 from dfslab.models.queue import burst
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
-from dfslab.spec.scenario import Scenario
+from dfslab.spec.scenario import Scenario, WorkloadChoice
 from dfslab.studies.server_law import server_law
 
 K_S = 0.0004
@@ -111,6 +112,80 @@ def test_the_planted_law_shares_and_burst_are_found():
         peak.length_s * (peak.rate_per_s / peak.capacity_per_s - 1)
     )
     assert large.q_best_per_s == pytest.approx(large.q_from_score_per_s, rel=0.05)
+
+
+def test_the_weights_allow_for_runs_that_differ():
+    """With runs that differ by a third, means of eight client counts do not tell near laws apart;
+    with runs that agree, the same means do."""
+    clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
+    wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
+    means = (0.02 + 0.001 * clients) * (1 + wobble)
+    exact = {one.law: one.weight for one in laws.fit(clients, means)}
+    noisy = {one.law: one.weight for one in laws.fit(clients, means, [0.2] * 8, 24)}
+    assert exact["linear"] > 0.95
+    assert 0.3 < noisy["linear"] < 0.8
+    assert noisy["lock queue"] > 10 * exact["lock queue"]
+    assert sum(noisy.values()) == pytest.approx(1)
+    # Errors far below those of the law itself change nothing.
+    same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
+    assert same == pytest.approx(exact, abs=1e-3)
+
+
+def test_the_between_run_deviation_is_pooled_over_the_curve():
+    quiet, loud = (server_law(runs(sd)).curves[0].between_run_sd for sd in (0.01, 0.3))
+    assert quiet == pytest.approx(0.01, rel=0.5)
+    assert loud == pytest.approx(0.3, rel=0.5)
+    once = [one for one in runs() if one.repetition == 0]
+    assert server_law(once).curves[0].between_run_sd is None
+
+
+def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
+    """The planted law wins by weight and predicts q best. Where the server speeds up for many
+    clients, which are held out, the law that wins does not, and the conclusion says so."""
+    found = server_law(runs())
+    assert found.capacity[0].law == "x ln x"
+    assert found.capacity[0].median_abs_error < 0.05
+    assert found.conclusion.startswith("The likeliest law, x ln x (weight ")
+    assert "also predicts q best" in found.conclusion
+    faster = [
+        one.model_copy(
+            update={
+                "metrics": {
+                    **one.metrics,
+                    "rate_per_s": Metric(value=2 * one.value()),
+                    "latency_s_mean.stat": Metric(value=one.value("latency_s_mean.stat") / 2),
+                }
+            }
+        )
+        if one.point.scenario.workload.clients == 128
+        else one
+        for one in runs()
+    ]
+    changed = server_law(faster)
+    assert changed.capacity[0].law == "x ln x"
+    assert changed.capacity[0].median_abs_error == pytest.approx(0.5, abs=0.05)
+    assert "does not predict q best" in changed.conclusion
+    held_out = {fit.law: fit.held_out_q_error for fit in changed.curves[0].fits}
+    # Counts of 16 and 128 are held out; one of them is half as fast as predicted.
+    assert held_out["x ln x"] == pytest.approx(0.25, abs=0.05)
+
+
+def test_opens_of_files_with_a_block_are_metadata_operations():
+    """An open asks the metadata server where blocks are, whatever the file's size."""
+    found = server_law([opened(one) for one in runs()])
+    assert {curve.operation for curve in found.curves} == {"open"}
+
+
+def opened(one):
+    """Returns a result of opens of small files in place of a result of stats."""
+    workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
+    asked = one.point.scenario.workload
+    chosen = WorkloadChoice(**workload, clients=asked.clients, operations_per_client=OPERATIONS)
+    point = one.point.model_copy(
+        update={"scenario": one.point.scenario.model_copy(update={"workload": chosen})}
+    )
+    metrics = {key.replace(".stat", ".open"): value for key, value in one.metrics.items()}
+    return one.model_copy(update={"point": point, "metrics": metrics})
 
 
 def test_a_score_that_is_wrong_shows_as_a_wrong_capacity():

@@ -146,6 +146,9 @@ def predict(
     burst: Annotated[
         str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
     ] = "",
+    servers: Annotated[
+        int | None, typer.Option(min=1, help="Metadata servers that share the work; else deployed.")
+    ] = None,
     sets: SetOptions = None,
     fitted_on: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
@@ -155,18 +158,16 @@ def predict(
     """Predict every configuration by one method, without measuring anything."""
     if metadata_server == bool(method):
         raise InputError("--method", method or None, "give either it or --metadata-server")
+    if servers is not None and not metadata_server:
+        raise InputError("--servers", servers, "goes with --metadata-server")
     if method:
         predicting.check_method(method)
     chosen = read_scenario(scenario, sets, methods=[method] if method else ())
     if metadata_server:
         bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
         with of(scenario):
-            limits = predicting.metadata_limits(chosen, bound_s, burst_s, fitted_on)
-        emit(
-            as_json,
-            [one for _, one in limits],
-            *(table for _, one in limits for table in tables.limits_tables(one)),
-        )
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, servers, fitted_on)
+        emit(as_json, limits, *(table for one in limits for table in tables.limits_tables(one)))
         return
     with of(scenario):
         results = with_progress(

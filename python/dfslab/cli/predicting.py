@@ -4,12 +4,12 @@ metadata server."""
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab import discover
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import labels_text, naming, shared_text
 from dfslab.result import Result
 from dfslab.spec.check import check
 from dfslab.spec.scenario import Point, Scenario
@@ -52,13 +52,17 @@ def predict(
 
 
 def metadata_limits(
-    scenario: Scenario, bound_s: float, burst_s: float | None, fitted_on: Path | None
-) -> list[tuple[Point, metadata_server.ServerLimits]]:
-    """The limits of the metadata server, for every distinct combination of deployment and file
-    system in a scenario.
+    scenario: Scenario,
+    bound_s: float,
+    burst_s: float | None,
+    servers: int | None,
+    fitted_on: Path | None,
+) -> list[metadata_server.ServerLimits]:
+    """The limits of the metadata servers of every configuration of a scenario. Configurations with
+    the same limits are one answer, which names them.
 
     `bound_s`: bound on the mean response time in a burst. `burst_s`: length of a burst; None: 1, 10
-    and 60 s.
+    and 60 s. `servers`: number of metadata servers; None: as deployed.
     """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server
@@ -67,8 +71,19 @@ def metadata_limits(
     if fitted_on is not None:
         calibration = calibrate(_measured(fitted_on))
     lengths = metadata_server.BURSTS_S if burst_s is None else (burst_s,)
-    found: dict[str, tuple[Point, metadata_server.ServerLimits]] = {}
-    for point in check(scenario):
-        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths)
-        found.setdefault(json.dumps(asdict(answer), sort_keys=True), (point, answer))
-    return list(found.values())
+    found: dict[str, tuple[metadata_server.ServerLimits, list[Point]]] = {}
+    points = check(scenario)
+    for point in points:
+        answer = metadata_server.limits(point.scenario, bound_s, calibration, lengths, servers)
+        equal = json.dumps(asdict(answer), sort_keys=True)
+        found.setdefault(equal, (answer, []))[1].append(point)
+    every = [point.labels for point in points]
+    name = naming(every)
+    return [
+        replace(
+            answer,
+            configuration=shared_text([point.labels for point in group], every),
+            configurations=tuple(name(point.labels) for point in group),
+        )
+        for answer, group in found.values()
+    ]

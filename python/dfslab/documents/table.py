@@ -194,6 +194,26 @@ def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
     return lambda labels: labels_text(dict(distinct(labels)) or labels) or "the only configuration"
 
 
+def shared_text(
+    group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
+) -> str:
+    """Returns what a group of configurations has in common and others have not: the values of each
+    key that the group does not hold all values of.
+    """
+    parts = []
+    for key in dict.fromkeys(key for labels in configurations for key in labels):
+        own, every = (
+            list(dict.fromkeys(str(labels[key]) for labels in some if key in labels))
+            for some in (group, configurations)
+        )
+        if own and len(own) < len(every):
+            parts.append(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {', '.join(own)}")
+    count = f"{len(group)} configurations" if len(group) > 1 else ""
+    if not parts:
+        return f"all {count}" if count else "the only configuration"
+    return "; ".join(parts) + (f" ({count})" if count else "")
+
+
 def _with_key(key: str, value: Value) -> str:
     if key == "clients":
         return "1 client" if value == 1 else f"{value} clients"

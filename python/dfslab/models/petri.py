@@ -49,6 +49,7 @@ from dfslab.nets.net_json import json_text
 from dfslab.result import Result
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.steps.calls import UNFORCED
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.vocabulary import Stream
 from dfslab.spec.systems.filesystem import FileSystem
@@ -218,6 +219,12 @@ def job_of(
     values = {**situation.environment, **constants}
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
+    if trace is None and "open" in kinds:
+        # A stream that opens files closes them, too, and has written nothing to them. Constants of
+        # the close are not fitted, so they have their priors.
+        declared = situation.system.parameters.of_origin("calibrated")
+        priors = {key: float(one.default or 0.0) for key, one in declared.items()}
+        values = {**priors, **values, UNFORCED: 0.0}
     moving = ("read", "write", "append")
     sizes = {one.size_bytes for one in stream if one.operation in moving}
     return NetJob(

@@ -9,24 +9,37 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Tables of the largest number of files, the largest rate of requests, and the largest
-    bursts, followed by notes."""
-    return [_files(limits), _capacity(limits), _peaks(limits), *limits.notes]
+    """The configurations, tables of the largest number of files, the largest rate of requests and
+    the largest bursts, and what they assume."""
+    found: list[Table | str] = [f"{limits.system}: {limits.configuration}"]
+    if limits.files:
+        found.append(_files(limits))
+    found += [_capacity(limits), _peaks(limits)]
+    assumed = [f"assumed: {one}" for one in limits.assumptions]
+    return [*found, *assumed, *limits.notes, ""]
+
+
+def _servers(limits: ServerLimits) -> str:
+    memory = units.text(limits.memory_bytes, "B")
+    if limits.servers == 1:
+        return f"{limits.system}'s {limits.role} with {memory}"
+    return f"{limits.servers} {limits.role}s of {limits.system} with {memory} each"
 
 
 def _files(limits: ServerLimits) -> Table:
-    memory = units.text(limits.memory_bytes, "B")
-    table = Table(title=f"Files that fit {limits.system}'s {limits.role} with {memory}")
-    for column in ("files", "B a file", "memory used", "by"):
+    size = units.text(limits.file_bytes, "B") if limits.file_bytes else "0 B"
+    table = Table(title=f"Files of {size} that fit {_servers(limits)}")
+    for column in ("files", "blocks", "B a file", "memory used", "by"):
         table.add_column(column, justify="right" if column != "by" else "left", overflow="fold")
     for one in limits.files:
         count = f"{_many(one.files)}{' cached' if one.cached else ''}"
-        table.add_row(count, f"{one.bytes_per_file:.0f}", f"{one.usable:.0%}", one.source)
+        blocks = "not counted" if one.blocks is None else str(one.blocks)
+        table.add_row(count, blocks, f"{one.bytes_per_file:.0f}", f"{one.usable:.0%}", one.source)
     return table
 
 
 def _capacity(limits: ServerLimits) -> Table:
-    table = Table(title="Operations a second that it can serve (90 % interval)")
+    table = Table(title=f"Operations a second that {_servers(limits)} serves (90 % interval)")
     for column in ("operation", "a second", "what is full then"):
         table.add_column(column)
     for one in limits.capacity:
@@ -48,7 +61,7 @@ def _peaks(limits: ServerLimits) -> Table:
         "all",
         "queue holds",
         "binding",
-        "then drains in",
+        "then drains in, at half load",
     ):
         table.add_column(column, overflow="fold")
     for one in limits.peaks:

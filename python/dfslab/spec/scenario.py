@@ -61,6 +61,11 @@ class ClientAccess(CheckedModel):
     )
 
 
+# (Earlier name of a file system, a role that only that system has) -> its name today. The earlier
+# name is another file system's now.
+FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
+
+
 class FileSystemChoice(CheckedModel):
     """Which file system is run and how it is accessed. Every other key is a parameter of that file
     system.
@@ -73,9 +78,11 @@ class FileSystemChoice(CheckedModel):
     @cached_property
     def canonical(self) -> str:
         """Returns the content as JSON text. Run folders are identified by this text, so it must
-        keep the earlier name `bed` of the key `testbed`.
+        keep earlier names: `bed` of the key `testbed`, and those of FORMER_SYSTEMS.
         """
         table = self.model_dump(mode="json")
+        former = {today: name for (name, _), today in FORMER_SYSTEMS.items()}
+        table["name"] = former.get(self.name, self.name)
         table["access"]["bed"] = table["access"].pop("testbed")
         return json.dumps(table, sort_keys=True)
 
@@ -214,6 +221,15 @@ class Scenario(CheckedModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, validate_default=True, populate_by_name=True
     )
+
+    @model_validator(mode="after")
+    def _former_system(self) -> Scenario:
+        """Reads the earlier name of a file system where its roles tell it from today's."""
+        for (name, role), today in FORMER_SYSTEMS.items():
+            if self.file_system.name == name and self.deployment.instances(role):
+                renamed = self.file_system.model_copy(update={"name": today})
+                object.__setattr__(self, "file_system", renamed)
+        return self
 
     @model_validator(mode="after")
     def _grids_are_lists(self) -> Scenario:

@@ -28,6 +28,8 @@ NAMES = ("server_law",)
 FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
+# The operation that asks a metadata server where the blocks of a file are: getBlockLocations.
+LOOKUP = "open"
 LAWS = tuple(laws.LAWS)
 # Bound on the mean response time during a peak (p_max is the largest peak that meets it), and
 # length of the peak, both in seconds.
@@ -38,7 +40,8 @@ AT = 0.9
 
 class LawFit(BaseModel):
     """One law fitted to one response curve. `residuals`: predicted / measured - 1 at the client
-    counts of the curve.
+    counts of the curve. `weight`: share of the evidence, with the between-run variance.
+    `held_out_q_error`: median of |predicted / measured - 1| of the rate at the held-out counts.
 
     `line`: points (clients, seconds) for the chart.
     """
@@ -50,6 +53,7 @@ class LawFit(BaseModel):
     weight: float
     residuals: list[float | None]
     line: list[tuple[float, float]]
+    held_out_q_error: float | None = None
 
 
 class ResponseCurve(BaseModel):
@@ -58,7 +62,8 @@ class ResponseCurve(BaseModel):
 
     `share`: processor cores of the server. `files`: "each" (the same number of files for each
     client) or "in all" (the same total). `held_out`: whether a client count is excluded from fits.
-    `rates`: operations per second.
+    `rates`: operations per second. `between_run_sd`: standard deviation of the natural logarithm of
+    one run's response, pooled over the curve; None without repetitions.
     """
 
     operation: str
@@ -71,6 +76,7 @@ class ResponseCurve(BaseModel):
     held_out: list[bool]
     fits: list[LawFit]
     separated_at: int | None = None
+    between_run_sd: float | None = None
 
 
 class Ratio(BaseModel):
@@ -115,8 +121,22 @@ class Burst(BaseModel):
     measured_drain_s: float
 
 
+class LawCapacity(BaseModel):
+    """How well one law of the reference share, with the scores of processors, predicts q.
+
+    `weight`: its share of the evidence there. `errors`: predicted / measured - 1 of the rate at the
+    most clients, one for each processor share in the order of `ratios`.
+    """
+
+    law: str
+    weight: float
+    errors: list[float]
+    median_abs_error: float
+
+
 class ServerLaw(StudyResult):
-    """All curves, ratios and bursts of one metadata server."""
+    """All curves, ratios and bursts of one metadata server. `capacity`: the laws of the reference
+    share, the likeliest first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -124,6 +144,24 @@ class ServerLaw(StudyResult):
     curves: list[ResponseCurve]
     ratios: list[Ratio]
     bursts: list[Burst]
+    capacity: list[LawCapacity] = []
+
+    @property
+    def conclusion(self) -> str:
+        """Returns a sentence: does the law with the most weight also predict q best? Empty if no
+        capacity was predicted."""
+        if len(self.capacity) < 2:
+            return ""
+        likeliest = self.capacity[0]
+        best = min(self.capacity, key=lambda one: one.median_abs_error)
+        named = f"{likeliest.law} (weight {likeliest.weight:.0%})"
+        error = f"{likeliest.median_abs_error:.0%}"
+        if best.law == likeliest.law:
+            return f"The likeliest law, {named}, also predicts q best: median error {error}."
+        return (
+            f"The likeliest law, {named}, does not predict q best: its median error is {error}, "
+            f"that of {best.law} (weight {best.weight:.0%}) {best.median_abs_error:.0%}."
+        )
 
 
 class ServerLawStudy(Study[ServerLaw]):
@@ -158,18 +196,20 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
     ratios = _ratios(scored)
     peaks = [r for r in measured if r.point.scenario.workload.arrival != "closed"]
     bursts = _bursts(peaks, min(scored, key=lambda c: c.share)) if scored else []
-    return ServerLaw(curves=curves, ratios=ratios, bursts=bursts)
+    return ServerLaw(
+        curves=curves, ratios=ratios, bursts=bursts, capacity=_capacity_by_law(scored, ratios)
+    )
 
 
 def _only_metadata(result: Result) -> bool:
-    """Whether a result measures one operation on empty files, on a file system with a dedicated
-    metadata server."""
+    """Whether a result measures one operation that moves no data, on a file system with a dedicated
+    metadata server. Such are operations on empty files, and opens that ask where blocks are."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
     kinds = {role.kind for role in situation.system.roles}
-    empty = not situation.environment["file_size"]
-    return len(situation.mix) == 1 and empty and "metadata" in kinds
+    no_data = not situation.environment["file_size"] or set(situation.mix) == {LOOKUP}
+    return len(situation.mix) == 1 and no_data and "metadata" in kinds
 
 
 def _share(result: Result) -> float:
@@ -229,6 +269,8 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
     rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
     held = [by_clients[n][0].point.held_out for n in clients]
     scores = [one_score for result in group if (one_score := _score(result))]
+    latency = key(LATENCY, MEAN, operation)
+    runs = [[result.value(latency) for result in by_clients[n]] for n in clients]
     curve = ResponseCurve(
         operation=operation,
         share=share,
@@ -239,17 +281,35 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
         held_out=held,
         fits=[],
         score=float(np.median(scores)) if scores else None,
+        between_run_sd=_between_run_sd(runs),
     )
-    return _fitted(curve)
+    return _fitted(curve, [len(times) for times in runs])
 
 
-def _fitted(curve: ResponseCurve) -> ResponseCurve:
-    """The curve with all fitted laws, the most likely law first."""
-    points = zip(curve.clients, curve.response, curve.held_out, strict=True)
-    known = [(n, response.value) for n, response, held in points if not held]
+def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
+    """The standard deviation of ln(response) between runs of one configuration, pooled over the
+    configurations; None if none was repeated."""
+    logs = [np.log(times) for times in runs if len(times) > 1]
+    if not logs:
+        return None
+    squares = sum(float(((one - one.mean()) ** 2).sum()) for one in logs)
+    return float(np.sqrt(squares / sum(len(one) - 1 for one in logs)))
+
+
+def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
+    """The curve with all fitted laws, the most likely law first. `repetitions`: runs of each client
+    count."""
+    points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
+    known = [(n, response.value, count) for n, response, held, count in points if not held]
     if len(known) < FEWEST:
         return curve
-    fits = laws.fit([float(n) for n, _ in known], [time for _, time in known])
+    sd = curve.between_run_sd or 0.0
+    fits = laws.fit(
+        [float(n) for n, _, _ in known],
+        [time for _, time, _ in known],
+        [sd / np.sqrt(count) for _, _, count in known],
+        sum(count for _, _, count in known),
+    )
     x = np.unique(np.round(np.geomspace(1, curve.clients[-1], DRAWN)))
     law_fits = []
     for fit in fits:
@@ -268,10 +328,40 @@ def _fitted(curve: ResponseCurve) -> ResponseCurve:
                 weight=fit.weight,
                 residuals=residuals,
                 line=[(n, y) for n, y in line if y > 1e-9],
+                held_out_q_error=_held_out_q_error(curve, residuals),
             )
         )
     apart = laws.separating_clients(fits) if len(fits) > 1 else None
     return curve.model_copy(update={"fits": law_fits, "separated_at": apart})
+
+
+def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
+    """The median |error| of the rate at the held-out client counts. By Little's law, the rate is
+    the clients over the response."""
+    errors = [
+        abs(1 / (1 + residual) - 1)
+        for residual, held in zip(residuals, curve.held_out, strict=True)
+        if held and residual is not None
+    ]
+    return float(np.median(errors)) if errors else None
+
+
+def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
+    """The errors of q by each law of the reference share and the scores of all shares."""
+    if not ratios:
+        return []
+    reference = min(curves, key=lambda curve: curve.share)
+    found = []
+    for fit in reference.fits:
+        errors = [
+            _capacity_per_s(reference, fit, one.at_clients, one.score) / one.q_measured_per_s - 1
+            for one in ratios
+        ]
+        middle = float(np.median(np.abs(errors)))
+        found.append(
+            LawCapacity(law=fit.law, weight=fit.weight, errors=errors, median_abs_error=middle)
+        )
+    return found
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
@@ -298,7 +388,7 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
                 k_ratio=reference_k / k_ms,
                 score_ratio=curve.score / reference,
                 q_from_score_per_s=q,
-                q_best_per_s=_capacity_per_s(curves[0], most, curve.score),
+                q_best_per_s=_capacity_per_s(curves[0], curves[0].fits[0], most, curve.score),
                 best_law=curves[0].fits[0].law,
                 q_measured_per_s=curve.rates[-1],
                 at_clients=most,
@@ -308,12 +398,11 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
     return found
 
 
-def _capacity_per_s(reference: ResponseCurve, clients: int, score: float) -> float:
+def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: float) -> float:
     """Capacity in operations per second at `clients` clients, predicted for a server with a
-    processor score by the most likely law of the `reference`."""
+    processor score by one fitted law of the `reference`."""
     assert reference.score is not None
-    best = reference.fits[0]
-    response_s = laws.response_s(best.law, best.parameters, [clients])[0]
+    response_s = laws.response_s(fit.law, fit.parameters, [clients])[0]
     return float(clients / response_s * score / reference.score)
 
 
@@ -332,7 +421,7 @@ def _burst(group: Sequence[Result], reference: ResponseCurve) -> Burst:
     operation = next(iter(situation_of(scenario).mix))
     scores = [one_score for result in group if (one_score := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
-    q = _capacity_per_s(reference, clients, float(np.median(scores)))
+    q = _capacity_per_s(reference, reference.fits[0], clients, float(np.median(scores)))
     # only results with the field `load` have processor scores, and the caller selects results with
     # scores
     assert group[0].load is not None

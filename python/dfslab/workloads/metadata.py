@@ -11,6 +11,8 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "Metadata operations on empty files"
+# Operations that leave a file as it was.
+LOOKUPS = ("stat", "list", "open")
 
 
 class Parameters(FileParameters):
@@ -18,24 +20,24 @@ class Parameters(FileParameters):
     operations matters.
     """
 
-    operation: Literal["create", "stat", "list", "rename", "delete"] = Field(
-        "create", description="The operation"
+    operation: Literal["create", "stat", "list", "open", "rename", "delete"] = Field(
+        "create", description="The operation; open asks where a file's blocks are"
     )
     file_size: Annotated[Bytes, Field(ge=0)] = quantity("0 B", description="Bytes of a file")
     operations_per_client: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         500, description="Operations of each client"
     )
     files_per_client: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
-        0, description="Files of each client that stat and list look at in turn; 0: one each time"
+        0, description="Files of each client that stat, list and open use in turn; 0: one each time"
     )
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. Delete and rename need one file for each operation. Stat and list may use
-    a file several times.
+    """Returns the stream. Delete and rename need one file for each operation. Stat, list and open
+    may use a file several times.
     """
     files = parameters.operations_per_client
-    if parameters.operation in ("stat", "list") and parameters.files_per_client:
+    if parameters.operation in LOOKUPS and parameters.files_per_client:
         files = parameters.files_per_client
     return Stream(
         mix=[Share(operation=parameters.operation, weight=1.0)],

@@ -147,4 +147,5 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
+    several_servers="each directory belongs to one metadata server, drawn at random",
 )

@@ -109,21 +109,17 @@ MEMORY = (
     ObjectMemory(
         "mds",
         2000,
-        1,
         "Ceph developers 2016: about 2 KB an inode in the cache, whose "
         "limit is two thirds of the process",
         usable=0.66,
         cached=True,
     ),
     ObjectMemory(
-        "mds",
-        2700,
-        1,
-        "JuiceFS's comparison of 2023 implies about 2.7 KB",
-        usable=0.66,
-        cached=True,
+        "mds", 2700, "JuiceFS's comparison of 2023 implies about 2.7 KB", usable=0.66, cached=True
     ),
 )
+
+SEVERAL_SERVERS = "ranks: subtrees of directories are divided among the active MDS daemons"
 
 ACCESS_KEYS = ("testbed", "directory")
 
@@ -163,4 +159,5 @@ FACTS = Facts(
     check=check,
     target=target,
     memory=MEMORY,
+    several_servers=SEVERAL_SERVERS,
 )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
+from dfslab.spec.systems.memory import ObjectMemory
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
 TITLE = "The Google File System (described and simulated)"
@@ -112,6 +113,16 @@ PARAMETERS = Parameters(
     ),
 )
 
+MEMORY = (
+    ObjectMemory(
+        "master",
+        64,
+        "Ghemawat 2003, 2.6.1: less than 64 B a file name and a chunk; at least so many files fit",
+        64,
+        "chunk_size",
+    ),
+)
+
 ACCESS_KEYS = ("directory",)
 
 
@@ -147,4 +158,5 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
+    memory=MEMORY,
 )

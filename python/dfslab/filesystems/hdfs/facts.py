@@ -228,16 +228,21 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory of the NameNode per file. Shvachko's figure is for each object, with two blocks in an
-# average file; Wu applies it to each file.
+# Memory of the NameNode. Objects are the inode of a file and each of its blocks. Cloudera's rule
+# counts blocks alone, with the collector's head room. Wu applies the size of an object to a file.
 MEMORY = (
-    ObjectMemory("namenode", 200, 3, "Shvachko 2010: 200 B an object; an inode, 2 blocks"),
+    ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(
-        "namenode", 150, 2, "Cloudera's sizing rule: 1 GB of heap for a million blocks", usable=0.3
+        "namenode",
+        0,
+        "Cloudera's sizing rule: 1 GB of heap for a million blocks",
+        1000,
+        "block_size",
     ),
-    ObjectMemory("namenode", 238, 2.1, "LinkedIn: 1.6 G objects in 380 GB; 1.1 blocks a file"),
-    ObjectMemory("namenode", 200, 1, "Wu 2013: 200 B a file"),
+    ObjectMemory("namenode", 238, "LinkedIn: 1.6 G objects in 380 GB", 238, "block_size"),
+    ObjectMemory("namenode", 200, "Wu 2013: 200 B a file, blocks not counted"),
 )
+SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
 # Name of a step in Liu 2018 -> ends of the step's paths in traces, as in points.txt. Requests are
 # counted by the opening of their file.
@@ -348,6 +353,7 @@ FACTS = Facts(
     check=check,
     target=target,
     memory=MEMORY,
+    several_servers=SEVERAL_SERVERS,
     address=address,
     functions=FUNCTIONS,
     traced=TRACED,

@@ -58,8 +58,8 @@ PARAMETERS = Parameters(
 )
 
 MEMORY = (
-    ObjectMemory("meta", 300, 1, "JuiceFS manual: 300 B a file in a key-value store"),
-    ObjectMemory("meta", 600, 1, "JuiceFS manual: 600 B a file in an SQL database"),
+    ObjectMemory("meta", 300, "JuiceFS manual: 300 B a file in a key-value store"),
+    ObjectMemory("meta", 600, "JuiceFS manual: 600 B a file in an SQL database"),
 )
 
 ACCESS_KEYS = ("testbed", "directory")

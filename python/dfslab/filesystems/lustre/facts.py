@@ -126,9 +126,10 @@ PARAMETERS = Parameters(
 )
 
 MEMORY = (
-    ObjectMemory("mds", 2000, 1, "Lustre manual: 2 KB a file with its lock", cached=True),
-    ObjectMemory("mds", 1500, 1, "Lustre manual: 1.5 KB a cached file without one", cached=True),
+    ObjectMemory("mds", 2000, "Lustre manual: 2 KB a file with its lock", cached=True),
+    ObjectMemory("mds", 1500, "Lustre manual: 1.5 KB a cached file without one", cached=True),
 )
+SEVERAL_SERVERS = "DNE: directories are placed on metadata targets, or striped over them"
 
 ACCESS_KEYS = ("directory",)
 
@@ -166,4 +167,5 @@ FACTS = Facts(
     check=check,
     target=target,
     memory=MEMORY,
+    several_servers=SEVERAL_SERVERS,
 )

@@ -72,7 +72,7 @@ PARAMETERS = Parameters(
     ),
 )
 
-MEMORY = (ObjectMemory("master", 325 * 2**20 / 1e6, 1, "MooseFS manual: 300 to 350 MiB a million"),)
+MEMORY = (ObjectMemory("master", 325 * 2**20 / 1e6, "MooseFS manual: 300 to 350 MiB a million"),)
 
 ACCESS_KEYS = ("testbed", "directory")
 

@@ -1,3 +1,1 @@
-"""Describes ZFS: a local pool of disks with records, a cache, parity or mirrors, and an
-intent log.
-"""
+"""Describes zFS, the distributed file system over object disks of Rodeh and Teperman (2003)."""

@@ -1,9 +1,9 @@
-"""Declares the roles, parameters and layout rules of ZFS, which dfslab only simulates; an existing
-pool works like any POSIX mount.
+"""Declares the roles, parameters and layout rules of zFS, which dfslab only simulates. Rodeh and
+Teperman 2003 describe the system, a research project of IBM; no package of it exists.
 
-Debian has only the sources of ZFS: the administrator must build and load the kernel module. The
-number of the pool's disks is `disk.count` of the node with role `pool`. It must be `vdevs` times
-the number of disks of one vdev.
+zFS has no servers of its own kind of machine: every machine may run a front end with a part of the
+cooperative cache, file managers, a lease manager and a transaction server. Data, directories and
+the log of transactions are on object disks. The name ZFS of OpenZFS is another system (`openzfs`).
 """
 
 from __future__ import annotations
@@ -15,166 +15,141 @@ from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
-TITLE = "ZFS on this machine (described and simulated; needs its kernel module)"
+TITLE = "zFS over object disks (described and simulated)"
 SOURCE = (
-    "OpenZFS 2.2 manual pages zfsprops, zpoolconcepts, zfs(4); described and simulated; no built "
-    "packages exist on Debian, a kernel module is needed; an existing mount works like any POSIX "
-    "mount"
+    "Rodeh and Teperman 2003: zFS, a scalable distributed file system using object disks; "
+    "described and simulated; no packages exist"
 )
-ROLES = (Role("client", "client", "ClientNode"), Role("pool", "data", "StoragePool"))
+ROLES = (
+    Role("client", "client", "FrontEnd"),
+    Role("lease_manager", "metadata", "LeaseManager"),
+    Role("transaction_server", "metadata", "TransactionServer"),
+    Role("file_manager", "metadata", "FileManager"),
+    Role("cache", "data", "CooperativeCache"),
+    Role("object_disk", "data", "ObjectDisk", instances=3),
+)
 
 PARAMETERS = Parameters(
     Parameter(
-        "record_size",
-        "Largest block of a file",
+        "request_size",
+        "Bytes that a cache asks a file manager for at a time, with a lease on them",
         "B",
         "filesystem",
         131072.0,
         "Dap1",
-        "recordsize",
+        "assumed: the read-ahead of Linux",
+        minimum=4096,
+    ),
+    Parameter(
+        "packet_size",
+        "Bytes that a cache or an object disk sends at a time",
+        "B",
+        "filesystem",
+        65536.0,
+        "Pp2",
+        "assumed",
         minimum=512,
     ),
     Parameter(
-        "data_disks",
-        "Disks that a record's data is cut over (raidz), else 1",
-        "1",
-        "filesystem",
-        1.0,
-        "",
-        "zpool create … raidz",
-        minimum=1,
-    ),
-    Parameter(
-        "parity_disks",
-        "Parity disks of a raidz, else 0",
+        "own_hits",
+        "Share of warm requests that find their bytes in the client's own memory",
         "1",
         "filesystem",
         0.0,
         "",
-        "zpool create … raidz1, raidz2, raidz3",
+        "assumed: another machine read the file before",
         minimum=0,
     ),
     Parameter(
-        "mirrors",
-        "Disks that hold the same data (mirror), else 1",
+        "other_hits",
+        "Share of cold requests that another machine's memory answers instead of a disk",
         "1",
         "filesystem",
-        1.0,
-        "Rp1",
-        "zpool create … mirror",
-        minimum=1,
-    ),
-    Parameter(
-        "vdevs",
-        "Mirrors or raidz groups that share the data",
-        "1",
-        "filesystem",
-        1.0,
+        0.0,
         "",
-        "zpoolconcepts, Virtual Devices",
-        minimum=1,
+        "assumed: a cold file is in no memory",
+        minimum=0,
     ),
     Parameter(
-        "aggregation",
-        "Bytes of neighbouring records in one disk request",
+        "object_lease_misses",
+        "Share of first requests of a file whose file manager has no lease on its object",
+        "1",
+        "filesystem",
+        1.0,
+        "Pp1",
+        "assumed: a file manager is started when its file is opened",
+        minimum=0,
+    ),
+    Parameter(
+        "disk_lease_misses",
+        "Share of object leases for which the lease manager has no lease on the object disk",
+        "1",
+        "filesystem",
+        0.0,
+        "",
+        "assumed: the lease on a disk is renewed before it ends",
+        minimum=0,
+    ),
+    Parameter(
+        "revocations",
+        "Share of write leases for which another machine's lease is revoked",
+        "1",
+        "filesystem",
+        0.0,
+        "",
+        "assumed: clients write files of their own",
+        minimum=0,
+    ),
+    Parameter(
+        "max_dirty",
+        "Bytes a client may keep unwritten in its memory",
         "B",
         "filesystem",
-        2.0**20,
-        "Pp2",
-        "zfs_vdev_aggregation_limit",
-        minimum=4096,
+        2.0**25,
+        "",
+        "assumed: as Lustre's clients keep for one target",
+        minimum=0,
     ),
     Parameter(
-        "sector_size",
-        "Smallest write to a disk",
+        "log_bytes",
+        "Bytes that a transaction logs on an object disk before it changes objects",
         "B",
         "filesystem",
         4096.0,
         "",
-        "ashift = 12",
+        "assumed: a page",
         minimum=512,
     ),
     Parameter(
-        "separate_log",
-        "Intent log on a device of its own (1) or in the pool (0)",
+        "manager_threads",
+        "Threads of a file manager, lease manager or transaction server",
         "1",
         "filesystem",
-        0.0,
-        "",
-        "zpool add … log",
-        minimum=0,
+        16.0,
+        "Np6",
+        "assumed",
+        minimum=1,
     ),
-    Parameter(
-        "log_rate",
-        "Write rate of the separate log device",
-        "B/s",
-        "filesystem",
-        1e9,
-        "",
-        "",
-        minimum=1e6,
-    ),
-    Parameter(
-        "log_latency",
-        "Latency of the separate log device",
-        "s",
-        "filesystem",
-        2e-5,
-        "",
-        "",
-        minimum=0,
-    ),
-    Parameter("open_cpu", "Opening a file", "s", "calibrated", 8e-6),
-    Parameter("update_cpu", "Changing the name space, in memory", "s", "calibrated", 4e-5),
-    Parameter("close_cpu", "Closing a file", "s", "calibrated", 2e-6),
-    Parameter("call_cpu", "One read or write call", "s", "calibrated", 2e-6),
-    Parameter("stat_cpu", "Looking up attributes", "s", "calibrated", 3e-6),
-    Parameter("entry_cpu", "Listing one directory entry", "s", "calibrated", 8e-7),
-    Parameter(
-        "copy_byte_cpu", "Copying one byte from or to the cache (ARC)", "s/B", "calibrated", 2e-10
-    ),
-    Parameter(
-        "checksum_byte_cpu",
-        "Checksum of one byte read from or written to disks",
-        "s/B",
-        "calibrated",
-        2e-10,
-    ),
-    Parameter(
-        "flush",
-        "Flushing the write cache of the device that holds the log",
-        "s",
-        "calibrated",
-        1e-3,
-    ),
+    Parameter("client_call_cpu", "Client time of one remote call", "s", "calibrated", 5e-5),
+    Parameter("lease_cpu", "Time of granting or revoking a lease", "s", "calibrated", 5e-5),
+    Parameter("transaction_cpu", "Time of one distributed transaction", "s", "calibrated", 2e-4),
+    Parameter("entry_cpu", "Client time of one listed entry", "s", "calibrated", 2e-6),
+    Parameter("object_cpu", "Object disk time of one request", "s", "calibrated", 1e-4),
+    Parameter("forward_cpu", "Time of a cache that sends its bytes on", "s", "calibrated", 5e-5),
+    Parameter("client_byte_cpu", "Client time of a byte copied", "s/B", "calibrated", 5e-10),
+    Parameter("sender_byte_cpu", "Cache or disk time of a byte", "s/B", "calibrated", 5e-10),
 )
 
 ACCESS_KEYS = ("directory",)
+SEVERAL_SERVERS = "file managers are started where their files are used, and share the files"
+SHARES = ("own_hits", "other_hits", "object_lease_misses", "disk_lease_misses", "revocations")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). A vdev must be a mirror or a raidz with one to three
-    parity disks, and record sizes powers of two.
-    """
-    wrong = []
-    counts = ("data_disks", "parity_disks", "mirrors", "vdevs")
-    wrong += [(k, "a whole number") for k in counts if parameters[k] != int(parameters[k])]
-    if parameters["parity_disks"] > 3:
-        wrong.append(("parity_disks", "at most 3 (raidz3)"))
-    if parameters["data_disks"] > 1 and not parameters["parity_disks"]:
-        wrong.append(("parity_disks", "1, 2 or 3 where data_disks is more than 1"))
-    if parameters["mirrors"] > 1 and parameters["parity_disks"]:
-        wrong.append(("mirrors", "1 in a raidz"))
-    for key in ("record_size", "sector_size"):
-        size_bytes = int(parameters[key])
-        if size_bytes != parameters[key] or size_bytes & (size_bytes - 1):
-            wrong.append((key, "a power of two"))
-    if not parameters["sector_size"] <= parameters["record_size"] <= 2**24:
-        wrong.append(("record_size", "between sector_size and 16 MiB"))
-    if parameters["separate_log"] not in (0, 1):
-        wrong.append(("separate_log", "0 or 1"))
-    if instances["pool"] != 1:
-        wrong.append(("pool", "exactly one pool is described"))
+    """Returns violated rules as (key, reason). Shares are at most 1, and packets fit requests."""
+    wrong = [(key, "at most 1") for key in SHARES if parameters[key] > 1]
+    if parameters["packet_size"] > parameters["request_size"]:
+        wrong.append(("packet_size", "at most request_size"))
     return wrong
 
 
@@ -191,5 +166,5 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
-    has_servers=False,
+    several_servers=SEVERAL_SERVERS,
 )

@@ -1,24 +1,24 @@
-"""Describes the operations of ZFS: calls that use the cache (ARC), records split over disks, an
-intent log for fsync.
+"""Describes the operations of zFS after Rodeh and Teperman 2003: leases, a cooperative cache,
+object disks, distributed transactions.
 
-A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-parts of at least a sector. Many records use all vdevs concurrently. Written records go to disk with
-their transaction group, after the answer. fsync first writes the data to the intent log (ZIL).
+A front end asks the file manager of a file for bytes with a lease on them. The file manager holds a
+lease on the object, which the lease manager of the object disk grants. If another machine has the
+bytes in its memory, the file manager makes that machine send them; else the object disk does.
+Operations on directories are transactions: a transaction server locks the objects, logs the
+changes on an object disk, and makes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dfslab.filesystems.zfs.facts import PARAMETERS as P
-from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named
-from dfslab.spec.steps.heads import FORCED_SEEKS
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, expression, named, select
+from dfslab.spec.steps.heads import FORCED_SEEKS, seeks_of, seeks_of_unit
 from dfslab.spec.steps.operation import (
     Expression,
     Node,
-    Use,
+    call,
+    choice,
     cpu,
-    delay,
     disk_read,
     disk_write,
     either,
@@ -27,127 +27,225 @@ from dfslab.spec.steps.operation import (
     par,
     pipeline,
     repeat,
+    send,
     seq,
     when,
 )
 
-calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
-call_bytes = named("call_bytes", P.file_size / calls)
-# Neighbouring records reach a disk as one request, up to the aggregation limit.
-rounds = named("rounds", Max(1, ceiling(P.file_size / (P.vdevs * P.data_disks * P.aggregation))))
-round_bytes = named("round_bytes", P.file_size / rounds)
-uncached = P.direct | P.cold
-
-
-def _client(seconds: Expression, name: str) -> Use:
-    return cpu("client", seconds, name)
-
-
-def _on_disks(
-    request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
-) -> Node:
-    """`size_bytes` at their disks: one sector, one record on one vdev, or records on all vdevs.
-
-    `all_bytes`: what is moved at once, which decides the case. `copies` of all data are moved, and
-    `extra` disks take part for each split record.
-    """
-    record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
-    all_vdevs = par(
-        request(size_bytes / (P.data_disks * P.vdevs)),
-        copies=copies * P.vdevs * (P.data_disks + extra),
-    )
-    one_sector = par(request(P.sector_size), copies=copies * (1 + extra))
-    cut = either(all_bytes > P.record_size, all_vdevs, record)
-    return either(all_bytes > P.sector_size, cut, one_sector)
-
-
-def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """A mirror reads from one of its disks, a raidz from its data disks."""
-    return _on_disks(
-        lambda size: disk_read("pool", size, "diskRead", seeks),
-        size_bytes,
-        all_bytes,
-        expression(1),
-        expression(0),
-    )
-
-
-def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """A mirror writes to all of its disks, a raidz to its data and parity disks."""
-    return _on_disks(
-        lambda size: disk_write("pool", size, "diskWrite", seeks),
-        size_bytes,
-        all_bytes,
-        P.mirrors,
-        P.parity_disks,
-    )
-
-
-# Records written one after the other are neighbours on their disks.
-_read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
-_write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# A client that jumps reads whole records for every call, and nothing is prefetched.
-_record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
-_read_calls = repeat(
-    calls,
-    _read_from(_record_bytes, _record_bytes, expression(1)),
-    cpu("client", _record_bytes * P.checksum_byte_cpu, "checksum"),
+requests = named(
+    "requests", Max(1, ceiling(P.file_size / select(P.scattered, P.transfer_size, P.request_size)))
 )
-_checksum = _client(round_bytes * P.checksum_byte_cpu, "checksum")
-_copied = repeat(calls, _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"))
-_group = pipeline(rounds, _checksum, _write_disks, name="transactionGroup")
+request_bytes = named("request_bytes", P.file_size / requests)
+absorbed_bytes = named("absorbed_bytes", Min(P.file_size, P.max_dirty))
+streamed_requests = named(
+    "streamed_requests", ceiling((P.file_size - absorbed_bytes) / request_bytes)
+)
+packets = named("packets", Max(1, ceiling(request_bytes / P.packet_size)))
+packet_bytes = named("packet_bytes", request_bytes / packets)
+ENTRY_BYTES = 100
 
-_open = seq(_client(P.open_cpu, ""), name="open")
-_close = seq(_client(P.close_cpu, ""), name="close")
-_create = seq(_client(P.open_cpu + P.update_cpu, ""), name="create")
+
+def _managed(role: str, seconds: Expression) -> Node:
+    """A thread of a manager works for `seconds`."""
+    return hold_thread(role, P.manager_threads, cpu(role, seconds), name="handle")
+
+
+_disk_lease = choice(
+    (P.disk_lease_misses, call("object_disk", "majorLease", cpu("object_disk", P.object_cpu)))
+)
+_object_lease = choice(
+    (
+        P.object_lease_misses,
+        call("lease_manager", "objectLease", _managed("lease_manager", P.lease_cpu), _disk_lease),
+    )
+)
+
+
+def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
+    """A call to the file manager of a file, which grants a lease and does `work`."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call(
+            "file_manager",
+            name,
+            _managed("file_manager", P.lease_cpu),
+            *work,
+            response_bytes=response_bytes,
+        ),
+    )
+
+
+def _stream(sender: str) -> Node:
+    """One request's bytes, which `sender` sends to the client in packets."""
+    return pipeline(
+        packets,
+        cpu(sender, packet_bytes * P.sender_byte_cpu, "send"),
+        send("client", "data", size_bytes=packet_bytes),
+        cpu("client", packet_bytes * P.client_byte_cpu, "receive"),
+        name="stream",
+    )
+
+
+_from_memory = send(
+    "cache", "forward", cpu("cache", P.forward_cpu), _stream("cache"), size_bytes=256
+)
+
+
+def _from_disk(*work: Node) -> Node:
+    """The client reads the object that the file manager's lease covers."""
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call(
+            "object_disk",
+            "readObject",
+            cpu("object_disk", P.object_cpu),
+            *work,
+            _stream("object_disk"),
+        ),
+    )
+
+
+def _reads(*work: Node) -> Node:
+    """All requests of a read; `work` is done at the object disk for each that it answers."""
+    forwarded = _ask("readLease", _from_memory)
+    read = seq(_ask("readLease"), _from_disk(*work))
+    own = cpu("client", request_bytes * P.client_byte_cpu, "copy")
+    cold = choice((P.other_hits, forwarded), (1 - P.other_hits, read))
+    warm = choice((P.own_hits, own), (1 - P.own_hits, forwarded))
+    return repeat(requests, either(P.direct, read, either(P.cold, cold, warm)))
+
+
+_uncached = P.direct | P.cold
+_disk_read = disk_read("object_disk", request_bytes, "diskRead")
+# While one request is answered, the object disk reads ahead, unless the client jumps or no side
+# caches.
 _read = seq(
-    when(
-        uncached,
-        either(P.scattered, _read_calls, pipeline(rounds, _read_disks, _checksum, name="fetch")),
+    either(
+        P.scattered | P.direct,
+        _reads(when(_uncached, _disk_read)),
+        par(
+            _reads(),
+            when(
+                P.cold,
+                call(
+                    "object_disk",
+                    "readAhead",
+                    disk_read("object_disk", P.file_size * (1 - P.other_hits)),
+                ),
+            ),
+        ),
     ),
-    _copied,
     name="read",
 )
 
 
-def _log_on_its_own(size_bytes: Expr) -> Node:
-    """The separate log device handles one commit at a time."""
-    seconds = P.log_latency + size_bytes / P.log_rate
-    return hold_thread("pool", 1, delay("pool", seconds), name="separateLog")
+def _store(*work: Node) -> Node:
+    """The client writes one request's bytes to its object; `work` is done at the object disk."""
+    sent = pipeline(
+        packets,
+        send(
+            "object_disk",
+            "data",
+            cpu("object_disk", packet_bytes * P.sender_byte_cpu, "receive"),
+            size_bytes=packet_bytes,
+        ),
+        name="stream",
+    )
+    return seq(
+        cpu("client", P.client_call_cpu),
+        sent,
+        call("object_disk", "writeObject", cpu("object_disk", P.object_cpu), *work),
+    )
 
 
-# A forced write call waits for its commit to the intent log.
-_forced_calls = repeat(
-    calls,
-    _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"),
-    either(
-        P.separate_log, _log_on_its_own(call_bytes), _write_to(call_bytes, call_bytes, FORCED_SEEKS)
+_revoke = choice((P.revocations, call("cache", "revoke", cpu("cache", P.forward_cpu))))
+_on_disk = disk_write(
+    "object_disk", request_bytes, seeks=seeks_of_unit(requests, request_bytes), name="diskWrite"
+)
+_leased = seq(_ask("writeLease", _revoke), cpu("client", request_bytes * P.client_byte_cpu, "copy"))
+# What a client may keep unwritten is answered from its memory, the rest when object disks have it.
+_kept = seq(
+    repeat(requests, _leased),
+    when(
+        ~P.fsync,
+        repeat(streamed_requests, _store(later(_on_disk, name="write-back"))),
+        when(
+            absorbed_bytes > 0,
+            later(repeat(requests - streamed_requests, _store(_on_disk)), name="write-back"),
+        ),
     ),
-    delay("pool", P.flush, "flush"),
 )
-_written = seq(
-    either(P.forced, _forced_calls, _copied), either(P.direct, _group, later(_group)), name="write"
+_forced_write = disk_write("object_disk", request_bytes, seeks=FORCED_SEEKS)
+_write = seq(
+    either(
+        P.forced | P.direct,
+        repeat(requests, _leased, _store(either(P.forced, _forced_write, _on_disk))),
+        _kept,
+    ),
+    name="write",
 )
-_fsync = when(
+_sync = when(
     P.fsync & ~P.forced,
     seq(
         either(
-            P.separate_log,
-            _log_on_its_own(P.file_size),
-            when(~P.direct, pipeline(rounds, _write_disks)),
+            P.direct,
+            call("object_disk", "flush", cpu("object_disk", P.object_cpu)),
+            seq(
+                repeat(requests, _store()),
+                call(
+                    "object_disk",
+                    "flush",
+                    disk_write("object_disk", P.file_size, seeks=seeks_of(P.file_size)),
+                ),
+            ),
         ),
-        delay("pool", P.flush, "flush"),
         name="fsync",
     ),
 )
 
+
+def _transaction(name: str, objects: Expr) -> Node:
+    """A distributed transaction on `objects` directories and objects: their leases, the log on an
+    object disk, then the changes.
+    """
+    lease = call("file_manager", "lockObject", _managed("file_manager", P.lease_cpu), _object_lease)
+    log = call(
+        "object_disk",
+        "logTransaction",
+        cpu("object_disk", P.object_cpu),
+        disk_write("object_disk", P.log_bytes, seeks=FORCED_SEEKS),
+        request_bytes=P.log_bytes,
+    )
+    change = call("object_disk", "changeObject", cpu("object_disk", P.object_cpu))
+    return seq(
+        cpu("client", P.client_call_cpu),
+        call(
+            "transaction_server",
+            name,
+            _managed("transaction_server", P.transaction_cpu),
+            repeat(objects, lease),
+            log,
+            repeat(objects, change),
+        ),
+    )
+
+
+_two = expression(2)
+_open = seq(_ask("open", _object_lease), name="open")
+_create = seq(_transaction("create", _two), name="create")
+_list_bytes = named("list_bytes", ENTRY_BYTES * P.entries)
+
 OPERATIONS = {
-    "read": seq(_open, _read, _close),
-    "write": seq(_create, _written, _fsync, _close),
-    "append": seq(_open, _written, _fsync, _close),
-    "create": seq(_create, _close),
-    "stat": seq(_client(P.stat_cpu, ""), name="stat"),
-    "list": seq(_client(P.open_cpu + P.entries * P.entry_cpu, ""), name="list"),
-    "rename": seq(_client(P.update_cpu, ""), name="rename"),
-    "delete": seq(_client(P.update_cpu, ""), name="delete"),
+    "read": seq(_open, _read),
+    "write": seq(_create, _write, _sync),
+    "append": seq(_open, _write, _sync),
+    "create": _create,
+    "stat": seq(_ask("getAttributes", _object_lease), name="stat"),
+    "list": seq(
+        _ask("openDirectory", _object_lease, response_bytes=_list_bytes),
+        cpu("client", P.entries * P.entry_cpu, "entries"),
+        name="list",
+    ),
+    "rename": seq(_transaction("rename", _two), name="rename"),
+    "delete": seq(_transaction("delete", _two), name="delete"),
 }

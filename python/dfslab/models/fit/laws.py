@@ -3,7 +3,9 @@ distinguish them.
 
 Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
 straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
-AICc, and the result names the number of clients at which the best two laws differ most.
+AICc, and the result names the number of clients at which the best two laws differ most. The
+evidence allows for runs that differ: the variance of a mean's error is the between-run variance of
+that mean plus a variance of the law's own errors, which is estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
 # Numbers of clients that are tried to find where two laws differ most.
 TRIED_COUNTS = 200
+# Variance of a relative error below which a fit is exact.
+LEAST_VARIANCE = 1e-28
 
 
 def _x_ln_x(x: Floats, k: Floats) -> Floats:
@@ -93,15 +97,26 @@ class FittedLaw:
         return response_s(self.law, self.parameters, list(clients))
 
 
-def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw]:
+def fit(
+    clients: Sequence[float],
+    response_s: Sequence[float],
+    log_sd: Sequence[float] = (),
+    runs: int = 0,
+) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
     many parameters for AICc are omitted. Needs at least 4 numbers of clients.
+
+    `log_sd`: standard error of the natural logarithm of each response time, from runs that were
+    repeated; empty: response times are exact. `runs`: number of all runs; 0: one for each time.
     """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
+    errors = np.asarray(log_sd, float) if len(log_sd) else np.zeros_like(x)
+    assert len(errors) == len(x), "every mean has its standard error"
     assert len(x) == len(y) >= FEWEST_COUNTS, "a law needs at least four points"
     assert (x >= 1).all(), "a client is a whole one"
     assert (y > 0).all(), "a response takes time"
-    fits = [_fit(name, x, y) for name in LAWS if len(x) > LAWS[name][1] + 2]
+    repeated = max(0, runs - len(x))
+    fits = [_fit(name, x, y, errors**2, repeated) for name in LAWS if len(x) > LAWS[name][1] + 2]
     best = min(one.aicc for one in fits)
     likely = np.array([np.exp(-(one.aicc - best) / 2) for one in fits])
     shares = likely / likely.sum()
@@ -112,18 +127,22 @@ def fit(clients: Sequence[float], response_s: Sequence[float]) -> list[FittedLaw
     return sorted(weighed, key=lambda one: one.aicc)
 
 
-def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
+def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
+    """Fits one law. `known`: variance of each mean; `repeated`: runs beyond one for each mean."""
     law, count = LAWS[name]
     # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
-    x, y = x[used], y[used]
+    x, y, known = x[used], y[used], known[used]
 
     parameters = _parameters(name, x, y)
     relative = law(x, parameters) / y - 1
     error = float((relative**2).sum())
     sse = float(((relative * y) ** 2).sum())
     k, n = count + 1, len(x)
-    aicc = n * np.log(max(error, 1e-28) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    own = _own_variance(relative, known)
+    # AICc corrects for a variance that few residuals tell. Repeated runs tell their part of it.
+    told = n + repeated * float((known / (known + own)).mean())
+    aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (told - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
     return FittedLaw(
         name,
@@ -132,6 +151,28 @@ def _fit(name: str, x: Floats, y: Floats) -> FittedLaw:
         float(aicc),
         float(np.sqrt(error / max(1, n - count))),
     )
+
+
+def _deviance(relative: Floats, variance: Floats) -> float:
+    """Returns -2 ln of the likelihood of relative errors with these variances, less a constant.
+    Where each variance is SSE / n, this is n ln(SSE / n), as in the usual AICc.
+    """
+    return float((relative**2 / variance + np.log(variance)).sum()) - len(relative)
+
+
+def _own_variance(relative: Floats, known: Floats) -> float:
+    """Returns the variance of the law's own errors that makes the relative errors likeliest, beside
+    the `known` variance of each mean.
+    """
+    most = max(float((relative**2).mean()), LEAST_VARIANCE)
+    if not known.any():
+        return most
+    found = scipy.optimize.minimize_scalar(
+        lambda own: _deviance(relative, known + own),
+        bounds=(LEAST_VARIANCE, most),
+        method="bounded",
+    )
+    return float(found.x)
 
 
 def _parameters(name: str, x: Floats, y: Floats) -> Floats:

@@ -1,14 +1,16 @@
 """Predicts the limits of a metadata server: number of files, requests per second, size of a burst.
 
-Memory per file is from published figures of each system. Capacity is from the description: the
-bottleneck of processors, lock and threads. The largest burst that the server absorbs is from
-models/queue/burst.py. All follow Wu 2013, section 4.2, with its misprints corrected.
+Memory per file and block is from published figures of each system. Capacity is from the
+description: the bottleneck of processors, lock and threads. The largest burst that the server
+absorbs is from models/queue/burst.py. All follow Wu 2013, section 4.2, with its misprints
+corrected. Several metadata servers are taken as one with the memory and the capacity of all, as in
+its section 4.3, on the assumption that they divide names and requests evenly.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dfslab.models.fit.demand import Calibration, uncalibrated
@@ -17,10 +19,12 @@ from dfslab.models.queue.lock import Locks
 from dfslab.models.tree.costs import Cost
 from dfslab.models.tree.placement import Station
 from dfslab.models.tree.prediction import Situation
+from dfslab.spec import units
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import Role
+from dfslab.spec.systems.memory import blocks_of
 
 BURSTS_S = (1.0, 10.0, 60.0)
 QUANTILES = {"mean": 0.5, "p95": 0.95, "p99": 0.99, "all": 1.0}
@@ -32,10 +36,15 @@ Z90 = 1.645
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """How many files fit in the server's memory, by the bytes per file of one source."""
+    """How many files fit in the servers' memory, by the bytes of one source.
+
+    `bytes_per_file`: bytes of a file with its blocks. `blocks`: blocks of a file that the source
+    counts; None where it counts files alone.
+    """
 
     files: float
     bytes_per_file: float
+    blocks: int | None
     usable: float
     source: str
     cached: bool
@@ -71,17 +80,29 @@ class Peak:
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """The limits of a configuration's metadata server. All values are finite."""
+    """The limits of the metadata servers of one or several configurations. All values are finite.
 
+    `configuration`: what the configurations with these limits have in common, as text.
+    `configurations`: the name of each of them. `servers`: number of metadata
+    servers. `memory_bytes`: memory of each server. `file_bytes`: mean size of a file. `places`:
+    calls that the queues of all servers hold (None: no known limit). `assumptions`: what the
+    figures take for granted.
+    """
+
+    configuration: str
+    configurations: tuple[str, ...]
     system: str
     role: str
+    servers: int
     memory_bytes: float
+    file_bytes: float
     bound_s: float
     network_s: float
     places: float | None
     files: tuple[FilesInMemory, ...]
     capacity: tuple[Capacity, ...]
     peaks: tuple[Peak, ...]
+    assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -90,12 +111,15 @@ def limits(
     bound_s: float = 1.0,
     calibration: Calibration | None = None,
     bursts_s: Sequence[float] = BURSTS_S,
+    servers: int | None = None,
 ) -> ServerLimits:
-    """Returns the limits of a scenario's metadata server. `bound_s` is the wait that requests may
-    have in a peak. InputError where the file system has no metadata server.
+    """Returns the limits of a scenario's metadata servers. `bound_s` is the wait that requests may
+    have in a peak. `servers` is their number; None: as deployed. InputError where the file system
+    has no metadata server, or cannot have several.
     """
     situation = Situation(scenario)
     role = _metadata_role(situation)
+    count = _servers(situation, role, servers)
     known = calibration or uncalibrated(situation)
     declared = situation.system.parameters.of_origin("calibrated")
     priors = {key: float(one.default or 0.0) for key, one in declared.items()}
@@ -105,39 +129,87 @@ def limits(
     capacity = tuple(
         found
         for name in situation.system.operations
-        if (found := _capacity(situation, role, name, constants, known)) is not None
+        if (found := _capacity(situation, role, name, constants, known, count)) is not None
     )
     places = _places(situation, role, constants)
-    memory = min(group.memory for group in scenario.deployment.groups_of(role.name))
-    files = tuple(
-        FilesInMemory(one.files(memory), one.bytes_per_file, one.usable, one.source, one.cached)
-        for one in situation.system.memory
-        if one.role == role.name
-    )
-    notes = (
-        [] if files else [f"nothing is known of the memory of a file of {situation.system.name}"]
-    )
-    if calibration is None:
-        notes.append("not calibrated: nothing was measured")
-    if _shared(scenario, role):
-        notes.append(
-            f"{role.name} shares its node with other roles; capacity is without their work"
-        )
-    peaks = tuple(
-        _peak(one, length, bound_s, network_s, places) for one in capacity for length in bursts_s
-    )
+    queued = None if places is None else places * count
+    memory_bytes = min(group.memory for group in scenario.deployment.groups_of(role.name))
     return ServerLimits(
+        scenario.name,
+        (scenario.name,),
         situation.system.name,
         role.name,
-        memory,
+        count,
+        memory_bytes,
+        values["file_size"],
         bound_s,
         network_s,
-        places,
-        files,
+        queued,
+        _files(situation, role, memory_bytes, count),
         capacity,
-        peaks,
-        tuple(notes),
+        tuple(
+            _peak(one, length, bound_s, network_s, queued, count)
+            for one in capacity
+            for length in bursts_s
+        ),
+        tuple(_assumptions(situation, count)),
+        tuple(_notes(situation, role, calibration)),
     )
+
+
+def _servers(situation: Situation, role: Role, servers: int | None) -> int:
+    """Returns the number of metadata servers. InputError if the file system has only one."""
+    count = servers or situation.scenario.deployment.instances(role.name)
+    if count > 1 and not situation.system.several_servers:
+        allowed = f"1: {situation.system.name} has exactly one {role.name}"
+        raise InputError("--servers", count, allowed)
+    return count
+
+
+def _files(
+    situation: Situation, role: Role, memory_bytes: float, servers: int
+) -> tuple[FilesInMemory, ...]:
+    """Returns the files that fit in the memory of all servers, by each source."""
+    found = []
+    for one in situation.system.memory:
+        if one.role != role.name:
+            continue
+        blocks = None
+        if one.block_size:
+            values = situation.environment
+            blocks = blocks_of(values["file_size"], values[one.block_size])
+        each = one.bytes_of(blocks or 0)
+        if each:  # A source that counts blocks alone has no figure for empty files.
+            files = servers * one.files(memory_bytes, blocks or 0)
+            found.append(FilesInMemory(files, each, blocks, one.usable, one.source, one.cached))
+    return tuple(found)
+
+
+def _assumptions(situation: Situation, servers: int) -> Iterator[str]:
+    """Yields what the limits take for granted, as sentences."""
+    values, memory = situation.environment, situation.system.memory
+    size = units.text(values["file_size"], "B") if values["file_size"] else ""
+    for key in dict.fromkeys(one.block_size for one in memory if one.block_size):
+        blocks = blocks_of(values["file_size"], values[key])
+        each = units.text(values[key], "B")
+        yield f"a file of {size} has {blocks} of {key} {each}" if size else "files are empty"
+    yield f"outside bursts, {USUAL_SHARE:.0%} of the capacity is in use"
+    if servers > 1:
+        yield situation.system.several_servers
+        yield (
+            f"the {servers} servers divide names and requests evenly; if one of them has half, all "
+            "serve twice what one serves"
+        )
+
+
+def _notes(situation: Situation, role: Role, calibration: Calibration | None) -> Iterator[str]:
+    """Yields what the reader has to know of the limits' sources, as sentences."""
+    if not any(one.role == role.name for one in situation.system.memory):
+        yield f"nothing is known of the memory of a file of {situation.system.name}"
+    if calibration is None:
+        yield "not calibrated: nothing was measured"
+    if _shared(situation.scenario, role):
+        yield f"{role.name} shares its node with other roles; capacity is without their work"
 
 
 def _metadata_role(situation: Situation) -> Role:
@@ -162,8 +234,9 @@ def _capacity(
     operation: str,
     constants: Mapping[str, float],
     calibration: Calibration,
+    servers: int,
 ) -> Capacity | None:
-    """Returns the server's capacity for one operation. None if the operation does not use the
+    """Returns the capacity of all servers for one operation. None if the operation does not use the
     metadata server.
     """
     cost = situation.reader(constants).read(situation.system.operations[operation])
@@ -171,14 +244,15 @@ def _capacity(
     if not demands:
         return None
     station = max(demands, key=lambda one: demands[one])
-    rate = 1.0 / demands[station]
+    deployed = situation.scenario.deployment.instances(role.name)
+    rate = servers / deployed / demands[station]
     reach = math.exp(Z90 * math.hypot(_spread(calibration), calibration.residual_sd["*"]))
     return Capacity(operation, rate, rate / reach, rate * reach, str(station))
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns the seconds at each of the role's stations for one operation and one server,
-    background work included.
+    """Returns the seconds at each of the role's stations for one operation, divided by the deployed
+    servers, background work included.
     """
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
@@ -222,11 +296,16 @@ def _places(situation: Situation, role: Role, constants: Mapping[str, float]) ->
 
 
 def _peak(
-    one: Capacity, length_s: float, bound_s: float, network_s: float, places: float | None
+    one: Capacity,
+    length_s: float,
+    bound_s: float,
+    network_s: float,
+    places: float | None,
+    servers: int,
 ) -> Peak:
     q = one.rate_per_s
     within = {
-        name: burst.largest_peak_per_s(q, bound_s, network_s, length_s, quantile, 1 / q)
+        name: burst.largest_peak_per_s(q, bound_s, network_s, length_s, quantile, servers / q)
         for name, quantile in QUANTILES.items()
     }
     queue = None if places is None else burst.largest_peak_of_queue_per_s(q, places, length_s)

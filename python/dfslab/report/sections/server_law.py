@@ -3,7 +3,6 @@ clients (Wu 2013, section 4.2)."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -21,7 +20,8 @@ ORDER = 48
 EMPTY = "No metadata operation was measured at four numbers of clients or more."
 NOTE = (
     "Mean response of one operation against clients that do nothing else, with 90 % intervals; "
-    "filled points were held out. Every law is fitted with relative errors, weighed by AICc."
+    "filled points were held out. Every law is fitted with relative errors, weighed by AICc with "
+    "the variance between runs."
 )
 RESIDUAL_NOTE = "Residuals: what each law says over what was measured, − 1."
 RATIO_NOTE = (
@@ -58,6 +58,8 @@ def render(study: FinishedRun) -> Markup | None:
             Markup("<h3>{}</h3>").format("Coefficients beside scores"),
             note(RATIO_NOTE),
             _ratios(found.ratios),
+            note(found.conclusion),
+            _capacity(found),
         ]
     if found.bursts:
         parts += [Markup("<h3>{}</h3>").format("Bursts"), note(BURST_NOTE), _bursts(found.bursts)]
@@ -140,26 +142,20 @@ def _residuals(curves: Sequence[ResponseCurve]) -> Markup:
 
 
 def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
-    rows = []
-    for curve in curves:
-        for fit in curve.fits:
-            held = [
-                abs(error)
-                for error, out in zip(fit.residuals, curve.held_out, strict=True)
-                if out and error is not None
-            ]
-            rows.append(
-                [
-                    _title(curve),
-                    fit.law,
-                    ", ".join(f"{value:.3g}" for value in fit.parameters),
-                    f"{fit.r2:.4f}",
-                    f"{fit.aicc:.1f}",
-                    f"{fit.weight:.0%}",
-                    percent(statistics.median(held)) if held else DASH,
-                    curve.separated_at or DASH,
-                ]
-            )
+    rows = [
+        [
+            _title(curve),
+            fit.law,
+            ", ".join(f"{value:.3g}" for value in fit.parameters),
+            f"{fit.r2:.4f}",
+            f"{fit.aicc:.1f}",
+            f"{fit.weight:.0%}",
+            DASH if fit.held_out_q_error is None else percent(fit.held_out_q_error),
+            curve.separated_at or DASH,
+        ]
+        for curve in curves
+        for fit in curve.fits
+    ]
     head = [
         "curve",
         "law",
@@ -167,7 +163,7 @@ def _evidence(curves: Sequence[ResponseCurve]) -> Markup:
         "R²",
         "AICc",
         "weight",
-        "held-out |error|",
+        "held-out |error| of q",
         "told apart best at clients",
     ]
     return table(head, rows, texts=3)
@@ -206,6 +202,16 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
         "p_max by score",
     ]
     return table(head, rows)
+
+
+def _capacity(found: ServerLaw) -> Markup:
+    """The errors of q by each law of the smallest share, beside the weight of the law."""
+    rows = [
+        [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
+        for one in found.capacity
+    ]
+    shares = [f"error of q, {one.share:g} of a core" for one in found.ratios]
+    return table(["law", "weight", *shares, "median |error|"], rows)
 
 
 def _bursts(bursts: Sequence[Burst]) -> Markup:

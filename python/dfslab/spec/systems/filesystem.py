@@ -55,6 +55,7 @@ class Facts:
     check(parameters, instances): (key, what is allowed) for every illegal combination.
     target(endpoint, parameters): what the load generator calls at a running file system.
     memory: what a file costs the metadata server in memory; the first is used by default.
+    several_servers: how several metadata servers divide the names; "" where there is only one.
     address(uri): host and port that have to answer at a uri, None where none is needed; ValueError
         where the uri is malformed.
     functions: names that papers give to steps of its traces, each by the ends of their paths.
@@ -71,6 +72,7 @@ class Facts:
     check: Callable[[Mapping[str, float], Mapping[str, int]], list[tuple[str, str]]]
     target: Callable[[Endpoint, Mapping[str, float]], FileTarget]
     memory: tuple[ObjectMemory, ...] = ()
+    several_servers: str = ""
     address: Callable[[str], tuple[str, int] | None] = host_and_port
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)

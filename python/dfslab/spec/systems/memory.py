@@ -1,32 +1,40 @@
-"""The memory of a metadata server: objects per file, bytes per object, and the source of the
-figures.
-"""
+"""The memory of a metadata server: bytes per file and per block, and the source of the figures."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """A published or measured figure of the memory that a file costs a metadata server. `usable` is
-    the share of its memory available to objects.
+    """A published or measured figure of the memory that a file costs a metadata server.
 
+    `bytes_per_file`: bytes of a file without its blocks. `bytes_per_block`: bytes of each block; 0
+    where the source counts none. `block_size`: key of the parameter with the size of a block; empty
+    where the source counts no blocks. `usable`: share of the server's memory available to files.
     `cached`: the limit applies to files in the server's cache; other files are read from its store.
     """
 
     role: str
-    bytes_per_object: float
-    objects_per_file: float
+    bytes_per_file: float
     source: str
+    bytes_per_block: float = 0.0
+    block_size: str = ""
     usable: float = 1.0
     cached: bool = False
 
-    @property
-    def bytes_per_file(self) -> float:
-        """Returns the memory in bytes that one file with its blocks costs."""
-        return self.bytes_per_object * self.objects_per_file
+    def bytes_of(self, blocks: float) -> float:
+        """Returns the memory in bytes that one file of `blocks` blocks costs."""
+        return self.bytes_per_file + self.bytes_per_block * blocks
 
-    def files(self, memory_bytes: float) -> float:
-        """Returns the number of files that fit into a server's memory of `memory_bytes`."""
-        return memory_bytes * self.usable / self.bytes_per_file
+    def files(self, memory_bytes: float, blocks: float) -> float:
+        """Returns the number of files of `blocks` blocks that fit into a server's memory of
+        `memory_bytes`.
+        """
+        return memory_bytes * self.usable / self.bytes_of(blocks)
+
+
+def blocks_of(file_bytes: float, block_bytes: float) -> int:
+    """Returns the number of blocks of a file; an empty file has none."""
+    return math.ceil(file_bytes / block_bytes)
