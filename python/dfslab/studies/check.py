@@ -35,7 +35,7 @@ class Checked(StudyResult):
 
     def section(self, run: FinishedRun) -> Section:
         """The findings, or one sentence that there are none, and the noise of the repetitions."""
-        blocks = [Paragraph(self.summary), *self.tables(run)]
+        blocks: list[Table | Paragraph] = [Paragraph(self.summary), *self.tables(run)]
         blocks += [noise_table(self.noise)] if self.noise else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 

@@ -1,1 +1,1 @@
-"""The lie detector: typed evidence of a figure, rules that judge the evidence, and their findings."""
+"""The lie detector: rules that judge the evidence of a figure, and their findings."""

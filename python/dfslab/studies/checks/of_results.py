@@ -27,8 +27,6 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 METHOD = "measure"
-# A disk whose rate is declared, not enforced, may be shared and have bursts of twice that rate.
-NOMINAL = 2.0
 READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
 # The direction in which bytes pass a disk.
@@ -200,8 +198,8 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
     """The deployment, as far as it is known. A testbed's is enforced; `is_known`: the user vouches
-    for it. A declared value of other deployments counts if it is not the default, which nobody need
-    have looked at; rates of such disks are nominal."""
+    for it. A declared line rate of other deployments counts if it is not the default, which nobody
+    need have looked at; their disks are not known."""
     try:
         system = discover.file_system(scenario.file_system.name)
     except (InputError, discover.DiscoveryError):
@@ -245,12 +243,11 @@ def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
 
 
 def _disks(groups: Sequence[NodeGroup], way: Way, is_enforced: bool) -> float | None:
-    """The sum of all disks' rates; None if one is not known."""
-    usual = _rate(Disk(), way)
-    if not is_enforced and any(_rate(one.disk, way) == usual for one in groups):
+    """The sum of all disks' rates; None where nothing enforces them, because the disks of a machine
+    are often shared and faster than their nominal rate for a while."""
+    if not is_enforced:
         return None
-    whole = sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)
-    return whole if is_enforced else whole * NOMINAL
+    return sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)
 
 
 def _rate(disk: Disk, way: Way) -> float:

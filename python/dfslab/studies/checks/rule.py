@@ -1,7 +1,7 @@
-"""The interface of rules: a rule judges the evidence of one figure and names what is wrong with it.
+"""The interface of rules: a rule judges the evidence of one figure and names a contradiction.
 
-A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are found
-in the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
+A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are in
+the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
 """
 
 from __future__ import annotations

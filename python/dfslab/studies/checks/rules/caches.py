@@ -53,7 +53,7 @@ def _client_cache(one: Evidence) -> str | None:
 
 def _own_writes(one: Evidence) -> str | None:
     work = one.work
-    if work.operation != "read" or not work.reads_own_writes or work.cache in ("cold", "direct"):
+    if not work.reads_own_writes or work.cache in ("cold", "direct"):
         return None
     memory = product(one.hardware.client_nodes, one.hardware.client_memory)
     if memory is not None and work.data_size is not None and work.data_size >= 2 * memory:
@@ -66,7 +66,8 @@ def _unforced(one: Evidence) -> str | None:
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
         return None
-    if work.cache == "warm" or hardware.disks_write is None:
+    # A scenario that states its caches and forces nothing states what its writes are.
+    if work.cache is not None or hardware.disks_write is None:
         return None
     stored = throughput * (work.copies or 1.0)
     if stored <= hardware.disks_write * SLACK:
