@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from dfslab import discover
 from dfslab.documents.evidence import Evidence
 from dfslab.studies.checks.rule import Rule, rules
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "checking.md"
 RULES = {one.name: one for one in rules()}
 FOREIGN = '''"""A rule of another laboratory."""
 
@@ -58,6 +62,11 @@ def test_a_module_that_makes_no_rule_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_PATH", str(tmp_path))
     with pytest.raises(discover.DiscoveryError, match=r"wrong\.py: makes no rule x"):
         rules()
+
+
+def test_the_guide_lists_every_rule():
+    rows = re.findall(r"^\| (\w+) \| ", GUIDE.read_text(), flags=re.MULTILINE)
+    assert sorted(rows[1:]) == sorted(RULES), "the first row is the heading"
 
 
 def test_rules_are_values():

@@ -77,8 +77,7 @@ def runs(name: str) -> list[Result]:
 
 
 def keep(name: str, results: list[Result]) -> None:
-    """Stores honest results without histograms and without values of single seconds, which no rule
-    reads."""
+    """Stores honest results without histograms and steps, which no rule reads."""
     rows = [_lean(one).model_dump(mode="json", exclude_none=True) for one in results]
     HONEST.mkdir(exist_ok=True)
     text = json.dumps(rows, separators=(",", ":")).encode()
@@ -89,8 +88,7 @@ def _lean(result: Result) -> Result:
     load = result.load
     if load is None:
         return result
-    phases = [one.model_copy(update={"seconds": []}) for one in load.phases]
-    dropped = {"histograms": {}, "response_histograms": {}, "seconds": [], "phases": phases}
+    dropped = {"histograms": {}, "response_histograms": {}}
     return result.model_copy(update={"load": load.model_copy(update=dropped), "steps": []})
 
 

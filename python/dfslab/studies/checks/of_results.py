@@ -19,6 +19,7 @@ from dfslab.documents.evidence import (
     Speed,
     Work,
 )
+from dfslab.documents.load_report import Second, Steady
 from dfslab.documents.measured_load import CacheState, MeasuredLoad, MeasuredPhase, OperationCounts
 from dfslab.documents.table import labels_text
 from dfslab.result import Result
@@ -27,6 +28,9 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 METHOD = "measure"
+# A count of a hundred is known within 20 % (twice its standard deviation).
+LEAST_OF_HALF = 100
+HALVES_DIFFER = 0.2
 READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
 # The direction in which bytes pass a disk.
@@ -68,7 +72,7 @@ def _of_one(result: Result) -> Iterator[Evidence]:
         caches=_caches(load.cache, load.operations),
         generator=generator,
         coverage=Coverage(
-            settled=load.steady.reached if load.steady is not None else None,
+            settled=_settled(load.steady, load.seconds),
             **_clients_covered(load, result.point.scenario.workload.clients),
         ),
     )
@@ -87,7 +91,7 @@ def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) 
         work=_work(result, phase.operations, phase.window_s, 0),
         hardware=on,
         caches=_caches(phase.cache, phase.operations),
-        coverage=Coverage(settled=phase.steady.reached if phase.steady is not None else None),
+        coverage=Coverage(settled=_settled(phase.steady, phase.seconds)),
     )
 
 
@@ -150,6 +154,18 @@ def _operation(operations: Mapping[str, OperationCounts]) -> Operation:
 
 def _started(operations: Mapping[str, OperationCounts]) -> int:
     return sum(one.count + one.errors for one in operations.values())
+
+
+def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
+    """Whether the rate reached a steady state; None for short runs and for few operations. Halves
+    that differ little are steady enough, whatever the test for the warm-up says."""
+    if steady is None:
+        return None
+    middle = len(seconds) // 2
+    first, last = (sum(one.count for one in part) for part in (seconds[:middle], seconds[-middle:]))
+    if min(first, last) < LEAST_OF_HALF:
+        return None
+    return steady.reached or abs(last / first - 1) <= HALVES_DIFFER
 
 
 def _failed(result: Result, load: MeasuredLoad) -> int:
