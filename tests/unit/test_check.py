@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+from dfslab.cli.exchange import checking
 from dfslab.documents.evidence import Evidence
 from dfslab.documents.measured_load import MachineDuring
 from dfslab.instruments.measuring.machine import Machine
@@ -241,3 +242,55 @@ def test_pairs_need_a_scenario(tmp_path):
     answer = command.dfslab("check", str(tmp_path / "fio.json"), "--pairs", "3")
     assert answer.returncode == 2
     assert "--pairs" in answer.stderr
+
+
+def test_pairs_are_two_measurements_each_and_nothing_else():
+    scenario = synthetic.scenario(clients=(1,), methods=["measure", "sequence"])
+    chosen = checking.twice(scenario, 4)
+    assert chosen.run.methods == ["measure"]
+    assert chosen.run.repetitions == 8
+    assert chosen.run.precision == 0
+
+
+COUNTERS = """device server:/export mounted on /mnt with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t        READ: 100 100 0 15200 6566400 20 300 340
+"""
+NFSSTAT = """Client rpc stats:
+calls      retrans    authrefrsh
+300        0          300
+
+Client nfs v4:
+null             read             write            commit
+0         0%     100       33%     200       66%     0         0%
+"""
+
+
+def test_counters_become_results_with_mean_times(tmp_path):
+    path = tmp_path / "mountstats"
+    path.write_text(COUNTERS)
+    answer = command.dfslab("import", str(path), "--out", str(tmp_path / "runs"), "--json")
+    assert answer.returncode == 0, answer.stderr
+    [result] = json.loads(answer.stdout)
+    assert result["metrics"]["latency_s_mean.read"]["value"] == pytest.approx(0.0034)
+
+
+def test_counts_without_times_are_calls_of_a_trace_and_no_results(tmp_path):
+    path = tmp_path / "nfsstat"
+    path.write_text(NFSSTAT)
+    answer = command.dfslab("import", str(path), "--out", str(tmp_path / "runs"))
+    assert answer.returncode == 2
+    assert "counts without times" in answer.stderr
+    answer = command.dfslab("trace", "report", str(path))
+    assert answer.returncode == 0, answer.stderr
+    assert "nfs-client:WRITE" in answer.stdout
+    assert "200" in answer.stdout
+
+
+def test_a_table_of_nfsstat_that_does_not_fit_is_one_line(tmp_path):
+    path = tmp_path / "nfsstat"
+    path.write_text(NFSSTAT.replace("null   ", ""))
+    answer = command.dfslab("trace", "report", str(path))
+    assert answer.returncode == 2
+    [line] = answer.stderr.splitlines()
+    assert "3 names" in line

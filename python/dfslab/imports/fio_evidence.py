@@ -71,7 +71,7 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """fio 3 has `bw_bytes` beside bytes; before, `io_bytes` are KiB."""
+    """fio 3 has `bw_bytes`, and bytes; before, `io_bytes` are KiB."""
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved

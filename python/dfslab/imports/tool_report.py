@@ -114,6 +114,14 @@ def read(path: Path, form: str = "") -> ToolReport:
         raise InputError(KEY, str(path), f"{names[0]}: {error}") from error
 
 
+def is_recognised(path: Path) -> bool:
+    """Whether a file is a result of a known tool; False if it cannot be read."""
+    try:
+        return bool(recognised(plain_file.beginning(path, HEAD_BYTES)))
+    except OSError:
+        return False
+
+
 def recognised(head: bytes) -> list[str]:
     """The names of the readers that recognise the beginning of a file."""
     names = discover.members(discover.RESULT_READERS)

@@ -86,12 +86,12 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
-    chosen = _twice(read(file), pairs)
+    chosen = twice(read(file), pairs)
     done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh=True))
     return done.of_method(noise.METHOD)
 
 
-def _twice(scenario: Scenario, pairs: int) -> Scenario:
+def twice(scenario: Scenario, pairs: int) -> Scenario:
     """The scenario with measurements only, two for each pair, and no more for precision."""
     measured = scenario.with_methods([noise.METHOD])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})

@@ -9,6 +9,8 @@ import typer
 
 from dfslab.cli.shared import AsJson, Out, emit
 from dfslab.imports import as_results, tool_report
+from dfslab.imports.tool_report import ToolReport
+from dfslab.instruments.tracing import counter_reports
 from dfslab.method import RunFailed
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import Finding, judged
@@ -31,7 +33,7 @@ def import_results(
     The run can be compared, reported and exported like our own. What the tool did not report stays
     unknown. `dfslab list` names the formats. Example: dfslab import fio.json
     """
-    report = tool_report.read(file, form)
+    report = _report(file, form)
     findings = judged(of_report(report))
     found = as_results.results(report, file, [checked(one) for one in findings])
     opened = store.open_run(as_results.scenario_of(report, file), out, fresh=True)
@@ -45,6 +47,15 @@ def import_results(
     lost = sum(not one.complete for one in found)
     if lost:
         raise RunFailed(f"{file}: {lost} of {len(found)} results are incomplete or invalid")
+
+
+def _report(file: Path, form: str) -> ToolReport:
+    """The report in a file: results of a tool, or counters of a server or client."""
+    if not form and file.is_file() and not tool_report.is_recognised(file):
+        counted = counter_reports.report(file)
+        if counted is not None:
+            return counted
+    return tool_report.read(file, form)
 
 
 def checked(finding: Finding) -> str:

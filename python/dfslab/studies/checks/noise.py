@@ -1,4 +1,4 @@
-"""How much equal runs differ, and the smallest difference that so many of them can show.
+"""How much equal runs differ, and the smallest difference that their number can show.
 
 Rates differ by factors, so all computations use their logarithms. The minimum detectable effect is
 that of a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4, with Student's t).

@@ -17,7 +17,7 @@ NAMES = (
     "average_of_ratios",
     "times_disagree",
 )
-# Tools print three digits or more, and 1.024 has to be told from 1.
+# Tools print three digits or more, and 1.024 has to be distinguished from 1.
 ROUNDING = 0.01
 # Tools time an operation and a whole phase at other places.
 DISAGREE = 0.1
