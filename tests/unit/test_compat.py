@@ -23,6 +23,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs import store
+from support import command
 from support.command import dfslab
 from support.synthetic import scenario
 
