@@ -4,8 +4,8 @@ that is wrong.
 A room is a folder of this package whose modules have one interface. Members are in this package, in
 the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
 `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
-`imports/formats/NAME.py`, `imports/results/NAME.py`), and behind entry points of installed
-packages, one group for each room.
+`imports/formats/NAME.py`, `imports/results/NAME.py`, `studies/checks/rules/NAME.py`), and behind
+entry points of installed packages, one group for each room.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ SECTIONS = Room("section", "report/sections", "dfslab.sections")
 EXPORTERS = Room("exporter", "exports/formats", "dfslab.exporters")
 IMPORTERS = Room("importer", "imports/formats", "dfslab.importers")
 RESULT_READERS = Room("result reader", "imports/results", "dfslab.result_readers")
+RULES = Room("rule", "studies/checks/rules", "dfslab.rules", by_names=True)
 ROOMS = (
     FILE_SYSTEMS,
     WORKLOADS,
@@ -79,6 +80,7 @@ ROOMS = (
     EXPORTERS,
     IMPORTERS,
     RESULT_READERS,
+    RULES,
 )
 
 

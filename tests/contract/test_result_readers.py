@@ -11,10 +11,11 @@ from dfslab.documents import metrics
 from dfslab.imports import as_results, tool_report
 from dfslab.spec.model import InputError
 from support import tool_texts
+from support.tool_texts_dfsperf import DFSPERF
 from support.tool_texts_more import MORE_TEXTS
 from support.tool_texts_tables import TABLES
 
-TEXTS = tool_texts.TEXTS | MORE_TEXTS | TABLES
+TEXTS = tool_texts.TEXTS | MORE_TEXTS | TABLES | DFSPERF
 NAMES = list(discover.members(discover.RESULT_READERS))
 CASES = [(name, text) for name, texts in TEXTS.items() for text in texts]
 

@@ -23,6 +23,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.model import InputError
 from dfslab.spec.streams.stream import stream_spec
 from dfslab.studies.runs import store
+from support import command
 from support.command import dfslab
 from support.synthetic import scenario
 
@@ -186,6 +187,23 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
 
 
 @pytest.mark.parametrize(
+    ("flags", "lines"),
+    [
+        (["-T"], ["File stat"]),
+        (["-C", "-r"], ["File creation", "File removal"]),
+        (["-C", "-T", "-E", "-r"], ["File creation", "File stat", "File read", "File removal"]),
+    ],
+)
+def test_mdtest_prints_the_phases_that_are_named(tmp_path, flags, lines):
+    words = ["mdtest", "-n", "5", "-F", "-u", "-d", str(tmp_path), *flags]
+    answer = command.dfslab("compat", *words)
+    assert answer.returncode == 0, answer.stderr
+    rows = [line for line in answer.stdout.splitlines() if line.startswith("   File")]
+    assert [row[3:24].strip() for row in rows] == lines
+    assert ("not named" in answer.stdout) == (len(lines) < 4)
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         (["dfs-perf", "Sort"], "dfs-perf = 'Sort'"),
@@ -214,7 +232,6 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["mdtest", "-a", "HDFS", "--hdfs.user=root", "-n", "9"], "--hdfs.user: only a mounted"),
         (["mdtest", "-n", "9", "-F", "-d", "a@b"], "must be one directory"),
         (["mdtest", "-n", "9", "-z", "1", "-L"], "not its leaves"),
-        (["mdtest", "-n", "3", "-C"], "-C, -T and -r are run together"),
         (["mdtest", "-n", "3", "-z", "1", "-N", "1"], "only with -F and without -z"),
         (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
         (["bonnie"], "must be one of dfs-perf, mdtest"),

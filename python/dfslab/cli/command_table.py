@@ -90,6 +90,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "exchange.importing",
         ),
         CommandEntry(
+            "check",
+            "What cannot be right as stated in a run or another tool's file, and its noise floor.",
+            "exchange.checking",
+        ),
+        CommandEntry(
             "export",
             "A run's measurements as a table: one row a run, its settings and where it comes from.",
         ),

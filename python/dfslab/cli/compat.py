@@ -16,6 +16,7 @@ import statistics
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlparse
@@ -108,7 +109,8 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
     Returns (scenario, function that prints the results as the tool does).
     """
     if tool == "mdtest":
-        return mdtest(words), say_mdtest
+        chosen = mdtest(words)
+        return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
     if tool != "dfs-perf":
         raise InputError("compat", tool, "must be one of dfs-perf, mdtest")
     return dfs_perf(words), lambda results: say_dfs_perf(words[0], results)
@@ -327,11 +329,6 @@ def mdtest(words: Sequence[str]) -> Scenario:
         raise InputError(
             "mdtest.-a", given.a, "must be POSIX: the directory of -d is a mounted one"
         )
-    requested = {"C": given.C, "T": given.T, "E": given.E, "r": given.r}
-    phases = "".join(flag for flag, is_set in requested.items() if is_set)
-    if phases not in ("", "CTEr", "CTr"):
-        allowed = "-C, -T and -r are run together, with -E or without; all where none is named"
-        raise InputError("mdtest", f"-{phases}", allowed)
     if given.D:
         raise InputError("mdtest", "-D", "directories alone are not run; files with -F, or a tree")
     if given.e not in (0, given.w):
@@ -350,7 +347,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         "items": items,
         "file_size": f"{given.w}{BYTES}",
         "fsync": given.y,
-        "read": phases != "CTr",
+        "read": given.E or not (given.C or given.T or given.r),
     }
     # Directories are created as well, unless -F limits the run to files.
     if given.z or not given.F:
@@ -407,13 +404,14 @@ LINES = {
 }
 
 
-def say_mdtest(results: Sequence[Result]) -> str:
+def say_mdtest(results: Sequence[Result], phases: str = "") -> str:
     """mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate of
-    every phase."""
+    every phase, or of those that `phases` names by mdtest's letters."""
     rows: dict[str, list[float]] = {}
     for result in results:
         for one in rates_of(result):
-            rows.setdefault(LINES[one.phase], []).append(one.rate_per_s)
+            if mdtest_flags.is_named(LINES[one.phase], phases):
+                rows.setdefault(LINES[one.phase], []).append(one.rate_per_s)
     columns = "".join(f"{name:>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
     rules = "".join(f"{'-' * len(name):>15}" for name in ("Max", "Min", "Mean", "Std Dev"))
     lines = [
@@ -424,6 +422,8 @@ def say_mdtest(results: Sequence[Result]) -> str:
     for name, rates in rows.items():
         numbers = (max(rates), min(rates), statistics.mean(rates), statistics.pstdev(rates))
         lines.append(f"   {name:<21}" + "".join(f"{number:>15.3f}" for number in numbers))
+    if phases:
+        lines.append(mdtest_flags.OTHERS)
     return "\n".join(lines)
 
 

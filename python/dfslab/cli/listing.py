@@ -41,6 +41,10 @@ def members() -> dict[str, list[dict[str, str]]]:
         "exporters": _titled(discover.EXPORTERS),
         "importers": _titled(discover.IMPORTERS),
         "result readers": _titled(discover.RESULT_READERS),
+        "rules": [
+            {"name": name, "title": "rule", "from": discover.source(path)}
+            for name, path in discover.members(discover.RULES).items()
+        ],
     }
 
 

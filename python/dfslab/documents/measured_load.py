@@ -216,6 +216,20 @@ class FaultReport(Document):
     audit: AuditReport | None
 
 
+class MachineDuring(Document):
+    """What the controller's machine did during a run besides the load. None: not reported.
+
+    stolen_share: processor time that a hypervisor took, of all processor time. throttled_share:
+    time for which quotas kept the clients' control group from running, of all processors' time.
+    clock_step_s: by how much the clock was set, in either direction.
+    """
+
+    took_s: float
+    stolen_share: float | None = None
+    throttled_share: float | None = None
+    clock_step_s: float | None = None
+
+
 class MeasuredLoad(Document):
     """One workload run: the load generator's report, without histograms of steps and of completion
     times, and the counters of instruments.
@@ -251,6 +265,7 @@ class MeasuredLoad(Document):
     faults: FaultReport | None = None
     places: list[PlaceReport] | None = None
     fleet: FleetReport | None = None
+    machine: MachineDuring | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
         """The units in which the rate can reach a steady state: each phase of a run with several

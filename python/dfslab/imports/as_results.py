@@ -26,11 +26,12 @@ UNKNOWN_CLIENTS = "the number of clients is not known: 1 is written"
 WORKLOAD = "workload"
 
 
-def results(report: ToolReport, path: Path) -> list[Result]:
-    """One result for each measurement, in the order of the report; `path` is the report's file."""
+def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> list[Result]:
+    """One result for each measurement, in the order of the report; `path` is the report's file.
+    `findings`: notes of every result, on the whole report."""
     scenario = scenario_of(report, path)
     origin = _provenance(report)
-    return [_result(one, scenario, origin, report.command) for one in report.measurements]
+    return [_result(one, scenario, origin, report.command, findings) for one in report.measurements]
 
 
 def scenario_of(report: ToolReport, path: Path) -> Scenario:
@@ -71,7 +72,13 @@ def _provenance(report: ToolReport) -> Provenance:
     )
 
 
-def _result(one: ToolMeasurement, scenario: Scenario, origin: Provenance, command: str) -> Result:
+def _result(
+    one: ToolMeasurement,
+    scenario: Scenario,
+    origin: Provenance,
+    command: str,
+    findings: Sequence[str],
+) -> Result:
     labels: dict[str, LevelValue] = {
         f"{WORKLOAD}.part": one.part,
         f"{WORKLOAD}.operation": one.operation,
@@ -79,7 +86,7 @@ def _result(one: ToolMeasurement, scenario: Scenario, origin: Provenance, comman
     if one.clients:
         labels[f"{WORKLOAD}.clients"] = one.clients
     point = Point(scenario=scenario.with_values(labels), labels=labels)
-    notes = [*one.notes, UNKNOWN_DEPLOYMENT]
+    notes = [*one.notes, *findings, UNKNOWN_DEPLOYMENT]
     notes += [] if one.clients else [UNKNOWN_CLIENTS]
     notes += [f"command line: {command}"] if command else []
     return Result(

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeGuard
 
 from dfslab import discover
 from dfslab.documents import metrics
+from dfslab.documents.evidence import Evidence
 from dfslab.imports import plain_file
 from dfslab.spec.model import InputError, unknown
 
@@ -33,6 +34,7 @@ class ToolMeasurement:
 
     part: the job, test or phase. latency_s: statistic of `metrics.STATISTICS` -> seconds. clients:
     processes or threads that worked concurrently. complete: no error and no abort was reported.
+    evidence: what else is known of the work, for the lie detector; its figures are filled in later.
     """
 
     part: str
@@ -44,6 +46,7 @@ class ToolMeasurement:
     repetition: int = 0
     complete: bool = True
     notes: tuple[str, ...] = ()
+    evidence: Evidence = field(default_factory=Evidence)
 
     def __post_init__(self) -> None:
         assert set(self.latency_s) <= set(metrics.STATISTICS)
@@ -54,7 +57,10 @@ class ToolMeasurement:
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The measurements of one file, and where they come from; empty texts: not reported."""
+    """The measurements of one file, and where they come from; empty texts: not reported.
+
+    evidence: what is known of all measurements together, such as the phases that are missing.
+    """
 
     tool: str
     measurements: tuple[ToolMeasurement, ...]
@@ -62,6 +68,7 @@ class ToolReport:
     host: str = ""
     started: str = ""
     command: str = ""
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,14 @@ def read(path: Path, form: str = "") -> ToolReport:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(KEY, str(path), f"{names[0]}: {error}") from error
+
+
+def is_recognised(path: Path) -> bool:
+    """Whether a file is a result of a known tool; False if it cannot be read."""
+    try:
+        return bool(recognised(plain_file.beginning(path, HEAD_BYTES)))
+    except OSError:
+        return False
 
 
 def recognised(head: bytes) -> list[str]:

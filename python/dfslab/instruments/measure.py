@@ -20,6 +20,7 @@ from dfslab.instruments import access, call_counts, external_program
 from dfslab.instruments.measuring import cold, recovery
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
+from dfslab.instruments.measuring.machine import Machine
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -121,7 +122,10 @@ def run_load(
     if observed is not None:
         observed.observe()  # discards the counts from before this run
     places = session.places(point.scenario)
+    machine = Machine()
+    before = machine.moment()
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
+    during = machine.since(before)
     report = done.report
     reads = disks.read(plan.stream, report) if disks is not None else cold.DisksRead()
     counted = observed.observe() if observed is not None else None
@@ -138,6 +142,7 @@ def run_load(
         calls=called,
         processor_scores=scores,
         faults=_faults(report, conductor),
+        machine=during,
     )
     lost = conductor is not None and recovery.lost_data(report.audit)
     return Measured(report, load, done.spans, report.complete and not lost)

@@ -36,6 +36,9 @@ REFUSED: dict[str, str] = {
 }
 # A random order takes its seed joined to the option, the others take a word.
 JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
+# Letter of a phase -> last word of its line in the summary.
+PHASES = {"C": "creation", "T": "stat", "E": "read", "r": "removal"}
+OTHERS = "phases that were not named ran as preparation and removal, and are not printed"
 OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")
 
 
@@ -59,3 +62,14 @@ def _option(word: str) -> str:
         return name
     joined = word[:2] in JOINED and not word.startswith("--") and word[2:].lstrip("=").isdigit()
     return word[:2] if joined else ""
+
+
+def phases(words: Sequence[str]) -> str:
+    """The letters of the phases that a command line names; empty if it names all or none."""
+    found = "".join(letter for letter in PHASES if f"-{letter}" in words)
+    return "" if found == "".join(PHASES) else found
+
+
+def is_named(line: str, named: str) -> bool:
+    """Whether a line of the summary belongs to one of the named phases, or none is named."""
+    return not named or any(line.endswith(PHASES[letter]) for letter in named)

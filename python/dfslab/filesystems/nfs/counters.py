@@ -1,4 +1,4 @@
-"""Counters of an NFS client: `/proc/self/mountstats`, one process for each mount.
+"""Counters of NFS: `/proc/self/mountstats`, one process for each mount, and the text of nfsstat.
 
 A line of an operation holds: calls, transmissions, major timeouts, bytes sent, bytes received, and
 in milliseconds the sums of the time in the queue, of the round trip, and of the whole call; from
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dfslab.filesystems.nfs import nfsstat
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood, amount
 
 SERVICE = "client"
@@ -24,12 +25,14 @@ HEAD = re.compile(rb"^device \S+ mounted on .+ with fstype nfs", re.M)
 
 def recognise(head: bytes) -> bool:
     """Whether the beginning of a file lists an NFS mount."""
-    return HEAD.search(head) is not None
+    return HEAD.search(head) is not None or nfsstat.recognise(head)
 
 
 def read(text: str, name: str) -> list[Counters]:
     """Returns the calls of every NFS mount since it was mounted; `bytes` are those sent and
     received on the network. NotUnderstood where the text is malformed."""
+    if HEAD.search(text.encode()) is None:
+        return nfsstat.read(text)
     found: dict[str, list[Counted]] = {}
     place, counts = "", False
     for line in text.splitlines():
@@ -60,4 +63,4 @@ def _rows(step: str, fields: list[str]) -> Iterator[Counted]:
     yield Counted(f"{step} round trip", calls, above=step, total_ns=round_trip_ns)
 
 
-FORMAT = CounterFormat("/proc/self/mountstats", recognise, read)
+FORMAT = CounterFormat("/proc/self/mountstats or nfsstat", recognise, read)

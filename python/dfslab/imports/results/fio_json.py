@@ -8,8 +8,9 @@ Percentiles are of completions unless the job asks for `lat_percentiles`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from dfslab.imports.fio_evidence import evidence
 from dfslab.imports.tool_report import (
     KIBI,
     Json,
@@ -29,6 +30,8 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
+# The sum of the times of two jobs is nearly twice the time of each.
+SUM_FROM = 1.5
 
 
 def recognises(head: bytes) -> bool:
@@ -76,7 +79,7 @@ def _measured(
     given = {**_options(document.get("global options")), **_options(options)}
     counted = given.get("numjobs", "1")
     clients = int(counted) if len(rows) == 1 and counted.isdigit() else len(rows)
-    if len(rows) == 1 and clients > 1 and "group_reporting" not in given:
+    if len(rows) == 1 and clients > 1 and not _is_of_group(given, *rows[0]):
         clients = 1
     failed = [job for job in jobs if job.get("error") not in (0, None)]
     if failed:
@@ -90,7 +93,15 @@ def _measured(
         clients,
         complete=not failed,
         notes=notes,
+        evidence=evidence(direction, rows, given, clients, document),
     )
+
+
+def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
+    """Whether a row is the sum of all jobs. Options without a value are not in the JSON, but the
+    time of the jobs is then a sum, too."""
+    whole, own = optional(job, "job_runtime"), optional(row, "runtime")
+    return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 
 
 def _options(value: object) -> dict[str, str]:

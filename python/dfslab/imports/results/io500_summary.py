@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from dfslab.documents.evidence import Coverage, Evidence, Work
 from dfslab.imports.tool_report import GIBI, ResultReader, ToolMeasurement, ToolReport, number
 
 TITLE = "IO500: its summary as text"
@@ -18,6 +19,8 @@ ROW = re.compile(
 )
 MARK = re.compile(rb"^\[(?:RESULT|RESULT-invalid|INVALID)\s*\]\s.*:\s*time\s", re.M)
 VERSION = re.compile(r"^IO500 version (\S+)", re.M)
+# The rules of the list: twelve phases, and phases that create data last at least 300 s.
+PHASES, LEAST_S = 12, 300.0
 LAST_WORDS = {"write": "write", "read": "read", "stat": "stat", "delete": "delete"}
 
 
@@ -30,7 +33,10 @@ def read(text: str) -> ToolReport:
     """The measurement of every phase but the scores. ValueError if a line is malformed."""
     version = VERSION.search(text)
     found = tuple(_phase(row) for row in ROW.finditer(text))
-    return ToolReport("IO500", found, version[1] if version else "")
+    finished = len({one.part for one in found if one.complete})
+    covered = Coverage(phases_planned=PHASES, phases_finished=min(finished, PHASES))
+    whole = Evidence(subject="the score", coverage=covered)
+    return ToolReport("IO500", found, version[1] if version else "", evidence=(whole,))
 
 
 def _phase(row: re.Match[str]) -> ToolMeasurement:
@@ -50,7 +56,14 @@ def _phase(row: re.Match[str]) -> ToolMeasurement:
         throughput_bytes_per_s=value * GIBI if row[4].startswith("G") else None,
         complete=valid,
         notes=() if valid else ("IO500 calls this phase invalid",),
+        evidence=_evidence(name, number(row[5], "time")),
     )
+
+
+def _evidence(name: str, duration_s: float) -> Evidence:
+    creates = name.endswith("-write")
+    work = Work.model_construct(duration=duration_s, warm_up=LEAST_S if creates else None)
+    return Evidence(work=work)
 
 
 READER = ResultReader(TITLE, recognises, read)

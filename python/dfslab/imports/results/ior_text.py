@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 
+from dfslab.imports.fio_evidence import size_bytes
+from dfslab.imports.mpi_evidence import IorTest, of_ior
 from dfslab.imports.tool_report import KIBI, MEBI, ResultReader, ToolMeasurement, ToolReport, number
 
 TITLE = "IOR: its text"
 MARK = re.compile(rb"^IOR-(\d\S*): MPI Coordinated Test of Parallel I/O", re.M)
 VERSION = re.compile(r"^IOR-(\S+): MPI Coordinated", re.M)
 FACT = re.compile(r"^\s*(Began|Run began|Command line(?: used)?|Machine)\s*:\s*(.+?)\s*$", re.M)
-TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*(\d+)", re.M)
+TASKS = re.compile(r"^\s*(?:tasks|clients)\s*[:=]\s*(\d+)(?:\s*\((\d+) per node\))?", re.M)
+NODES = re.compile(r"^\s*nodes\s*[:=]\s*(\d+)", re.M)
+AGGREGATE = re.compile(r"^\s*aggregate filesize\s*[:=]\s*([\d.]+ \w+)", re.M)
+TOTAL = "total(s)"
 RATE, TRANSFER, ITERATION = "bw(MiB/s)", "xfer(KiB)", "iter"
 ACCESSES = ("write", "read")
 
@@ -23,7 +28,7 @@ def recognises(head: bytes) -> bool:
 def read(text: str) -> ToolReport:
     """The measurements of a text; `rate_per_s` counts transfers. ValueError if it is malformed."""
     facts = {key.removesuffix(" used"): value for key, value in FACT.findall(text)}
-    tasks = [int(count) for count in TASKS.findall(text)]
+    test = _test(text, facts.get("Command line", ""))
     head: list[str] = []
     found: list[ToolMeasurement] = []
     counts: dict[str, int] = {}
@@ -36,7 +41,7 @@ def read(text: str) -> ToolReport:
             if row[RATE] == "-":
                 continue
             repetition = counts[words[0]] = counts.get(words[0], -1) + 1
-            found.append(_measured(row, repetition, tasks[-1] if tasks else None))
+            found.append(_measured(row, repetition, test))
     version = VERSION.search(text)
     started = facts.get("Began") or facts.get("Run began", "")
     return ToolReport(
@@ -54,7 +59,18 @@ def _host(machine: str) -> str:
     return machine.partition(" ")[2] or machine
 
 
-def _measured(row: dict[str, str], repetition: int, tasks: int | None) -> ToolMeasurement:
+def _test(text: str, command: str) -> IorTest:
+    """What the head of the text says of the test."""
+    counted = TASKS.findall(text)
+    tasks, per_node = (int(counted[-1][0]), int(counted[-1][1] or 0)) if counted else (None, 0)
+    named, size = NODES.search(text), AGGREGATE.search(text)
+    nodes = int(named[1]) if named else None
+    if nodes is None and tasks and per_node:
+        nodes = -(-tasks // per_node)
+    return IorTest(command, tasks, nodes, size_bytes(size[1]) if size else None)
+
+
+def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasurement:
     access = next(iter(row.values()))
     bytes_per_s = number(row[RATE], RATE) * MEBI
     # Releases before 3.3 print no IOPS.
@@ -62,7 +78,16 @@ def _measured(row: dict[str, str], repetition: int, tasks: int | None) -> ToolMe
     rate = number(row["IOPS"], "IOPS") if "IOPS" in row else None
     if rate is None and transfer:
         rate = bytes_per_s / transfer
-    return ToolMeasurement(access, access, rate, bytes_per_s, clients=tasks, repetition=repetition)
+    took_s = number(row[TOTAL], TOTAL) if TOTAL in row else None
+    return ToolMeasurement(
+        access,
+        access,
+        rate,
+        bytes_per_s,
+        clients=test.tasks,
+        repetition=repetition,
+        evidence=of_ior(access, test, took_s),
+    )
 
 
 READER = ResultReader(TITLE, recognises, read)

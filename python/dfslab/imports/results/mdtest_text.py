@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 
+from dfslab.imports.mpi_evidence import of_mdtest
 from dfslab.imports.tool_report import ResultReader, ToolMeasurement, ToolReport, number
 
 TITLE = "mdtest: its text"
 MARK = re.compile(rb"^-*\s*mdtest-\d\S* was launched with \d+ total task", re.M)
-LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task", re.M)
+LAUNCHED = re.compile(
+    r"mdtest-(\S+) was launched with (\d+) total task(?:\(s\))?(?: on (\d+) node)?", re.M
+)
 COMMAND = re.compile(r"^Command line used: (.+?)\s*$", re.M)
 SUMMARY = re.compile(r"^SUMMARY(?: (\w+).*?)?:\s*\(of (\d+) iterations?\)", re.M)
 # Releases before 3 do not name the table, which is of rates.
@@ -54,13 +57,16 @@ def read(text: str) -> ToolReport:
             if rate:
                 note = f"mean of {iterations} iterations, standard deviation {row[5]} per second"
                 tasks = int(launched[2]) if launched else None
+                nodes = int(launched[3]) if launched and launched[3] else None
+                operation, given = OPERATIONS[row[1]], command[1] if command else ""
                 found.append(
                     ToolMeasurement(
                         row[1].lower(),
-                        OPERATIONS[row[1]],
+                        operation,
                         rate,
                         clients=tasks,
                         notes=(note,) if iterations > 1 else (),
+                        evidence=of_mdtest(operation, given, tasks, nodes),
                     )
                 )
     version = launched[1] if launched else ""

@@ -13,6 +13,7 @@ from dfslab.documents.measured_load import (
     DiskReads,
     FaultReport,
     FleetLoadReport,
+    MachineDuring,
     MeasuredLoad,
     MeasuredPhase,
     OperationCounts,
@@ -31,6 +32,7 @@ def measured_load(
     calls: CallCounts | None,
     processor_scores: Mapping[str, float] | None,
     faults: FaultReport | None,
+    machine: MachineDuring | None = None,
 ) -> MeasuredLoad:
     """The document of a measured run, from the load generator's report and all additional records.
 
@@ -73,6 +75,7 @@ def measured_load(
         faults=faults,
         places=report.places,
         fleet=report.fleet,
+        machine=machine,
     )
 
 

@@ -1,0 +1,113 @@
+"""The command `dfslab check`: the lie detector, and the noise floor of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.shared import AsJson, Out, emit, with_laboratory
+from dfslab.documents.evidence import Evidence, Hardware
+from dfslab.documents.table import Table
+from dfslab.imports import tool_report
+from dfslab.result import Result
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario, read
+from dfslab.studies.check import finding_table, summary
+from dfslab.studies.checks import figures, noise
+from dfslab.studies.checks.noise import Noise
+from dfslab.studies.checks.of_results import hardware, of_results
+from dfslab.studies.checks.of_tools import of_report
+from dfslab.studies.checks.rule import judged, rules
+from dfslab.studies.runs import result_file, store
+
+app = typer.Typer()
+SCENARIO = "scenario.toml"
+
+
+@app.command("check")
+def check(
+    what: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A run's folder, a result, a file of another tool, or a file of figures (TOML).",
+        ),
+    ],
+    on: Annotated[
+        Path | None,
+        typer.Option("--on", metavar="SCENARIO", help="The deployment that FILE was measured on."),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option("--pairs", min=0, help="Measure so many A/A pairs of a run or scenario.")
+    ] = 0,
+    out: Out = Path("runs"),
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="FILE's format, if it shows none.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Judge figures by rules: what cannot be right as stated, why, and what would settle it.
+
+    For runs also the noise floor and the smallest difference that they can show. Exits with 1 if a
+    rule fires. Example: dfslab check fio.json --on scenario.toml
+    """
+    deployment = hardware(read(on), is_known=True) if on is not None else None
+    if pairs:
+        results = _paired(what, pairs, out, as_json)
+        _answer(of_results(results), noise.of_pairs(results), as_json)
+    elif what.is_dir():
+        results = store.results_of(what)
+        _answer(of_results(results), noise.of_repetitions(results), as_json)
+    else:
+        _answer(_evidence(what, deployment, form), [], as_json)
+
+
+def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
+    """The evidence in one file."""
+    if path.suffix == figures.SUFFIX:
+        return list(figures.read(path).figure)
+    if _is_result(path):
+        try:
+            return of_results([result_file.read(path)])
+        except result_file.DamagedResult as error:
+            raise InputError("FILE", str(path), str(error)) from error
+    return of_report(tool_report.read(path, form), deployment)
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file has the name and the place of a result in a run's folder."""
+    return path.suffix == result_file.SUFFIX and (path.parent.parent / SCENARIO).is_file()
+
+
+def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
+    """The results of A/A pairs: the scenario's measurement, twice for each pair."""
+    file = what / SCENARIO if what.is_dir() else what
+    if file.suffix != figures.SUFFIX:
+        raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
+    chosen = twice(read(file), pairs)
+    done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh=True))
+    return done.of_method(noise.METHOD)
+
+
+def twice(scenario: Scenario, pairs: int) -> Scenario:
+    """The scenario with measurements only, two for each pair, and no more for precision."""
+    measured = scenario.with_methods([noise.METHOD])
+    return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
+
+
+def _answer(evidence: list[Evidence], found: list[Noise], as_json: bool) -> None:
+    """Prints the findings and the noise; exits with 1 if a rule fired."""
+    findings = judged(evidence)
+    document = {
+        "figures": len(evidence),
+        "rules": len(rules()),
+        "findings": [one.model_dump(mode="json") for one in findings],
+        "noise": [one.model_dump(mode="json") for one in found],
+    }
+    tables: list[Table] = [finding_table(findings)] if findings else []
+    tables += [noise.noise_table(found)] if found else []
+    emit(as_json, document, summary(len(evidence), len(rules()), findings), *tables)
+    if findings:
+        raise typer.Exit(1)

@@ -1,0 +1,178 @@
+"""What is known of one figure: the evidence that rules judge.
+
+Every field that is None or empty is not known, and a rule that needs it does not fire. The same
+classes read a file of figures (TOML), so that a published figure is judged like a measured one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dfslab.spec.model import CheckedModel
+from dfslab.spec.units import Bytes, BytesPerSecond, PerSecond, Seconds
+
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0)]
+Operation = Literal["read", "write", "metadata", "mixed", ""]
+Cache = Literal["warm", "cold", "direct"]
+
+
+class Speed(CheckedModel):
+    """The figures themselves. Latencies are those of one operation, over all clients."""
+
+    rate: PerSecond | None = Field(None, description="Operations a second of all clients")
+    throughput: BytesPerSecond | None = Field(None, description="Bytes a second of all clients")
+    latency_mean: Seconds | None = Field(None, description="Mean time of an operation")
+    latency_p50: Seconds | None = Field(None, description="Median time of an operation")
+    latency_p99: Seconds | None = Field(None, description="99th percentile of the times")
+    latency_max: Seconds | None = Field(None, description="Longest time of an operation")
+
+
+class Work(CheckedModel):
+    """What was done to get the figures."""
+
+    operation: Operation = Field("", description="What the operations do")
+    operation_size: Bytes | None = Field(None, description="Bytes of each operation")
+    operations: Count | None = Field(None, description="Operations that were counted")
+    bytes_moved: Bytes | None = Field(None, description="Bytes that were counted")
+    data_size: Bytes | None = Field(None, description="Distinct bytes that were accessed")
+    errors: Count | None = Field(None, description="Operations that failed and are counted")
+    duration: Seconds | None = Field(None, description="Timed part, as the figures use it")
+    elapsed: Seconds | None = Field(None, description="Time by the dates of start and end")
+    warm_up: Seconds | None = Field(None, description="Time until a steady state, or its credit")
+    clients: Count | None = Field(None, description="Concurrent processes or threads")
+    queue_depth: Count | None = Field(None, description="Outstanding operations of each client")
+    scheduled_rate: PerSecond | None = Field(None, description="Rate of the arrival schedule")
+    from_schedule: bool | None = Field(
+        None, description="Whether times count from the scheduled start"
+    )
+    cache: Cache | None = Field(None, description="State of the clients' caches that is claimed")
+    forced: bool | None = Field(
+        None, description="Whether written data was on stable storage at the end of the timed part"
+    )
+    reads_own_writes: bool | None = Field(
+        None, description="Whether each client reads what it has just written"
+    )
+    copies: Annotated[float, Field(ge=1)] | None = Field(
+        None, description="Bytes on disks for each byte written"
+    )
+
+
+class Hardware(CheckedModel):
+    """What the figures were measured on."""
+
+    client_nodes: Count | None = Field(None, description="Nodes that ran clients")
+    server_nodes: Count | None = Field(None, description="Nodes that stored data")
+    is_remote: bool | None = Field(None, description="Whether all data crosses a network")
+    client_line: BytesPerSecond | None = Field(None, description="Line rate of a client node")
+    server_line: BytesPerSecond | None = Field(None, description="Line rate of a server node")
+    round_trip: Seconds | None = Field(None, description="Round trip between client and server")
+    disks_read: BytesPerSecond | None = Field(None, description="Sum of all disks' read rates")
+    disks_write: BytesPerSecond | None = Field(None, description="Sum of all disks' write rates")
+    memory_rate: BytesPerSecond | None = Field(None, description="Memory bandwidth of a client")
+    client_memory: Bytes | None = Field(None, description="Memory of a client node")
+    server_memory: Bytes | None = Field(None, description="Memory of a server node")
+
+
+class Caches(CheckedModel):
+    """What was observed of caches and disks."""
+
+    resident: Share | None = Field(
+        None, description="Share of the files in clients' page caches at the start"
+    )
+    disk_reads: Bytes | None = Field(None, description="Bytes that came off disks meanwhile")
+    first_reads: Bytes | None = Field(None, description="Bytes that were read for the first time")
+
+
+class Data(CheckedModel):
+    """What the data was made of."""
+
+    compressible: Share | None = Field(None, description="Share that compression removes")
+    duplicate: Share | None = Field(None, description="Share that deduplication removes")
+    is_reduced: bool | None = Field(
+        None, description="Whether the storage compresses or deduplicates"
+    )
+    was_written: bool | None = Field(None, description="Whether files were written before reads")
+
+
+class Generator(CheckedModel):
+    """The load generator and the machine that it ran on."""
+
+    own_share: Share | None = Field(
+        None, description="The generator's processor time as a share of the mean latency"
+    )
+    user_share: Share | None = Field(
+        None, description="Share of the time for which its threads computed in user mode"
+    )
+    is_late: bool | None = Field(
+        None, description="Whether operations began later than scheduled because of the generator"
+    )
+    stolen: Share | None = Field(None, description="Processor time that a hypervisor took")
+    throttled: Share | None = Field(
+        None, description="Share of the time without processor, by quota or by heat"
+    )
+    clock_step: Seconds | None = Field(None, description="By how much the clock was set meanwhile")
+
+
+class Coverage(CheckedModel):
+    """How much of the planned work the figures cover."""
+
+    phases_planned: Count | None = Field(None, description="Phases that belong to the benchmark")
+    phases_finished: Count | None = Field(None, description="Phases that the figures cover")
+    clients_planned: Count | None = Field(None, description="Clients that were started")
+    clients_finished: Count | None = Field(None, description="Clients that the figures cover")
+    nodes_stated: Count | None = Field(
+        None, description="Client nodes that the figure is stated for, or compared with"
+    )
+    settled: bool | None = Field(None, description="Whether a steady state was reached")
+    ends_with_first: bool | None = Field(
+        None, description="Whether operations count only until the first client has finished"
+    )
+
+
+class Part(CheckedModel):
+    """One part of the work, such as a task or a repetition."""
+
+    size: Bytes
+    time: Seconds
+
+
+class Repetitions(CheckedModel):
+    """The same measurement several times, in the order of time."""
+
+    throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")
+    rates: list[PerSecond] = Field(default_factory=list, description="Of each run")
+    parts: list[Part] = Field(default_factory=list, description="What the figure is the mean of")
+
+
+class Evidence(CheckedModel):
+    """Everything that is known of one figure. `subject` names the figure in findings."""
+
+    subject: str = Field("the figure", description="What the figure is called")
+    speed: Speed = Field(default_factory=Speed, description="The figures")
+    work: Work = Field(default_factory=Work, description="What was done")
+    hardware: Hardware = Field(default_factory=Hardware, description="On what")
+    caches: Caches = Field(default_factory=Caches, description="Caches and disks, as observed")
+    data: Data = Field(default_factory=Data, description="What the data was made of")
+    generator: Generator = Field(default_factory=Generator, description="The load generator")
+    coverage: Coverage = Field(default_factory=Coverage, description="What the figures cover")
+    repetitions: Repetitions = Field(default_factory=Repetitions, description="Other runs")
+
+
+def least(values: Sequence[float | None]) -> float | None:
+    """The smallest of the known values; None if none is known."""
+    known = [one for one in values if one is not None]
+    return min(known) if known else None
+
+
+def product(*factors: float | None) -> float | None:
+    """The product; None if a factor is not known."""
+    found = 1.0
+    for one in factors:
+        if one is None:
+            return None
+        found *= one
+    return found

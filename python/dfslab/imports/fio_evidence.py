@@ -1,0 +1,136 @@
+"""What fio's JSON and options say of the work, beyond its figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from dfslab.documents.evidence import Cache, Caches, Data, Evidence, Generator, Operation, Work
+from dfslab.imports.tool_report import KIBI, Json, optional, tables
+
+# fio's default block size.
+BLOCK_BYTES = 4096.0
+OPERATIONS: Mapping[str, Operation] = {"read": "read", "write": "write", "mixed": "mixed"}
+# Engines with one outstanding operation for each job, whatever iodepth says.
+SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "")
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.I)
+POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def evidence(
+    direction: str,
+    rows: Sequence[tuple[Json, Json]],
+    given: Mapping[str, str],
+    clients: int,
+    document: Json,
+) -> Evidence:
+    """The evidence of one direction of a group of jobs; `given`: their options."""
+    return Evidence(
+        work=_work(direction, rows, given, clients),
+        caches=_caches(direction, rows, given, document),
+        data=_data(given),
+        generator=_generator(rows),
+    )
+
+
+def size_bytes(text: str) -> float | None:
+    """A size as fio writes it (4k, 1M, 64MiB; kibi by default); None for ranges and shares."""
+    found = SIZE.fullmatch(text.strip())
+    return float(found[1]) * 1024.0 ** POWERS[found[2].lower()] if found else None
+
+
+def _work(
+    direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], clients: int
+) -> Work:
+    # Jobs that were not summed may have run for different times.
+    only = rows[0][1] if len(rows) == 1 else {}
+    runtime_ms, count = optional(only, "runtime"), optional(only, "total_ios")
+    errors = sum(optional(job, "total_err") or 0.0 for job, _ in rows)
+    cache: Cache | None = "direct" if given.get("direct") == "1" else None
+    return Work.model_construct(
+        operation=OPERATIONS.get(direction, ""),
+        operation_size=_block_bytes(given) if given else None,
+        operations=None if count is None else int(count),
+        bytes_moved=_moved_bytes(only),
+        errors=int(errors),
+        duration=runtime_ms / 1000 if runtime_ms else None,
+        clients=clients,
+        queue_depth=_depth(given) if given else None,
+        cache=cache,
+        forced=_forced(given) if given else None,
+        scheduled_rate=_scheduled(direction, given, clients),
+        from_schedule=given.get("rate_process") == "poisson",
+    )
+
+
+def _block_bytes(given: Mapping[str, str]) -> float | None:
+    if any(key in given for key in ("bsrange", "bssplit", "blocksize_range")):
+        return None
+    named = given.get("bs", given.get("blocksize", ""))
+    return size_bytes(named) if named else BLOCK_BYTES
+
+
+def _moved_bytes(row: Json) -> float | None:
+    """fio 3 has `bw_bytes`, and bytes; before, `io_bytes` are KiB."""
+    moved = optional(row, "io_bytes")
+    if moved is None or "bw_bytes" in row:
+        return moved
+    return moved * KIBI
+
+
+def _depth(given: Mapping[str, str]) -> int | None:
+    if given.get("ioengine", "") in SYNCHRONOUS:
+        return 1
+    depth = given.get("iodepth", "1")
+    return int(depth) if depth.isdigit() else None
+
+
+def _forced(given: Mapping[str, str]) -> bool:
+    every = (given.get("fsync", "0"), given.get("fdatasync", "0"), given.get("sync", "0"))
+    ends = (given.get("end_fsync", "0"), given.get("fsync_on_close", "0"))
+    return any(one not in ("0", "none") for one in (*every, *ends))
+
+
+def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
+    """`rate_iops` of each job: one number, or one for reads, writes and trims each."""
+    words = given.get("rate_iops", "").split(",")
+    place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
+    chosen = words[place] if place < len(words) and words[place] else words[0]
+    rate = size_bytes(chosen)
+    return rate * clients if rate else None
+
+
+def _caches(
+    direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
+) -> Caches:
+    """Direct reads of local disks all reach the disk: its requests × block size, at most all."""
+    disks = tables(document.get("disk_util"))
+    block = _block_bytes(given) if given else None
+    if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:
+        return Caches()
+    moved = _moved_bytes(rows[0][1])
+    if not moved:
+        return Caches()
+    requests = sum(
+        (optional(disk, "read_ios") or 0.0) + (optional(disk, "read_merges") or 0.0)
+        for disk in disks
+    )
+    return Caches.model_construct(disk_reads=min(moved, requests * block), first_reads=moved)
+
+
+def _data(given: Mapping[str, str]) -> Data:
+    is_constant = given.get("zero_buffers", "0") != "0" or "buffer_pattern" in given
+    return Data.model_construct(
+        compressible=1.0 if is_constant else _share(given, "buffer_compress_percentage"),
+        duplicate=_share(given, "dedupe_percentage"),
+    )
+
+
+def _share(given: Mapping[str, str], key: str) -> float | None:
+    text = given.get(key, "")
+    return float(text) / 100 if text.isdigit() else None
+
+
+def _generator(rows: Sequence[tuple[Json, Json]]) -> Generator:
+    shares = [share / 100 for job, _ in rows if (share := optional(job, "usr_cpu")) is not None]
+    return Generator.model_construct(user_share=max(shares) if shares else None)

@@ -1,0 +1,94 @@
+"""What the command lines of IOR and mdtest say of the work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from dfslab.documents.evidence import Cache, Coverage, Evidence, Hardware, Work
+
+# Options with one letter that take a value, in the word or as the next word.
+IOR_VALUES = "aAbdDfGhiJlmMNoOpqsStTuUX"
+IOR_SHIFTS = ("C", "Z", "Q")
+
+
+def options(command: str, with_value: str) -> dict[str, str]:
+    """Option -> value of a command line; "" for options without a value. Letters that share a word
+    are separated, except behind one that takes a value."""
+    found: dict[str, str] = {}
+    pending = ""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    for word in words:
+        if pending and not word.startswith("-"):
+            found[pending] = f"{found[pending]} {word}".strip()
+            pending = ""
+        elif word.startswith("--"):
+            name, _, value = word.partition("=")
+            found[name] = value
+        elif re.match(r"-[A-Za-z]", word):
+            pending = _letters(word[1:], with_value, found)
+    return found
+
+
+def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
+    """Adds the options in one word; returns the option whose value is the next word."""
+    for place, letter in enumerate(word):
+        if letter in with_value:
+            value = word[place + 1 :].lstrip("=")
+            found[letter] = f"{found.get(letter, '')} {value}".strip()
+            return "" if value else letter
+        found[letter] = ""
+    return ""
+
+
+@dataclass(frozen=True)
+class IorTest:
+    """What the head of IOR's text says; None and "": not reported. size_bytes: all data."""
+
+    command: str
+    tasks: int | None
+    nodes: int | None
+    size_bytes: float | None
+
+
+def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
+    """The evidence of one access of IOR."""
+    command, size_bytes = test.command, test.size_bytes
+    given = options(command, IOR_VALUES)
+    is_known = bool(command)
+    both = ("w" in given) == ("r" in given)
+    shifted = any(key in given for key in IOR_SHIFTS)
+    cache: Cache | None = "direct" if "B" in given or "--posix.odirect" in given else None
+    ends_early = "D" in given and "stonewallingwearout" not in given.get("O", "").lower()
+    return Evidence(
+        work=Work.model_construct(
+            operation="read" if access == "read" else "write",
+            bytes_moved=None if "D" in given else size_bytes,
+            data_size=size_bytes,
+            duration=duration_s or None,
+            clients=test.tasks,
+            cache=cache,
+            forced=("e" in given or "Y" in given) if is_known else None,
+            reads_own_writes=both and not shifted if is_known else None,
+        ),
+        hardware=Hardware.model_construct(client_nodes=test.nodes),
+        coverage=Coverage.model_construct(ends_with_first=ends_early if is_known else None),
+    )
+
+
+def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
+    """The evidence of one phase of mdtest. Tasks of several nodes can shift by -N."""
+    given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
+    is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
+    return Evidence(
+        work=Work.model_construct(
+            operation="metadata",
+            clients=tasks,
+            reads_own_writes=is_cached if nodes is not None and nodes > 1 else None,
+        ),
+        hardware=Hardware.model_construct(client_nodes=nodes),
+    )

@@ -1,0 +1,129 @@
+"""What the machine of the clients did during a run besides the load: stolen and throttled processor
+time, and steps of the clock."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.documents.measured_load import MachineDuring
+from dfslab.spec.clock import REAL, Clock
+
+STAT = Path("/proc/stat")
+OWN_GROUPS = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+# Columns of the line "cpu" of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+# Guest time is part of user time.
+COUNTED, STEAL = 8, 7
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Counters of the machine at one time; None: the kernel does not report the counter."""
+
+    total_ticks: int | None
+    stolen_ticks: int | None
+    throttled_s: float | None
+    unix_s: float
+    monotonic_s: float
+
+
+class Machine:
+    """The machine on which this process runs. The files and the clock can be replaced by tests."""
+
+    def __init__(
+        self,
+        clock: Clock = REAL,
+        stat: Path = STAT,
+        own_groups: Path = OWN_GROUPS,
+        groups: Path = GROUPS,
+    ) -> None:
+        self._clock, self._stat = clock, stat
+        self._own_groups, self._groups = own_groups, groups
+
+    def moment(self) -> Moment:
+        """The counters now."""
+        ticks = self._ticks()
+        return Moment(
+            total_ticks=sum(ticks) if ticks else None,
+            stolen_ticks=ticks[STEAL] if ticks else None,
+            throttled_s=self._throttled_s(),
+            unix_s=self._clock.unix_ns() * 1e-9,
+            monotonic_s=self._clock.monotonic_s(),
+        )
+
+    def since(self, before: Moment) -> MachineDuring:
+        """What happened since a moment."""
+        now = self.moment()
+        took_s = now.monotonic_s - before.monotonic_s
+        step_s = now.unix_s - before.unix_s - took_s
+        return MachineDuring(
+            took_s=took_s,
+            stolen_share=_share(before, now),
+            throttled_share=_throttled_share(before, now, took_s),
+            clock_step_s=abs(step_s),
+        )
+
+    def _ticks(self) -> list[int]:
+        """Ticks of all processors by state; empty if the kernel does not report stolen time."""
+        try:
+            words = self._stat.read_text(encoding="ascii").split("\n", 1)[0].split()
+            ticks = [int(word) for word in words[1 : 1 + COUNTED]]
+        except (OSError, ValueError):
+            return []
+        return ticks if len(ticks) == COUNTED else []
+
+    def _throttled_s(self) -> float | None:
+        """Seconds for which quotas of control groups kept this process' group from running."""
+        try:
+            lines = self._own_groups.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return None
+        for line in lines:
+            _, _, rest = line.partition(":")
+            controllers, _, path = rest.partition(":")
+            for folder in _folders(self._groups, controllers, path):
+                found = _throttled(folder / "cpu.stat")
+                if found is not None:
+                    return found
+        return None
+
+
+def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
+    """Where the group `path` may be mounted; version 2 has no list of controllers."""
+    relative = path.lstrip("/")
+    if not controllers:
+        return [groups / relative, groups / "unified" / relative]
+    if "cpu" not in controllers.split(","):
+        return []
+    return [groups / "cpu" / relative, groups / controllers / relative]
+
+
+def _throttled(file: Path) -> float | None:
+    """The throttled time in a file `cpu.stat`: microseconds in version 2, nanoseconds in 1."""
+    try:
+        text = file.read_text(encoding="ascii")
+    except OSError:
+        return None
+    pairs = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    for key, unit_s in (("throttled_usec", 1e-6), ("throttled_time", 1e-9)):
+        if pairs.get(key, "").strip().isdigit():
+            return int(pairs[key]) * unit_s
+    return None
+
+
+def _share(before: Moment, now: Moment) -> float | None:
+    if None in (before.total_ticks, now.total_ticks, before.stolen_ticks, now.stolen_ticks):
+        return None
+    passed = (now.total_ticks or 0) - (before.total_ticks or 0)
+    stolen = (now.stolen_ticks or 0) - (before.stolen_ticks or 0)
+    return max(0.0, stolen / passed) if passed > 0 else None
+
+
+def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
+    """Throttled seconds as a share of the time of all processors, because each processor's share
+    of a group is throttled apart."""
+    if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
+        return None
+    return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

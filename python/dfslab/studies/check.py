@@ -1,0 +1,98 @@
+"""Judges the measurements of a run by the rules of the lie detector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from dfslab.documents.table import Paragraph, Section, Table, TableCell, heads, words
+from dfslab.studies.checks.noise import Noise, noise_table, of_repetitions
+from dfslab.studies.checks.of_results import of_results
+from dfslab.studies.checks.rule import Finding, judged, rules
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+
+NAMES = ("check",)
+
+
+class Checked(StudyResult):
+    """The findings of the rules, and how many figures and rules there were."""
+
+    study = "check"
+    is_worth_a_page = False
+    section_order = 12
+    title = "Check of the figures"
+    empty = "Nothing was measured that rules could judge."
+
+    figures: int
+    rules: int
+    findings: list[Finding]
+    noise: list[Noise] = []
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """One table with a row for each rule that fired; none if no rule did."""
+        return [finding_table(self.findings)] if self.findings else []
+
+    def section(self, run: FinishedRun) -> Section:
+        """The findings, or one sentence that there are none, and the noise of the repetitions."""
+        blocks: list[Table | Paragraph] = [Paragraph(self.summary), *self.tables(run)]
+        blocks += [noise_table(self.noise)] if self.noise else []
+        return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The findings for programs; an empty list says that figures were judged."""
+        return {self.study: self.model_dump(mode="json")}
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one sentence."""
+        return summary(self.figures, self.rules, self.findings)
+
+
+class CheckStudy(Study[Checked]):
+    """Judges every measured result by every rule. What is not known makes no rule fire."""
+
+    name = "check"
+    result = Checked
+    needs = Needs(measured=True)
+    order = 90
+
+    def run(self, run: FinishedRun, progress: Progress) -> Checked | None:
+        """The findings; None if nothing was measured."""
+        evidence = of_results(run.settled)
+        if not evidence:
+            return None
+        return Checked(
+            figures=len(evidence),
+            rules=len(rules()),
+            findings=judged(evidence),
+            noise=of_repetitions(run.settled),
+        )
+
+
+def make(name: str) -> CheckStudy:
+    """Returns the study `check`; study discovery calls this function with the study's name."""
+    return CheckStudy()
+
+
+def summary(figures: int, known: int, findings: Sequence[Finding]) -> str:
+    """How many figures were judged by how many rules, and which rules fired, as one sentence."""
+    fired = list(dict.fromkeys(one.rule for one in findings))
+    counted = f"{figures} figure{'s' if figures != 1 else ''} judged by {known} rules"
+    return f"{counted}: {', '.join(fired) if fired else 'no rule fired'}."
+
+
+def finding_table(findings: Sequence[Finding]) -> Table:
+    """The first finding of each rule with the number of others, the reason, and what settles it."""
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.rule, []).append(one)
+    rows: list[Sequence[TableCell]] = []
+    notes = []
+    for name, members in groups.items():
+        others = f" (and {len(members) - 1} others)" if len(members) > 1 else ""
+        first = members[0]
+        rows.append((words(name), words(first.subject + others), words(first.stated)))
+        notes.append(f"{name}: {first.reason} To settle it: {first.settles}")
+    columns = heads("rule", "figure", "contradiction", left=("figure", "contradiction"))
+    return Table("Figures that cannot be right as stated", columns, rows, notes)

@@ -1,0 +1,40 @@
+"""Files of figures (TOML): published or remembered figures with what is known of them.
+
+A file has the title and the source of the figures and a list `figure`, each an `Evidence`:
+
+    title = "A data sheet"
+    [[figure]]
+    subject = "sequential reads"
+    speed.throughput = "12 GB/s"
+    hardware = { is_remote = true, client_nodes = 4, client_line = "10 Gbit/s" }
+    work = { operation = "read", cache = "cold" }
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from dfslab.documents.evidence import Evidence
+from dfslab.spec.files import inputs
+from dfslab.spec.model import CheckedModel, InputError, build
+
+KEY = "FILE"
+SUFFIX = ".toml"
+
+
+class Figures(CheckedModel):
+    """Figures of one source."""
+
+    title: str = Field("", description="What the figures are")
+    source: str = Field("", description="Where the figures come from")
+    figure: list[Evidence] = Field(min_length=1, description="Each figure with its evidence")
+
+
+def read(path: Path) -> Figures:
+    """The figures in a file. InputError names file, key, value and what is allowed."""
+    try:
+        return build(Figures, inputs.table(KEY, path, str(path)))
+    except InputError as error:
+        raise error.of(str(path)) from error

@@ -1,0 +1,288 @@
+"""The evidence in dfslab's own results: each measured run, each phase, and the repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from dfslab import discover
+from dfslab.documents import metrics
+from dfslab.documents.evidence import (
+    Cache,
+    Caches,
+    Coverage,
+    Evidence,
+    Generator,
+    Hardware,
+    Operation,
+    Repetitions,
+    Speed,
+    Work,
+)
+from dfslab.documents.load_report import Second, Steady
+from dfslab.documents.measured_load import CacheState, MeasuredLoad, MeasuredPhase, OperationCounts
+from dfslab.documents.table import labels_text
+from dfslab.result import Result
+from dfslab.spec.deployment import Disk, NodeGroup
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
+
+METHOD = "measure"
+# A count of a hundred is known within 20 % (twice its standard deviation).
+LEAST_OF_HALF = 100
+HALVES_DIFFER = 0.2
+READS = frozenset({"read", "pread"})
+WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
+# The direction in which bytes pass a disk.
+Way = Literal["read", "write"]
+
+
+def of_results(results: Sequence[Result]) -> list[Evidence]:
+    """The evidence of all measured results, in their order, then that of the repetitions."""
+    measured = [one for one in results if one.method == METHOD]
+    found = [evidence for one in measured for evidence in _of_one(one)]
+    return [*found, *_repeated(measured)]
+
+
+def _of_one(result: Result) -> Iterator[Evidence]:
+    name = labels_text(dict(result.labels)) or result.point.scenario.name
+    subject = f"{name}, run {result.repetition + 1}"
+    on = hardware(result.point.scenario)
+    load = result.load
+    if load is None:
+        yield Evidence(subject=subject, speed=_speed(result), hardware=on)
+        return
+    generator = _generator(load)
+    if load.phases:
+        clients = result.point.scenario.workload.clients
+        coverage = Coverage(
+            phases_planned=len(load.phases),
+            phases_finished=sum(bool(_started(phase.operations)) for phase in load.phases),
+            **_clients_covered(load, clients),
+        )
+        yield Evidence(subject=subject, coverage=coverage, generator=generator)
+        for phase in load.phases:
+            yield _of_phase(subject, result, phase, on)
+        return
+    yield Evidence(
+        subject=subject,
+        speed=_speed(result),
+        work=_work(result, load.operations, load.window_s, _failed(result, load)),
+        hardware=on,
+        caches=_caches(load.cache, load.operations),
+        generator=generator,
+        coverage=Coverage(
+            settled=_settled(load.steady, load.seconds),
+            **_clients_covered(load, result.point.scenario.workload.clients),
+        ),
+    )
+
+
+def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) -> Evidence:
+    times = [(one.count, one.mean_s) for one in phase.latency.values()]
+    speed = Speed.model_construct(
+        rate=phase.rate_per_s,
+        throughput=phase.throughput_bytes_per_s or None,
+        latency_mean=_weighted(times),
+    )
+    return Evidence(
+        subject=f"{subject}, phase {phase.name}",
+        speed=speed,
+        work=_work(result, phase.operations, phase.window_s, 0),
+        hardware=on,
+        caches=_caches(phase.cache, phase.operations),
+        coverage=Coverage(settled=_settled(phase.steady, phase.seconds)),
+    )
+
+
+def _speed(result: Result) -> Speed:
+    """The figures of a whole run. The mean time is over all operations, by their counts."""
+    values = {name: metric.value for name, metric in result.metrics.items()}
+    counts = result.load.operations if result.load is not None else {}
+    means = {
+        name: values[metrics.key(metrics.LATENCY, metrics.MEAN, name)]
+        for name in metrics.operations_with(values, metrics.LATENCY)
+    }
+    has_counts = bool(means) and all(name in counts for name in means)
+    times = [(counts[name].count, mean_s) for name, mean_s in means.items()] if has_counts else []
+    only = next(iter(means)) if len(means) == 1 else ""
+    return Speed.model_construct(
+        rate=values.get(metrics.RATE),
+        throughput=values.get(metrics.THROUGHPUT) or None,
+        latency_mean=_weighted(times) if times else means.get(only),
+        latency_p50=values.get(metrics.key(metrics.LATENCY, "p50", only)) if only else None,
+        latency_p99=values.get(metrics.key(metrics.LATENCY, "p99", only)) if only else None,
+    )
+
+
+def _weighted(times: Sequence[tuple[int, float]]) -> float | None:
+    total = sum(count for count, _ in times)
+    return sum(count * mean_s for count, mean_s in times) / total if total else None
+
+
+def _work(
+    result: Result, operations: Mapping[str, OperationCounts], window_s: float, errors: int
+) -> Work:
+    """What was done, in one run or phase; a table of runs has no times of windows (0)."""
+    workload = result.point.scenario.workload
+    cache: Cache = workload.cache
+    moved = sum(one.bytes for one in operations.values())
+    return Work.model_construct(
+        operation=_operation(operations),
+        operations=sum(one.count for one in operations.values()) if window_s else None,
+        bytes_moved=float(moved) if moved and window_s else None,
+        errors=errors,
+        duration=window_s or None,
+        clients=workload.clients,
+        queue_depth=1,
+        cache=cache,
+        forced=bool(workload.fsync) or workload.sync_io != "none",
+        from_schedule=True if workload.arrival != "closed" else None,
+    )
+
+
+def _operation(operations: Mapping[str, OperationCounts]) -> Operation:
+    done = {name for name, one in operations.items() if one.count}
+    if not done:
+        return ""
+    if done <= READS:
+        return "read"
+    if done <= WRITES:
+        return "write"
+    return "mixed" if done & (READS | WRITES) else "metadata"
+
+
+def _started(operations: Mapping[str, OperationCounts]) -> int:
+    return sum(one.count + one.errors for one in operations.values())
+
+
+def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
+    """Whether the rate reached a steady state; None for short runs and for few operations. Halves
+    that differ little are steady enough, whatever the test for the warm-up says."""
+    if steady is None:
+        return None
+    middle = len(seconds) // 2
+    first, last = (sum(one.count for one in part) for part in (seconds[:middle], seconds[-middle:]))
+    if min(first, last) < LEAST_OF_HALF:
+        return None
+    return steady.reached or abs(last / first - 1) <= HALVES_DIFFER
+
+
+def _failed(result: Result, load: MeasuredLoad) -> int:
+    """Operations that failed although the scenario does not make them fail.
+
+    Failed operations are not counted in rates; they are evidence that the run is another one.
+    """
+    run = result.point.scenario.run
+    if run.fault or any(layer.fails for layer in run.layer):
+        return 0
+    return sum(one.count for one in load.errors)
+
+
+def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
+    """Clients that finished an operation, where single clients are recorded."""
+    if not load.per_client:
+        return {}
+    finished = sum(bool(one.count) for one in load.per_client)
+    return {"clients_planned": planned, "clients_finished": finished}
+
+
+def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
+    """Page caches at the start, and bytes off disks. First reads are not recorded: the instrument
+    refuses cold runs that read too little off disks."""
+    if state is None:
+        return Caches()
+    proof, disks = state.proof, state.disks
+    share = None
+    if proof is not None and proof.prepared_bytes:
+        share = proof.resident_bytes / proof.prepared_bytes
+    return Caches.model_construct(
+        resident=share, disk_reads=float(disks.read_bytes) if disks is not None else None
+    )
+
+
+def _generator(load: MeasuredLoad) -> Generator:
+    known, machine = load.generator, load.machine
+    return Generator.model_construct(
+        own_share=known.share_of_latency if known is not None else None,
+        is_late=not known.on_time if known is not None else None,
+        stolen=machine.stolen_share if machine is not None else None,
+        throttled=machine.throttled_share if machine is not None else None,
+        clock_step=machine.clock_step_s if machine is not None else None,
+    )
+
+
+def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
+    """The deployment, as far as it is known. A testbed's is enforced; `is_known`: the user vouches
+    for it. A declared line rate of other deployments counts if it is not the default, which nobody
+    need have looked at; their disks are not known."""
+    try:
+        system = discover.file_system(scenario.file_system.name)
+    except (InputError, discover.DiscoveryError):
+        return Hardware()
+    kinds = {role.name: role.kind for role in system.roles}
+    groups = scenario.deployment.node
+    clients = [one for one in groups if _plays(one, kinds, "client")]
+    servers = [one for one in groups if _plays(one, kinds, "data")]
+    if not servers or not clients:
+        return Hardware()
+    is_enforced = is_known or scenario.file_system.access.testbed
+    is_shared = any(one in servers for one in clients)
+    memory_bytes = max(one.memory for one in clients) if is_known else None
+    is_remote = system.has_servers and not is_shared
+    network = scenario.deployment.network
+    return Hardware.model_construct(
+        client_nodes=sum(one.count for one in clients),
+        server_nodes=sum(one.count for one in servers),
+        is_remote=is_remote,
+        client_line=_line(clients, is_enforced) if is_remote else None,
+        server_line=_line(servers, is_enforced) if is_remote else None,
+        round_trip=2 * network.latency if is_remote and is_enforced else None,
+        disks_read=_disks(servers, "read", is_enforced),
+        disks_write=_disks(servers, "write", is_enforced),
+        client_memory=memory_bytes,
+        server_memory=max(one.memory for one in servers) if is_known else None,
+    )
+
+
+def _plays(group: NodeGroup, kinds: Mapping[str, str], kind: str) -> bool:
+    return any(count and kinds.get(role) == kind for role, count in group.roles.items())
+
+
+def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
+    """The mean line rate of a node, so that nodes × line is the sum; None if one is not known."""
+    usual = NodeGroup().adapter.bandwidth
+    if not is_enforced and any(one.adapter.bandwidth == usual for one in groups):
+        return None
+    nodes = sum(one.count for one in groups)
+    return sum(one.adapter.bandwidth * one.count for one in groups) / nodes
+
+
+def _disks(groups: Sequence[NodeGroup], way: Way, is_enforced: bool) -> float | None:
+    """The sum of all disks' rates; None where nothing enforces them, because the disks of a machine
+    are often shared and faster than their nominal rate for a while."""
+    if not is_enforced:
+        return None
+    return sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)
+
+
+def _rate(disk: Disk, way: Way) -> float:
+    return disk.read_rate if way == "read" else disk.write_rate
+
+
+def _repeated(results: Sequence[Result]) -> Iterator[Evidence]:
+    """The rates of each configuration's repetitions in the order of time."""
+    groups: dict[str, list[Result]] = {}
+    for one in results:
+        if one.complete and metrics.RATE in one.metrics:
+            groups.setdefault(one.point_id, []).append(one)
+    for members in groups.values():
+        if len(members) < 2:
+            continue
+        ordered = sorted(members, key=lambda one: (one.provenance.started, one.repetition))
+        name = labels_text(dict(ordered[0].labels)) or ordered[0].point.scenario.name
+        rates = [one.value(metrics.RATE) for one in ordered]
+        yield Evidence(
+            subject=f"{name}, {len(rates)} repetitions",
+            repetitions=Repetitions.model_construct(rates=rates),
+        )

@@ -1,0 +1,108 @@
+"""Figures of a cache that are stated as figures of the storage."""
+
+from __future__ import annotations
+
+from dfslab.documents.evidence import Evidence, product
+from dfslab.spec import units
+from dfslab.studies.checks import rule
+from dfslab.studies.checks.rule import Rule
+from dfslab.studies.checks.rules.limits import SLACK, line_bytes_per_s
+
+NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
+# Directories and the ends of files may stay; a tenth of the data moves a rate by a tenth.
+RESIDENT = 0.1
+# Below this share of first reads, most data came from a memory. Read-ahead only adds bytes.
+FROM_DISKS = 0.5
+
+
+def _cold(one: Evidence) -> str | None:
+    if one.work.cache != "cold":
+        return None
+    resident = one.caches.resident
+    if resident is not None and resident > RESIDENT:
+        return f"caches were to be empty, but {resident:.0%} of the files were resident"
+    read, first = one.caches.disk_reads, one.caches.first_reads
+    if one.work.operation == "read" and first and read is not None and read < FROM_DISKS * first:
+        return (
+            f"of {units.text(first, 'B', 3)} read for the first time, "
+            f"{units.text(read, 'B', 3)} came off a disk"
+        )
+    return None
+
+
+def _client_cache(one: Evidence) -> str | None:
+    """Reads whose cache state is not stated, and which only clients' memory explains."""
+    work, hardware = one.work, one.hardware
+    if work.operation != "read" or work.cache is not None or one.speed.throughput is None:
+        return None
+    shown = units.text(one.speed.throughput, "B/s", 4)
+    line = line_bytes_per_s(hardware) if hardware.is_remote else None
+    if line is not None and one.speed.throughput > line * SLACK:
+        return f"{shown}, but the line rate of all nodes is {units.text(line, 'B/s', 4)}"
+    memory = product(hardware.client_nodes, hardware.client_memory)
+    disks = hardware.disks_read
+    if memory is None or work.data_size is None or work.data_size > memory or disks is None:
+        return None
+    if one.speed.throughput <= disks * SLACK:
+        return None
+    return (
+        f"{shown} of {units.text(work.data_size, 'B', 3)} that fit into the clients' "
+        f"{units.text(memory, 'B', 3)}; all disks together have {units.text(disks, 'B/s', 4)}"
+    )
+
+
+def _own_writes(one: Evidence) -> str | None:
+    work = one.work
+    if not work.reads_own_writes or work.cache in ("cold", "direct"):
+        return None
+    memory = product(one.hardware.client_nodes, one.hardware.client_memory)
+    if memory is not None and work.data_size is not None and work.data_size >= 2 * memory:
+        return None
+    return "every client reads the files that it has just written, without emptied caches"
+
+
+def _unforced(one: Evidence) -> str | None:
+    """Writes that are stated as stored although only memory had them."""
+    work, hardware, throughput = one.work, one.hardware, one.speed.throughput
+    if work.operation != "write" or work.forced is not False or throughput is None:
+        return None
+    # A scenario that states its caches and forces nothing states what its writes are.
+    if work.cache is not None or hardware.disks_write is None:
+        return None
+    stored = throughput * (work.copies or 1.0)
+    if stored <= hardware.disks_write * SLACK:
+        return None
+    return (
+        f"{units.text(stored, 'B/s', 4)} are written without being forced to disks, which "
+        f"together have {units.text(hardware.disks_write, 'B/s', 4)}"
+    )
+
+
+make = rule.table(
+    Rule(
+        "cold_that_was_warm",
+        "A read from a memory is no read from the storage.",
+        "Empty the caches of clients and servers, or read more than twice their memory; count the "
+        "bytes that come off the disks.",
+        _cold,
+    ),
+    Rule(
+        "client_cache",
+        "Data that was in clients' memory never reached the storage that the figure is about.",
+        "State whether caches are part of the figure; repeat with emptied caches or direct I/O.",
+        _client_cache,
+    ),
+    Rule(
+        "reads_own_writes",
+        "A client's page cache holds what the client has just written, so reads measure memory.",
+        "Let other nodes read (IOR -C, mdtest -N), empty the caches in between, or use direct I/O.",
+        _own_writes,
+    ),
+    Rule(
+        "unforced_writes",
+        "A write call that returns has filled a buffer; data is stored after fsync.",
+        "Include fsync in the timed part (IOR -e, fio end_fsync=1), or write more than twice all "
+        "memory.",
+        _unforced,
+    ),
+).__getitem__

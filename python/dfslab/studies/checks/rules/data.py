@@ -1,0 +1,65 @@
+"""Figures of data that storage need not move."""
+
+from __future__ import annotations
+
+from dfslab.documents.evidence import Evidence
+from dfslab.spec import units
+from dfslab.studies.checks import rule
+from dfslab.studies.checks.rule import Rule
+
+NAMES = ("compressible_data", "duplicate_data", "never_written")
+# A fifth less data to move is more than repetitions of storage runs differ by.
+REMOVED = 0.2
+# Sparse reads need metadata only; with read-ahead, real reads take all bytes or more off disks.
+SPARSE = 0.05
+
+
+def _compressible(one: Evidence) -> str | None:
+    share = one.data.compressible
+    if share is None or share < REMOVED or one.data.is_reduced is False:
+        return None
+    return f"compression removes {min(share, 1.0):.0%} of the data that is written"
+
+
+def _duplicate(one: Evidence) -> str | None:
+    share = one.data.duplicate
+    if share is None or share < REMOVED or one.data.is_reduced is False:
+        return None
+    return f"deduplication removes {min(share, 1.0):.0%} of the data that is written"
+
+
+def _never_written(one: Evidence) -> str | None:
+    if one.work.operation != "read":
+        return None
+    if one.data.was_written is False:
+        return "files were created by their length only and then read"
+    read, moved = one.caches.disk_reads, one.caches.first_reads
+    if one.work.cache != "direct" or read is None or not moved or read >= SPARSE * moved:
+        return None
+    return (
+        f"direct reads of {units.text(moved, 'B', 3)} took {units.text(read, 'B', 3)} off the disks"
+    )
+
+
+make = rule.table(
+    Rule(
+        "compressible_data",
+        "Storage that compresses moves fewer bytes than are counted.",
+        "Repeat with random data (fio refill_buffers=1), or state that the storage does not "
+        "compress.",
+        _compressible,
+    ),
+    Rule(
+        "duplicate_data",
+        "Storage that deduplicates stores equal blocks once.",
+        "Repeat with distinct blocks (fio dedupe_percentage=0, refill_buffers=1), or state that "
+        "the storage does not deduplicate.",
+        _duplicate,
+    ),
+    Rule(
+        "never_written",
+        "Reads of a hole, or of a block that was discarded, are answered with zeros from memory.",
+        "Write all files with random data first, and compare file sizes with allocated blocks.",
+        _never_written,
+    ),
+).__getitem__

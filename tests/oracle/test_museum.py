@@ -1,0 +1,45 @@
+"""Tests of the lie detector against planted truth: each exhibit of the museum is named by its rule,
+and honest runs raise no alarm."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.studies.checks.rule import rules
+
+from verification.lies import museum
+
+EXHIBITS = {one.file: one for one in museum.exhibits()}
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("file", EXHIBITS)
+def test_an_exhibit_is_named_by_its_rule_alone(file):
+    found = {one.rule for one in museum.findings(EXHIBITS[file])}
+    assert found == {EXHIBITS[file].rule}
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("name", museum.honest())
+def test_honest_runs_raise_no_alarm(name):
+    assert not museum.alarms(name)
+
+
+def test_the_museum_is_large_and_each_exhibit_has_its_source():
+    assert len(EXHIBITS) >= 30
+    assert all(one.source and one.title for one in EXHIBITS.values())
+    kept = {path.name for path in museum.EXHIBITS.iterdir()}
+    assert kept == set(EXHIBITS) | {one.on for one in EXHIBITS.values() if one.on}
+
+
+def test_every_rule_has_an_exhibit():
+    assert {one.name for one in rules()} == {one.rule for one in EXHIBITS.values()}
+
+
+def test_honest_runs_are_of_many_file_systems():
+    systems, runs = set(), 0
+    for name in museum.honest():
+        found = museum.runs(name)
+        systems |= {one.point.scenario.file_system.name for one in found}
+        runs += len(found)
+    assert runs >= 200
+    assert len(systems) >= 6, systems

@@ -1,0 +1,296 @@
+"""Tests of `dfslab check`: evidence of each kind of file, exit codes, the machine, noise floors."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from dfslab.cli.exchange import checking
+from dfslab.documents.evidence import Evidence
+from dfslab.documents.measured_load import MachineDuring
+from dfslab.instruments.measuring.machine import Machine
+from dfslab.studies.checks import noise
+from dfslab.studies.checks.of_results import of_results
+from dfslab.studies.checks.rule import judged
+from dfslab.studies.checks.rules.repetitions import kendall
+from support import command, synthetic, tool_texts
+from support.recorded import RUN
+
+FIGURES = """
+title = "A data sheet"
+[[figure]]
+subject = "reads"
+speed.throughput = "12 GB/s"
+work = { operation = "read", cache = "cold" }
+hardware = { is_remote = true, client_nodes = 4, client_line = "10 Gbit/s" }
+"""
+
+
+def fired(table: dict) -> list[str]:
+    return [one.rule for one in judged([Evidence.model_validate(table)])]
+
+
+def test_a_file_of_figures_is_judged(tmp_path):
+    path = tmp_path / "sheet.toml"
+    path.write_text(FIGURES)
+    answer = command.dfslab("check", str(path), "--json")
+    assert answer.returncode == 1
+    [found] = json.loads(answer.stdout)["findings"]
+    assert found["rule"] == "faster_than_line"
+    assert found["stated"] == "12 GB/s, but the line rate of all nodes is 5 GB/s"
+    assert found["settles"]
+
+
+def test_the_same_figures_below_the_line_are_no_finding(tmp_path):
+    path = tmp_path / "sheet.toml"
+    path.write_text(FIGURES.replace("12 GB/s", "4.8 GB/s"))
+    answer = command.dfslab("check", str(path))
+    assert answer.returncode == 0, answer.stderr
+    assert "no rule fired" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        ("speed.throughput = 12", "figure.0.speed.throughput"),
+        ("speed.speed = 1", "figure.0.speed.speed"),
+        ('work.cache = "hot"', "figure.0.work.cache"),
+    ],
+)
+def test_a_wrong_file_of_figures_is_one_line(tmp_path, changed, key):
+    path = tmp_path / "sheet.toml"
+    path.write_text(f"[[figure]]\n{changed}\n")
+    answer = command.dfslab("check", str(path))
+    assert answer.returncode == 2
+    [line] = answer.stderr.splitlines()
+    assert key in line
+    assert str(path) in line
+
+
+def test_a_run_is_judged_and_its_noise_is_printed():
+    answer = command.dfslab("check", str(RUN), "--json")
+    assert answer.returncode == 0, answer.stderr
+    document = json.loads(answer.stdout)
+    assert document["findings"] == []
+    assert len(document["noise"]) == 8
+
+
+def test_one_result_of_a_run_is_judged():
+    path = next((RUN / "results").glob("measure-*.json"))
+    answer = command.dfslab("check", str(path), "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["figures"] == 1
+
+
+def test_findings_are_notes_of_an_imported_run(tmp_path):
+    path = tmp_path / "ior.txt"
+    path.write_text(tool_texts.IOR_3_0)
+    answer = command.dfslab("import", str(path), "--out", str(tmp_path / "runs"), "--json")
+    assert answer.returncode == 0, answer.stderr
+    notes = [note for one in json.loads(answer.stdout) for note in one["notes"]]
+    assert any(note.startswith("check: reads_own_writes: ") for note in notes)
+
+
+def test_a_file_of_no_known_tool_is_one_line(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("hello")
+    answer = command.dfslab("check", str(path))
+    assert answer.returncode == 2
+    assert "is no result of a known tool" in answer.stderr
+
+
+def test_every_run_judges_itself():
+    """A stolen processor is named in a run's own evidence."""
+    [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
+    assert result.load is not None
+    machine = MachineDuring(took_s=1.0, stolen_share=0.4)
+    planted = result.model_copy(
+        update={"load": result.load.model_copy(update={"machine": machine})}
+    )
+    assert [one.rule for one in judged(of_results([planted]))] == ["processor_stolen"]
+
+
+class SteppedClock:
+    """A clock whose date is set forward by five seconds while one second passes."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def monotonic_s(self) -> float:
+        return 100.0 + self.readings
+
+    def unix_ns(self) -> int:
+        self.readings += 1
+        return int((1e9 + self.readings * 6.0) * 1e9)
+
+    def processor_s(self) -> float:
+        return 0.0
+
+    def sleep(self, duration_s: float) -> None:
+        raise AssertionError("nothing waits")
+
+
+@pytest.mark.parametrize(("version", "unit"), [(2, "throttled_usec"), (1, "throttled_time")])
+def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
+    stat, own, groups = tmp_path / "stat", tmp_path / "own", tmp_path / "groups"
+    folder = groups / "pod" if version == 2 else groups / "cpu" / "pod"
+    folder.mkdir(parents=True)
+    own.write_text("0::/pod\n" if version == 2 else "3:cpu,cpuacct:/pod\n")
+    stat.write_text("cpu 10 0 10 80 0 0 0 0 0 0\n")
+    (folder / "cpu.stat").write_text(f"nr_periods 1\n{unit} 0\n")
+    machine = Machine(SteppedClock(), stat, own, groups)
+    before = machine.moment()
+    stat.write_text("cpu 20 0 20 130 0 0 0 30 0 0\n")
+    (folder / "cpu.stat").write_text(f"{unit} {10**6 if version == 2 else 10**9}\n")
+    during = machine.since(before)
+    assert during.stolen_share == pytest.approx(0.3)
+    assert during.throttled_share is not None
+    assert during.throttled_share > 0
+    assert during.clock_step_s == pytest.approx(5.0, abs=1.0)
+
+
+def test_a_machine_without_these_files_reports_nothing(tmp_path):
+    machine = Machine(SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    during = machine.since(machine.moment())
+    assert during.stolen_share is None
+    assert during.throttled_share is None
+
+
+def test_little_counts_every_outstanding_operation():
+    table = {"speed": {"rate": "1000 /s", "latency_mean": "8 ms"}}
+    assert fired({**table, "work": {"clients": 4, "queue_depth": 2}}) == []
+    assert fired({**table, "work": {"clients": 4, "queue_depth": 1}}) == ["more_than_clients_allow"]
+    assert fired({**table, "work": {"clients": 4}}) == [], "the depth is not known"
+
+
+@pytest.mark.parametrize(
+    ("factor", "rule"),
+    [
+        (1.0, []),
+        (1.048576, ["mebi_as_mega"]),
+        (1 / 1.024, ["mebi_as_mega"]),
+        (8.0, ["bits_as_bytes"]),
+        (0.125, ["bits_as_bytes"]),
+        (1000.0, ["thousands_as_ones"]),
+        (1.5, ["figures_disagree"]),
+        (1.06, []),
+    ],
+)
+def test_units_are_told_by_their_factor(factor, rule):
+    work = {"bytes_moved": "60 GB", "duration": "60 s"}
+    table = {"speed": {"throughput": f"{1e9 * factor!r} B/s"}, "work": work}
+    assert fired(table) == rule
+
+
+def test_kendall_is_exact():
+    assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
+    assert kendall([5, 4, 3, 2, 1])[0] == -1
+    assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
+    # 3 of 6 orders of three values have at least two steps in one direction from an end.
+    assert kendall([1, 3, 2])[1] == 1.0
+
+
+def test_the_noise_floor_is_that_of_planted_noise():
+    """Nine of ten pairs of equal runs differ by less than the noise, whatever the seed."""
+    draws = random.Random(7)
+    results = []
+    for number in range(40):
+        planted = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))[:1]
+        [one] = planted
+        rate = one.metrics["rate_per_s"]
+        value = rate.value * 2.718281828 ** draws.gauss(0, 0.05)
+        results.append(
+            one.model_copy(
+                update={
+                    "repetition": number,
+                    "metrics": {"rate_per_s": rate.model_copy(update={"value": value})},
+                }
+            )
+        )
+    [found] = noise.of_repetitions(results)
+    # exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123, known within some 15 % from 40 runs.
+    assert found.spread == pytest.approx(0.123, rel=0.35)
+    [paired] = noise.of_pairs(results)
+    assert paired.runs == 20
+    assert not paired.is_biased
+    assert paired.spread == pytest.approx(0.123, rel=0.5)
+
+
+def test_pairs_whose_second_run_is_slower_are_biased():
+    [one] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))[:1]
+    rate = one.metrics["rate_per_s"]
+    results = [
+        one.model_copy(
+            update={
+                "repetition": number,
+                "metrics": {
+                    "rate_per_s": rate.model_copy(
+                        update={"value": rate.value * (1 + number % 3 / 100) * (1 - number % 2 / 5)}
+                    )
+                },
+            }
+        )
+        for number in range(24)
+    ]
+    [found] = noise.of_pairs(results)
+    assert found.is_biased
+    assert found.bias == pytest.approx(-0.2, abs=0.02)
+
+
+def test_pairs_need_a_scenario(tmp_path):
+    answer = command.dfslab("check", str(tmp_path / "fio.json"), "--pairs", "3")
+    assert answer.returncode == 2
+    assert "--pairs" in answer.stderr
+
+
+def test_pairs_are_two_measurements_each_and_nothing_else():
+    scenario = synthetic.scenario(clients=(1,), methods=["measure", "sequence"])
+    chosen = checking.twice(scenario, 4)
+    assert chosen.run.methods == ["measure"]
+    assert chosen.run.repetitions == 8
+    assert chosen.run.precision == 0
+
+
+COUNTERS = """device server:/export mounted on /mnt with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t        READ: 100 100 0 15200 6566400 20 300 340
+"""
+NFSSTAT = """Client rpc stats:
+calls      retrans    authrefrsh
+300        0          300
+
+Client nfs v4:
+null             read             write            commit
+0         0%     100       33%     200       66%     0         0%
+"""
+
+
+def test_counters_become_results_with_mean_times(tmp_path):
+    path = tmp_path / "mountstats"
+    path.write_text(COUNTERS)
+    answer = command.dfslab("import", str(path), "--out", str(tmp_path / "runs"), "--json")
+    assert answer.returncode == 0, answer.stderr
+    [result] = json.loads(answer.stdout)
+    assert result["metrics"]["latency_s_mean.read"]["value"] == pytest.approx(0.0034)
+
+
+def test_counts_without_times_are_calls_of_a_trace_and_no_results(tmp_path):
+    path = tmp_path / "nfsstat"
+    path.write_text(NFSSTAT)
+    answer = command.dfslab("import", str(path), "--out", str(tmp_path / "runs"))
+    assert answer.returncode == 2
+    assert "counts without times" in answer.stderr
+    answer = command.dfslab("trace", "report", str(path))
+    assert answer.returncode == 0, answer.stderr
+    assert "nfs-client:WRITE" in answer.stdout
+    assert "200" in answer.stdout
+
+
+def test_a_table_of_nfsstat_that_does_not_fit_is_one_line(tmp_path):
+    path = tmp_path / "nfsstat"
+    path.write_text(NFSSTAT.replace("null   ", ""))
+    answer = command.dfslab("trace", "report", str(path))
+    assert answer.returncode == 2
+    [line] = answer.stderr.splitlines()
+    assert "3 names" in line

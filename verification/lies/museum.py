@@ -1,0 +1,97 @@
+"""Reads the museum's exhibits and the honest runs, and judges them as `dfslab check` does."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dfslab.documents.evidence import Evidence
+from dfslab.imports import tool_report
+from dfslab.result import Result
+from dfslab.spec.scenario import read
+from dfslab.studies.checks import figures
+from dfslab.studies.checks.of_results import hardware, of_results
+from dfslab.studies.checks.of_tools import of_report
+from dfslab.studies.checks.rule import Finding, judged
+
+from verification import recordings
+
+HERE = Path(__file__).parent
+EXHIBITS, HONEST = HERE / "exhibits", HERE / "honest"
+# Suffix of a file of honest results: one JSON list, compressed.
+SUFFIX = ".json.xz"
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One documented way to be wrong: a file, and the rule that has to name it. `on`: the scenario
+    whose deployment the file was measured on; empty if that is unknown."""
+
+    file: str
+    rule: str
+    title: str
+    source: str
+    on: str = ""
+
+
+@cache
+def exhibits() -> tuple[Exhibit, ...]:
+    """Every exhibit of museum.toml."""
+    table = tomllib.loads((HERE / "museum.toml").read_text(encoding="utf-8"))
+    return tuple(Exhibit(**row) for row in table["exhibit"])
+
+
+def findings(exhibit: Exhibit) -> list[Finding]:
+    """What the rules find in an exhibit."""
+    return judged(_evidence(exhibit))
+
+
+def _evidence(exhibit: Exhibit) -> list[Evidence]:
+    path = EXHIBITS / exhibit.file
+    if path.suffix == figures.SUFFIX:
+        return list(figures.read(path).figure)
+    on = hardware(read(EXHIBITS / exhibit.on), is_known=True) if exhibit.on else None
+    return of_report(tool_report.read(path), on)
+
+
+@cache
+def honest() -> tuple[str, ...]:
+    """The names of all sets of honest runs: recordings of the papers' experiments, and runs that
+    were recorded for the museum."""
+    tables = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
+    own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
+    return (*tables, *own)
+
+
+def runs(name: str) -> list[Result]:
+    """The results of a set of honest runs."""
+    stored = HONEST / f"{name}{SUFFIX}"
+    if not stored.exists():
+        return recordings.runs(recordings.scenario_of(name), name)
+    rows = json.loads(lzma.decompress(stored.read_bytes()))
+    return [Result.model_validate(row) for row in rows]
+
+
+def keep(name: str, results: list[Result]) -> None:
+    """Stores honest results without histograms and steps, which no rule reads."""
+    rows = [_lean(one).model_dump(mode="json", exclude_none=True) for one in results]
+    HONEST.mkdir(exist_ok=True)
+    text = json.dumps(rows, separators=(",", ":")).encode()
+    (HONEST / f"{name}{SUFFIX}").write_bytes(lzma.compress(text, preset=9))
+
+
+def _lean(result: Result) -> Result:
+    load = result.load
+    if load is None:
+        return result
+    dropped = {"histograms": {}, "response_histograms": {}}
+    return result.model_copy(update={"load": load.model_copy(update=dropped), "steps": []})
+
+
+def alarms(name: str) -> list[Finding]:
+    """What the rules find in a set of honest runs; each finding is a false alarm."""
+    return judged(of_results(runs(name)))
