@@ -44,8 +44,11 @@ impl Engine<'_> {
         chain: &mut Chain,
     ) -> Result<()> {
         let token = match output.forwards {
-            Some(arc) => {
-                let token = chosen[arc as usize];
+            Some(forwarded) => {
+                let token = chosen[forwarded as usize];
+                if !output.changed.is_empty() {
+                    self.change(transition, (arc, output), token, chosen)?;
+                }
                 self.marking.forward(token, output.place);
                 token
             }

@@ -1,5 +1,7 @@
 //! Compiles a net definition: resolves every name and types every inscription.
 
+mod clusters;
+mod forward;
 mod inscription;
 mod transition;
 
@@ -55,7 +57,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         transitions.push(builder.transition(index, transition, level)?);
     }
     let Builder {
-        places,
+        mut places,
         place_numbers,
         views,
         ..
@@ -65,6 +67,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         functions,
     };
     set_rivals(&mut transitions);
+    let clusters = clusters::recognise(&mut places, &mut transitions, &views);
     let stride = places
         .iter()
         .map(|place| place.fields.len())
@@ -85,6 +88,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         transition_numbers: numbers(transitions.iter().map(|one| &one.name)),
         transitions,
         views,
+        clusters,
         library,
         lists: lists.into_inner(),
         has_lists,
@@ -268,6 +272,7 @@ fn compile_place(
         dispatch: None,
         inhibits: Vec::new(),
         resets: false,
+        seat: None,
     })
 }
 
@@ -467,6 +472,7 @@ mod tests {
             };
             let mut transitions: Vec<Transition> = (0..12).map(|_| transition()).collect();
             set_rivals(&mut transitions);
+    let clusters = clusters::recognise(&mut places, &mut transitions, &views);
             for (index, this) in transitions.iter().enumerate() {
                 assert_eq!(this.rivals, plain_rivals(&transitions, index));
                 met += this.rivals.len();
