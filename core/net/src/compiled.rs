@@ -24,6 +24,8 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
+    /// Number of lines of the event list.
+    pub(crate) lines: usize,
     pub(crate) library: Library,
     /// The lists in the initial tokens. Every run begins with a copy.
     pub(crate) lists: Lists,
@@ -315,6 +317,8 @@ pub(crate) struct Output {
     pub(crate) forwards: Option<u16>,
     /// The fields that a forwarded token changes, with their new values, in the order of fields.
     pub(crate) changed: Box<[(u16, Value)]>,
+    /// The line of the event list for the arc's tokens, if their delay is constant; else `NO_LINE`.
+    pub(crate) line: u8,
     /// Expression for the number of tokens that the arc makes; None means one token.
     pub(crate) count: Option<Box<Value>>,
     pub(crate) delay: Option<Value>,

@@ -100,7 +100,7 @@ impl<'n> Engine<'n> {
         let mut engine = Self {
             net,
             marking: Marking::new(net),
-            events: EventList::default(),
+            events: EventList::new(net.lines),
             sequence: 0,
             streams: (0..=transitions).map(stream).collect(),
             search: Search::new(net),
@@ -419,7 +419,7 @@ impl<'n> Engine<'n> {
             }
         }
         if chain.first != NONE {
-            self.schedule(chain.first, chain.due_ns);
+            self.schedule(&chain);
         }
         for &arc in &definition.released {
             self.marking.release(chosen[arc as usize]);

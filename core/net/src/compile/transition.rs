@@ -16,6 +16,7 @@ use crate::definition::{
     TransitionDefinition,
 };
 use crate::error::{known, NetError, Result};
+use crate::event_list::NO_LINE;
 use crate::expression::{Scope, Value, Variable};
 use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::lists::Lists;
@@ -254,6 +255,7 @@ impl Builder<'_> {
             fields,
             forwards: None,
             changed: Box::default(),
+            line: NO_LINE,
             count,
             delay,
         })
