@@ -184,8 +184,8 @@ WRONG = [
     ('orientation="TtoP"', 'orientation="Sideways"', "the orientation is one of"),
     (
         "<text>acknowledge</text>",
-        "<text>acknowledge</text><code><text>input (n); action (print n);</text></code>",
-        "'print': has side effects",
+        "<text>acknowledge</text><code><text>input (n); action (OS.Process.exit n);</text></code>",
+        "'OS.Process.exit': has side effects",
     ),
 ]
 

@@ -159,8 +159,8 @@ class PetriModel:
         notes = [*situation.notes, *note(self.name, situation, constants)]
         if goal is not None and (wide := found.half_width(goal)) > goal.precision:
             notes.append(
-                f"petri: {goal.metric} known to {wide:.1%} after {found.replications} replications, "
-                f"not to {goal.precision:.1%}; raise run.most_repetitions"
+                f"petri: {goal.metric} is known to {wide:.1%}, not to {goal.precision:.1%}, "
+                f"after {found.replications} replications; raise run.most_repetitions"
             )
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
