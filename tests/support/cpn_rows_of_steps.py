@@ -408,5 +408,18 @@ TRANSITIONS = [
         takes="if n > 1 then 1`n else empty",
         refused="use two transitions with guards",
     ),
-    Row("time stamp of a first token", "1`1@5", first="1`1@5", refused="let a transition delay it"),
+    Row(
+        "time stamps of first tokens",
+        "1`1@5 +++ 2`2@0",
+        first="1`1@5 +++ 2`2@0 +++ 1`3@5",
+        ml="fun now () = IntInf.toInt (time ())",
+        puts="10 * n + now ()",
+        served=[[15], [20], [20], [35]],
+    ),
+    Row(
+        "time stamp on an arc",
+        "n @ 5",
+        puts="n@5",
+        refused="is read in initial markings only; use @+ for a delay",
+    ),
 ]

@@ -24,7 +24,7 @@ from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
-from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
+from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
@@ -232,16 +232,11 @@ def fire(
     The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
     malformed.
     """
+    limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
+    if first:
+        limits["first_replication"] = first
     try:
-        return engine.run(
-            net,
-            monitors,
-            stations=stations,
-            seed=seed,
-            replications=replications,
-            first_replication=first,
-            threads=THREADS,
-        )
+        return engine.run(net, monitors, stations=stations, **limits)
     except InputError as error:
         raise RunFailed(str(error)) from error
 

@@ -73,6 +73,7 @@ class Evaluator:
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
+        self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
         # Turns a value that is drawn at random into a local of the transition, which is computed
         # once per firing. None where locals are not possible, such as in functions.

@@ -239,7 +239,7 @@ class TransitionReader(Inputs):
     def delay(self, time: str) -> Leaf | None:
         context = f"{self.context}, time"
         text = time.removeprefix("@+") if time.startswith("@+") else ""
-        if not time:
+        if time in ("", "@+"):
             return None
         if not text.strip():
             raise InputError(context, time[:60], "is read as @+delay")
