@@ -245,6 +245,12 @@ VALUES = [
         ml="val f = ref 0; structure S = struct end;",
         served=[[1], [2]],
     ),
+    Row(
+        "comments within comments",
+        "(* one (* two *) *)",
+        first="1`1 (* one (* two *) 1`7 *) ++ 1`2",
+        served=[[1], [2]],
+    ),
     Row("empty list", "nil", made="INTS", puts="n::nil", served=[[[1]], [[2]]]),
     Row(
         "`if … then … else empty`",

@@ -143,3 +143,26 @@ def test_written_back_work_limits_the_rate():
     found = petri.simulate(situation, situation.constants)
     assert found.rate_per_s * 2**26 == pytest.approx(100e6, rel=0.03)
     assert found.rate_per_s * found.latency_s["write"] == pytest.approx(2, rel=0.03)
+
+
+def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
+    here = point(operation="stat")
+    situation = Situation(here.scenario)
+    loose, tight, few = (
+        petri.simulate(
+            situation,
+            situation.constants,
+            firings=4_000,
+            goal=petri.Goal("rate_per_s", precision, most),
+        )
+        for precision, most in ((0.9, 64), (0.02, 256), (1e-9, 6))
+    )
+    assert loose.replications == petri.REPLICATIONS
+    assert tight.replications > loose.replications
+    assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
+    assert few.replications == 6
+    # A continued run has the same replications as a run of that many at once.
+    at_once = petri.simulate(
+        situation, situation.constants, firings=4_000, replications=few.replications
+    )
+    assert at_once == few

@@ -44,6 +44,26 @@ impl Token {
             after: NONE,
         }
     }
+
+    /// Notes that the token is the last one of a lane of a cell. A token in a lane is in no bucket.
+    #[inline(always)]
+    pub(crate) fn enter_lane(&mut self, cell: u32, lane: u32) {
+        self.next = NONE;
+        self.bucket = cell;
+        self.before = lane;
+    }
+
+    /// The cell of a token that waits in a lane.
+    #[inline(always)]
+    pub(crate) fn cell(&self) -> u32 {
+        self.bucket
+    }
+
+    /// The lane in which the token waits.
+    #[inline(always)]
+    pub(crate) fn lane(&self) -> u32 {
+        self.before
+    }
 }
 
 /// A second or later membership of a token in a bucket; the first membership is part of `Token`.

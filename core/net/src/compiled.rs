@@ -23,6 +23,9 @@ pub struct Net {
     pub(crate) place_numbers: HashMap<String, usize>,
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
+    pub(crate) clusters: Vec<Cluster>,
+    /// Number of lines of the event list.
+    pub(crate) lines: usize,
     pub(crate) library: Library,
     /// The lists in the initial tokens. Every run begins with a copy.
     pub(crate) lists: Lists,
@@ -63,6 +66,68 @@ pub(crate) struct Place {
     pub(crate) inhibits: Vec<(u32, u32)>,
     /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
+    /// Where the tokens wait if the transitions that take them form a cluster; None if the tokens
+    /// wait in buckets.
+    pub(crate) seat: Option<Seat>,
+}
+
+/// Largest number of lanes of a cluster. A cell with its lanes then fills one cache line.
+pub(crate) const LANES_MAX: usize = 6;
+
+/// Largest number of transitions of a cluster: one bit each.
+pub(crate) const MEMBERS_MAX: usize = 32;
+
+/// A cluster: transitions that share input places, directly or through others, with these places.
+/// A place belongs to at most one cluster. The engine keeps the waiting tokens of a cluster in
+/// cells. A cell holds the tokens with one value of the joined fields (the key), in first-in
+/// first-out lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) members: Vec<Member>,
+    /// For each lane, the members that take tokens from it, as a set of bits.
+    pub(crate) takers: [u32; LANES_MAX],
+    /// For each lane, the members whose first input arc takes tokens from it, as a set of bits.
+    pub(crate) led: [u32; LANES_MAX],
+}
+
+/// A transition as a member of its cluster.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) transition: u32,
+    /// For each input arc, the lanes from which it takes tokens, as a set of bits.
+    pub(crate) arcs: Box<[u32]>,
+}
+
+/// Where the tokens of a place in a cluster wait.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) cluster: u32,
+    /// How many fields of a token select its cell.
+    pub(crate) key_kind: KeyKind,
+    pub(crate) keys: Vec<u16>,
+    pub(crate) lanes: Lanes,
+}
+
+/// The lane of a cell that a token enters.
+#[derive(Debug)]
+pub(crate) enum Lanes {
+    /// All tokens of the place enter this lane.
+    One(u32),
+    /// The lane depends on which tests the token passes. Bit i of an index of `lane_of` is the
+    /// outcome of test i. A token that passes no test enters no lane, since no transition takes it.
+    Tested {
+        tests: Box<[Test]>,
+        lane_of: Box<[u32]>,
+    },
+}
+
+/// The condition of one input arc on one token.
+#[derive(Debug)]
+pub(crate) struct Test {
+    /// A field and the value that the field must have.
+    pub(crate) constant: Option<(u16, u64)>,
+    /// The view whose filter the token must pass, too.
+    pub(crate) view: u32,
 }
 
 #[derive(Debug)]
@@ -114,7 +179,7 @@ pub(crate) struct View {
 
 /// How many fields of a token are compared with other joined arcs: none, one (the most frequent
 /// case, with the index of the field) or several.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     None,
     One(u16),
@@ -219,6 +284,8 @@ pub(crate) struct Transition {
     pub(crate) outputs: Vec<Output>,
     /// The input arcs whose tokens no output arc forwards; these tokens are freed.
     pub(crate) released: Vec<u16>,
+    /// The cluster of which the transition is a member, and its position among the members.
+    pub(crate) member: Option<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -248,6 +315,10 @@ pub(crate) struct Output {
     /// The input arc whose token is forwarded to the output place; None when a new token is
     /// written.
     pub(crate) forwards: Option<u16>,
+    /// The fields that a forwarded token changes, with their new values, in the order of fields.
+    pub(crate) changed: Box<[(u16, Value)]>,
+    /// The line of the event list for the arc's tokens, if their delay is constant; else `NO_LINE`.
+    pub(crate) line: u8,
     /// Expression for the number of tokens that the arc makes; None means one token.
     pub(crate) count: Option<Box<Value>>,
     pub(crate) delay: Option<Value>,

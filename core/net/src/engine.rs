@@ -100,7 +100,7 @@ impl<'n> Engine<'n> {
         let mut engine = Self {
             net,
             marking: Marking::new(net),
-            events: EventList::default(),
+            events: EventList::new(net.lines),
             sequence: 0,
             streams: (0..=transitions).map(stream).collect(),
             search: Search::new(net),
@@ -239,6 +239,7 @@ impl<'n> Engine<'n> {
         let definition = &self.net.transitions[transition];
         let arrival = match self.marking.is_blocked(transition) {
             true => None,
+            false if definition.member.is_some() => self.first_in_cells(transition, definition),
             false if definition.searches => self.search_for(transition)?,
             false => self.first_tokens(transition, definition),
         };
@@ -263,6 +264,15 @@ impl<'n> Engine<'n> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Finds the binding of a transition that is a member of a cluster.
+    #[inline(always)]
+    fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
+        let start = transition * self.arcs_max;
+        let found = &mut self.found[start..start + definition.inputs.len()];
+        let member = definition.member?;
+        self.marking.first_in_cells(transition, member, found)
     }
 
     /// Takes the first token of each bucket as the transition's binding. Returns the arrival number
@@ -387,8 +397,9 @@ impl<'n> Engine<'n> {
         // The tokens are taken in reverse order of the arcs. By convention the arcs to servers and
         // states come last. Once their token is gone, the group of joined buckets is incomplete,
         // and taking the other tokens needs no new rank for it.
-        for &token in chosen.iter().rev() {
-            self.marking.take(token);
+        match definition.member {
+            Some(member) => self.marking.take_from_cell(member, transition, chosen),
+            None => chosen.iter().rev().for_each(|&token| self.marking.take(token)),
         }
         for &place in &definition.reset {
             self.marking.empty(place);
@@ -408,7 +419,7 @@ impl<'n> Engine<'n> {
             }
         }
         if chain.first != NONE {
-            self.schedule(chain.first, chain.due_ns);
+            self.schedule(&chain);
         }
         for &arc in &definition.released {
             self.marking.release(chosen[arc as usize]);
@@ -429,14 +440,38 @@ impl<'n> Engine<'n> {
         let start = token as usize * self.net.stride;
         for (field, value) in output.fields.iter().enumerate() {
             let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
-            let word = word.map_err(|fault| {
-                let name = &self.net.places[output.place as usize].fields[field].0;
-                let part = format!("{}, field {name}", self.arc_words(transition, arc));
-                self.fault(transition, &part, fault)
-            })?;
+            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
             self.marking.rows[start + field] = word;
         }
         Ok(token)
+    }
+
+    /// Writes those fields of a forwarded token that the output arc changes.
+    #[inline(always)]
+    pub(crate) fn change(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        token: u32,
+        chosen: &[u32],
+    ) -> Result<()> {
+        let start = token as usize * self.net.stride;
+        for (field, value) in &output.changed {
+            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
+            let field = usize::from(*field);
+            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
+            self.marking.rows[start + field] = word;
+        }
+        Ok(())
+    }
+
+    /// The error for a field of an output arc's token whose value cannot be computed.
+    #[cold]
+    fn no_field(&self, transition: usize, (arc, field): (usize, usize), fault: Fault) -> NetError {
+        let place = self.net.transitions[transition].outputs[arc].place;
+        let name = &self.net.places[place as usize].fields[field].0;
+        let part = format!("{}, field {name}", self.arc_words(transition, arc));
+        self.fault(transition, &part, fault)
     }
 
     /// The words that name an output arc in an error message. They follow the words that name the

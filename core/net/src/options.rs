@@ -13,6 +13,9 @@ pub struct RunOptions {
     pub seed: u64,
     /// Number of independent runs of the net.
     pub replications: u32,
+    /// Number of the first replication. A run can so be continued with further replications, whose
+    /// draws differ from the earlier ones.
+    pub first_replication: u32,
     /// Number of threads that run the replications; the results do not depend on it.
     pub threads: u32,
     /// Simulated seconds after which a replication ends.
@@ -53,6 +56,7 @@ impl Default for RunOptions {
         Self {
             seed: 0,
             replications: 1,
+            first_replication: 0,
             threads: 1,
             end_time_s: None,
             max_firings: 200_000_000,
@@ -180,6 +184,12 @@ impl RunOptions {
             "replications",
             self.replications.into(),
             1,
+            REPLICATIONS_MAX.into(),
+        )?;
+        within(
+            "first_replication",
+            self.first_replication.into(),
+            0,
             REPLICATIONS_MAX.into(),
         )?;
         within("threads", self.threads.into(), 1, THREADS_MAX.into())?;

@@ -6,7 +6,7 @@ use crate::bucket::NONE;
 use crate::compiled::Output;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
-use crate::event_list::Event;
+use crate::event_list::{Event, NO_LINE};
 
 /// Largest number of tokens that one output arc makes in one firing. More are an error, reported
 /// before memory is exhausted.
@@ -19,6 +19,8 @@ pub(crate) struct Chain {
     pub(crate) first: u32,
     last: u32,
     pub(crate) due_ns: u64,
+    /// The line of the event list for these tokens.
+    pub(crate) line: u8,
 }
 
 impl Chain {
@@ -28,6 +30,7 @@ impl Chain {
             first: NONE,
             last: NONE,
             due_ns: 0,
+            line: NO_LINE,
         }
     }
 }
@@ -44,8 +47,11 @@ impl Engine<'_> {
         chain: &mut Chain,
     ) -> Result<()> {
         let token = match output.forwards {
-            Some(arc) => {
-                let token = chosen[arc as usize];
+            Some(forwarded) => {
+                let token = chosen[forwarded as usize];
+                if !output.changed.is_empty() {
+                    self.change(transition, (arc, output), token, chosen)?;
+                }
                 self.marking.forward(token, output.place);
                 token
             }
@@ -66,22 +72,23 @@ impl Engine<'_> {
             self.marking.nodes.tokens[chain.last as usize].next = token;
         } else {
             if chain.first != NONE {
-                self.schedule(chain.first, chain.due_ns);
+                self.schedule(chain);
             }
-            (chain.first, chain.due_ns) = (token, time_ns);
+            (chain.first, chain.due_ns, chain.line) = (token, time_ns, output.line);
         }
         chain.last = token;
         Ok(())
     }
 
-    #[inline]
-    pub(crate) fn schedule(&mut self, first_token: u32, time_ns: u64) {
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, chain: &Chain) {
         self.sequence += 1;
-        self.events.push(Event {
-            time_ns,
+        let event = Event {
+            time_ns: chain.due_ns,
             sequence: self.sequence,
-            first_token,
-        });
+            first_token: chain.first,
+        };
+        self.events.push(event, chain.line);
     }
 
     /// Evaluates a transition's locals (values computed once per firing) in order. Each may use the

@@ -9,9 +9,17 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
+/// Which nets a maker makes: any, or those whose transitions form clusters, with and without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Any,
+    Keyed,
+    Plain,
+}
+
 /// Makes random nets from one seed. The nets have few colours, many simultaneous events, and every
 /// form of guard.
-struct Maker(Stream);
+struct Maker(Stream, Form);
 
 impl Maker {
     fn below(&mut self, bound: usize) -> usize {
@@ -24,7 +32,10 @@ impl Maker {
 
     fn net(&mut self) -> Json {
         let places = 3 + self.below(4);
-        let random_place = self.below(places * 3);
+        let random_place = match self.1 {
+            Form::Any => self.below(places * 3),
+            _ => places,
+        };
         let places: Vec<Json> = (0..places)
             .map(|at| self.place(at, at == random_place))
             .collect();
@@ -62,6 +73,7 @@ impl Maker {
     fn place(&mut self, at: usize, random: bool) -> Json {
         let discipline = match random {
             true => "random",
+            false if self.1 != Form::Any => "fifo",
             false => self.one_of(&["fifo", "fifo", "lifo", "min:n", "min:x"]),
         };
         let initial: Vec<Json> = (0..self.below(8))
@@ -96,7 +108,14 @@ impl Maker {
         let mut inputs: Vec<usize> = (0..arcs).map(|_| self.below(places.len())).collect();
         let random = |&place: &usize| places[place]["discipline"] == "random";
         let draws = inputs.iter().any(random);
-        if draws {
+        if self.1 == Form::Keyed && arcs > 1 {
+            let first = inputs[0];
+            inputs = (0..arcs).map(|arc| (first + arc) % places.len()).collect();
+        }
+        if self.1 == Form::Keyed && arcs == 1 {
+            (arcs, inputs) = (2, vec![inputs[0], (inputs[0] + 1) % places.len()]);
+        }
+        if draws || self.1 == Form::Plain {
             // If a random place is an input, each place has at most one input arc: the reference
             // engine supports no other draws.
             inputs.sort_unstable();
@@ -125,7 +144,7 @@ impl Maker {
             let place = format!("p{}", self.below(places.len()));
             transition["inhibit"] = json!([{"place": place, "at_least": 1 + self.below(3)}]);
         }
-        if self.below(6) == 0 {
+        if self.1 == Form::Any && self.below(6) == 0 {
             transition["reset"] = json!([{"place": format!("p{}", self.below(places.len()))}]);
         }
         if self.below(4) == 0 {
@@ -195,7 +214,22 @@ impl Maker {
             "a.n + b.n == c.n",
             "a.w == b.w && up(a.n, b.n) != [c.n]",
         ];
+        let keyed_two = [
+            "a.k == b.k",
+            "a.k == b.k && a.n > 0",
+            "a.k == b.k && b.n == 1",
+            "a.k == b.k && b.n != 1 && a.h == red",
+            "a.k == b.k && (even(a.n) || b.x < 1)",
+        ];
+        let keyed_three = [
+            "a.k == b.k && b.k == c.k",
+            "a.k == b.k && b.k == c.k && c.n > 1",
+            "a.k == b.k && b.k == c.k && a.n <= 1 && sum(b.q) < 4",
+        ];
         let choices: &[&'static str] = match (arcs, self.below(3)) {
+            (2, _) if self.1 == Form::Keyed => &keyed_two,
+            (_, _) if self.1 == Form::Keyed => &keyed_three,
+            (_, 1..) if self.1 == Form::Plain => &one,
             (_, 0) => return None,
             (1, _) | (_, 1) => &one,
             (2, _) => &two,
@@ -362,7 +396,7 @@ fn difference(reference_net: &Json, engine_net: &Json, seed: u64) -> (Option<Str
 fn engine_and_reference_fire_alike() {
     let (mut total, mut fired, mut lively) = (0, 0, 0);
     for seed in 0..NETS {
-        let net = Maker(Stream::new(seed, 0, 0)).net();
+        let net = Maker(Stream::new(seed, 0, 0), Form::Any).net();
         let (different, steps) = difference(&net, &net, seed);
         assert_eq!(different, None, "seed {seed}: {net:#}");
         total += steps;
@@ -378,6 +412,28 @@ fn engine_and_reference_fire_alike() {
         total > 10_000,
         "{total} firings are too few to tell anything"
     );
+}
+
+/// Nets whose tokens wait in cells fire like the reference engine, too.
+#[test]
+fn clusters_and_reference_fire_alike() {
+    for form in [Form::Keyed, Form::Plain] {
+        let (mut members, mut total) = (0, 0);
+        for seed in 0..NETS {
+            let net = Maker(Stream::new(seed, 1, 0), form).net();
+            let (different, steps) = difference(&net, &net, seed);
+            assert_eq!(different, None, "{form:?}, seed {seed}: {net:#}");
+            let read = NetDefinition::from_json(&net.to_string()).expect("a net as data");
+            let compiled = compile(read).expect("no random place");
+            let are_members = compiled.transitions.iter().all(|one| one.member.is_some());
+            if are_members {
+                members += 1;
+                total += steps;
+            }
+        }
+        println!("{form:?}: {members} nets are all clusters, {total} firings");
+        assert!(members >= 50 && total >= 1_500, "{form:?}: {members} nets, {total} firings");
+    }
 }
 
 /// If one rule of the engine's net is changed, the comparison must find a difference.
@@ -396,7 +452,7 @@ fn broken_engines_are_caught() {
     };
     let mut caught = [0; 11];
     for seed in 0..100 {
-        let net = Maker(Stream::new(seed, 0, 0)).net();
+        let net = Maker(Stream::new(seed, 0, 0), Form::Any).net();
         let broken = [
             swapped(&net, "\"fifo\"", "\"lifo\""),
             swapped(&net, "reverse(", "("),

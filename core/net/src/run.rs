@@ -65,7 +65,8 @@ pub fn run(net: &Net, options: &RunOptions, stop: &AtomicBool) -> Result<Json> {
             return;
         }
         let watched = (&plans[..], &stations[..]);
-        let result = replicate(net, watched, options, replication, stop);
+        let number = options.first_replication + replication;
+        let result = replicate(net, watched, options, number, stop);
         let failed = result.is_err();
         done.lock()
             .expect("no replication panics with the lock")

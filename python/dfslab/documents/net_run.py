@@ -84,11 +84,13 @@ class RunLimits(TypedDict, total=False):
 
     `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
     one instant are a livelock, and more than `max_tokens` tokens are growth without bound. Both
-    raise RunFailed.
+    raise RunFailed. `first_replication` is the number of the first replication: with the number of
+    replications already run, a run continues with further ones.
     """
 
     seed: int
     replications: int
+    first_replication: int
     threads: int
     end_time_s: float
     max_firings: int

@@ -24,7 +24,7 @@ from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
-from dfslab.documents.net_run import DeclaredStation, MonitorDefinition
+from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
@@ -76,6 +76,25 @@ def make(name: str) -> PetriModel:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """When replications end: the half-width of the interval of `metric` is at most `precision` of
+    its mean, or there are `most` replications.
+
+    A metric that is not the latency of an operation stands for the rate.
+    """
+
+    metric: str
+    precision: float
+    most: int
+
+    @property
+    def figure(self) -> str:
+        """The metric as a key of `Simulation.errors`."""
+        stem = metric.key(metric.LATENCY, metric.MEAN, "")
+        return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
+
+
+@dataclass(frozen=True)
 class Simulation:
     """The pooled results of one configuration's replications; times are in seconds.
 
@@ -92,6 +111,13 @@ class Simulation:
     firings: int
     replications: int
     units: int
+
+    def half_width(self, goal: Goal) -> float:
+        """Returns the relative half-width of the interval of a goal's metric; 0 where nothing is
+        random.
+        """
+        error = self.errors.get(goal.figure, self.errors["rate"])
+        return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 
 
 class PetriModel:
@@ -128,8 +154,15 @@ class PetriModel:
         calibration = self.calibration or uncalibrated(situation)
         missing = sorted(set(situation.constants) - set(calibration.values))
         constants = {**situation.constants, **calibration.values}
-        found = simulate(situation, constants, service=self.service)
+        run = point.scenario.run
+        goal = Goal(run.precise, run.precision, run.most_repetitions) if run.precision else None
+        found = simulate(situation, constants, service=self.service, goal=goal)
         notes = [*situation.notes, *note(self.name, situation, constants)]
+        if goal is not None and (wide := found.half_width(goal)) > goal.precision:
+            notes.append(
+                f"petri: {goal.metric} is known to {wide:.1%}, not to {goal.precision:.1%}, "
+                f"after {found.replications} replications; raise run.most_repetitions"
+            )
         if missing:
             notes.append(f"never measured, prior used: {', '.join(missing)}")
         if self.calibration is None:
@@ -191,17 +224,20 @@ def fire(
     *,
     seed: int,
     replications: int = REPLICATIONS,
+    first: int = 0,
     stations: Sequence[DeclaredStation] = (),
 ) -> list[NetReport]:
     """Fires a net until no transition can fire. Returns the engine's report on each replication.
+    `first` is the number of the first replication.
 
     The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
     malformed.
     """
+    limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
+    if first:
+        limits["first_replication"] = first
     try:
-        return engine.run(
-            net, monitors, stations=stations, seed=seed, replications=replications, threads=THREADS
-        )
+        return engine.run(net, monitors, stations=stations, **limits)
     except InputError as error:
         raise RunFailed(str(error)) from error
 
@@ -248,8 +284,13 @@ def simulate(
     service: str = "by_kind",
     firings: int = RUN_FIRINGS,
     replications: int = REPLICATIONS,
+    goal: Goal | None = None,
 ) -> Simulation:
-    """Fires the net of one configuration, with about `firings` firings in each replication."""
+    """Fires the net of one configuration, with about `firings` firings in each replication.
+
+    With a goal, the number of replications doubles until the goal is met. Doubling keeps the number
+    of tests small, so that repeated tests hardly bias the interval.
+    """
     scenario = situation.scenario
     spec, clients = stream_spec(scenario), scenario.workload.clients
     offered = operations_per_client(spec)
@@ -268,12 +309,25 @@ def simulate(
     net, watched = job.net(scenario.name, clients, stream)
     if not any(draw in json_text(net.document()) for draw in ("uniform(", "exponential(")):
         replications = 1
-    reports = fire(net, seed=scenario.run.seed, replications=replications, stations=watched.laws)
     rated = "whole" if operations == offered else "steady"
     if situation.trace is not None:
         rated = "trace"
-    parts = [_Replication(one, watched, clients, job.think_time_s, rated) for one in reports]
-    return _pooled(parts, operations, offered, units)
+    parts: list[_Replication] = []
+    while True:
+        reports = fire(
+            net,
+            seed=scenario.run.seed,
+            replications=replications,
+            first=len(parts),
+            stations=watched.laws,
+        )
+        parts += [_Replication(one, watched, clients, job.think_time_s, rated) for one in reports]
+        found = _pooled(parts, operations, offered, units)
+        if goal is None or not 1 < len(parts) < goal.most:
+            return found
+        if found.half_width(goal) <= goal.precision:
+            return found
+        replications = min(len(parts), goal.most - len(parts))
 
 
 def _firings_per_operation(

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::forward::forward;
 use super::inscription::{delay_of, inscription, token_values};
 use super::is_name;
 use crate::compiled::{
@@ -15,6 +16,7 @@ use crate::definition::{
     TransitionDefinition,
 };
 use crate::error::{known, NetError, Result};
+use crate::event_list::NO_LINE;
 use crate::expression::{Scope, Value, Variable};
 use crate::guard::{divide, divide_without_join, filter_of, whole, Guard};
 use crate::lists::Lists;
@@ -23,24 +25,6 @@ use crate::lists::Lists;
 /// mistaken net is reported early.
 const ARCS_MAX: usize = 1_000;
 const LOCALS_MAX: usize = 1_000;
-
-/// Marks output arcs that forward the token of an input arc instead of making a new one. An arc can
-/// forward if the new token would be a copy or has no fields, so nothing need be written. Returns
-/// the input arcs whose tokens are not forwarded.
-fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
-    let mut left: Vec<u16> = (0..inputs as u16).collect();
-    for output in outputs.iter_mut() {
-        let copied = output.copied_arc();
-        let alone = output.count.is_none();
-        output.forwards = copied.filter(|arc| alone && left.contains(arc));
-        left.retain(|&arc| Some(arc) != output.forwards);
-    }
-    let single = |one: &&mut Output| one.fields.is_empty() && one.count.is_none();
-    for output in outputs.iter_mut().filter(single) {
-        output.forwards = left.pop();
-    }
-    left
-}
 
 /// Compiles the locals of a transition: the values that are computed once per firing. Appends their
 /// names and types to `named`, for later inscriptions.
@@ -270,6 +254,8 @@ impl Builder<'_> {
             place: place as u32,
             fields,
             forwards: None,
+            changed: Box::default(),
+            line: NO_LINE,
             count,
             delay,
         })

@@ -86,7 +86,7 @@ pub(super) struct Join {
 /// A fast hash by multiplication and rotation. Keys are few words and come from the net itself, so
 /// no protection from an adversary is needed.
 #[derive(Default)]
-struct KeyHasher(u64);
+pub(super) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {

@@ -6,6 +6,7 @@
 //! buckets is empty. The cost of an arriving or leaving token therefore does not depend on the
 //! number of waiting tokens.
 
+mod cells;
 mod integral;
 mod join;
 mod unfolded;
@@ -21,6 +22,7 @@ use crate::expression::{evaluate, Binding, Fault, Instruction};
 use crate::lists::Lists;
 use crate::ranked::Rank;
 use crate::stream::Stream;
+use cells::Cells;
 pub(crate) use integral::Area;
 use integral::Stays;
 use join::{direct_limits, Group, Join};
@@ -59,6 +61,8 @@ pub(crate) struct Marking<'n> {
     /// For each group, the values of the joined fields that its tokens have in common.
     group_keys: Vec<Key>,
     joins: Vec<Join>,
+    /// The waiting tokens of all clusters.
+    cells: Cells,
     pub(crate) counts: Vec<u32>,
     /// For each place with reset arcs, its tokens by arrival number.
     listed: Vec<BTreeMap<u64, u32>>,
@@ -101,6 +105,7 @@ impl<'n> Marking<'n> {
             groups: Vec::new(),
             group_keys: Vec::new(),
             joins: (0..transitions).map(|_| Join::default()).collect(),
+            cells: Cells::new(net),
             counts: vec![0; net.places.len()],
             listed: vec![BTreeMap::new(); net.places.len()],
             areas: vec![None; net.places.len()],
@@ -204,6 +209,9 @@ impl<'n> Marking<'n> {
         self.nodes.tokens[token as usize].arrival = self.arrivals;
         if self.counted[place as usize] {
             self.count(place, token, 1);
+        }
+        if let Some(seat) = &definition.seat {
+            return self.sit(token, seat);
         }
         let mut good = true;
         for &view in &definition.views {

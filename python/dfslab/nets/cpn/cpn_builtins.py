@@ -4,14 +4,15 @@ and colour sets."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.cpn.cpn_colours import Colours
-from dfslab.nets.cpn.cpn_evaluate import Evaluator
+from dfslab.nets.cpn.cpn_evaluate import LOGS, Evaluator
 from dfslab.nets.cpn.cpn_match import equal
-from dfslab.nets.cpn.cpn_merge import both, compared, merged
-from dfslab.nets.cpn.cpn_ml import declarations
+from dfslab.nets.cpn.cpn_merge import both, compared, fault, merged
+from dfslab.nets.cpn.cpn_ml import Declaration, parse
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
     FALSE,
@@ -36,6 +37,7 @@ from dfslab.nets.cpn.cpn_values import (
     kind_of,
     words,
 )
+from dfslab.spec.model import InputError
 
 # Name of each number function in CPN ML -> (number of arguments, its text in the engine's language,
 # type of its result). A type of None means the type of the argument.
@@ -59,6 +61,7 @@ NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
 }
 CHANCE = ("exponential", "uniform", "erlang", "discrete", "bernoulli")
 COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "round": round,
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
@@ -99,6 +102,17 @@ SAME = {
     "List.foldr": "foldr",
     "List.take": "take",
     "List.drop": "drop",
+    "List.last": "last",
+    "List.concat": "flatten",
+    "List.tabulate": "tabulate",
+    "List.partition": "partition",
+    "List.app": "app",
+    "ListPair.zip": "zip",
+    "ListPair.unzip": "unzip",
+    "String.explode": "explode",
+    "String.implode": "implode",
+    "ModelTime.fromInt": "IntInf.toInt",
+    "ModelTime.toInt": "IntInf.toInt",
 }
 # Predefined functions of lists that are defined here in CPN ML. They are parsed like the functions
 # of a file.
@@ -124,17 +138,41 @@ fun concat [] = "" | concat (s::r) = s ^ concat r
 fun fst (x, y) = x
 fun copies (x, n) = if n <= 0 then [] else x :: copies (x, n - 1)
 fun snd (x, y) = y
+fun app f l = ()
+fun last l = if null (tl l) then hd l else last (tl l)
+fun flatten [] = [] | flatten (l::r) = l ^^ flatten r
+fun tabulated (i, n, f) = if i >= n then [] else f i :: tabulated (i + 1, n, f)
+fun tabulate (n, f) = tabulated (0, n, f)
+fun partition f l = (filter f l, filter (fn x => not (f x)) l)
+fun zip ([], m) = [] | zip (x::r, m) = if null m then [] else (x, hd m) :: zip (r, tl m)
+fun unzip l = (map (fn (x, y) => x) l, map (fn (x, y) => y) l)
+fun inserted lt x [] = [x]
+  | inserted lt x (y::r) = if lt (y, x) then y :: inserted lt x r else x :: y :: r
+fun sorted lt done [] = done | sorted lt done (x::r) = sorted lt (inserted lt x done) r
+fun sort lt l = sorted lt (take (l, 0)) l
+fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
+fun cf (x, m) = counted x (ms_to_list m)
+fun ext_col f m = list_to_ms (map f (ms_to_list m))
 """
+OPTIONS = "SOME NONE valOf isSome getOpt List.find List.mapPartial List.getItem Int.fromString"
+NO_OPTIONS = "options (SOME, NONE) are not read; use List.filter, or a list of no or one value"
 OTHERWISE = {
     "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
-    "poisson": "is no distribution that is read; use discrete or exponential",
+    **dict.fromkeys(
+        ("poisson", "binomial", "chisq", "student", "rayleigh", "weibull", "hypergeometric"),
+        "is no distribution that is read; use discrete, bernoulli, exponential or uniform",
+    ),
+    **dict.fromkeys(
+        ("String.substring", "substring", "String.sub", "explode", "implode", "ord", "chr", "str"),
+        "is not read: texts are joined (^), compared and measured; keep their parts in fields",
+    ),
 }
 
 
 class Builtins:
     """Adds the predefined functions to the names that an evaluator knows."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, prelude: Iterable[Declaration]) -> None:
         self.evaluator = evaluator
         self.colours: Colours = evaluator.colours
         names = evaluator.globals
@@ -158,13 +196,18 @@ class Builtins:
             "ms_to_list": (1, lambda given: self.flattened(given[0])),
         }
         for name, (wanted, run) in lists.items():
-            names[name] = Builtin(name, wanted, run, repeats=name == "mem")
-        for found in declarations(PRELUDE, "functions of lists"):
+            names[name] = Builtin(name, wanted, run, repeats=name in ("mem", "List.nth"))
+        for name in LOGS:
+            names[name] = Builtin(name, 1, lambda given: Rec())
+        names["TextIO.stdOut"] = names["TextIO.stdErr"] = Rec()
+        for name in OPTIONS.split():
+            evaluator.broken[name] = InputError("declarations", name, NO_OPTIONS)
+        for found in prelude:
             evaluator.declare(found)
-        for name, other in SAME.items():
-            names[name] = names[other]
         for name, reason in OTHERWISE.items():
             names[name] = Builtin(name, 1, self.refused(name, reason))
+        for name, other in SAME.items():
+            names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
         def run(given: Sequence[CpnValue]) -> CpnValue:
@@ -233,6 +276,8 @@ class Builtins:
     def length(self, value: CpnValue) -> CpnValue:
         if isinstance(value, Leaf) and value.kind == TEXT and value.known:
             return constant(len(value.constant), INT)
+        if isinstance(value, Bag):
+            value = self.flattened(value)
         if not isinstance(value, Leaf) or value.kind != TEXT:
             found = self.listed(value, "length")
             if found.tail is None:
@@ -268,10 +313,20 @@ class Builtins:
             return item
         kind = kind_of(found)
         inner = kind.inner if isinstance(kind, ListType) else None
+        if isinstance(inner, Struct) and found.tail is None and isinstance(at, Leaf):
+            return self.nth_of_known(found, at, inner)
         if inner is None or not isinstance(at, Leaf) or at.kind != INT:
             raise self.evaluator.wrong("List.nth", "takes a list with elements and a number")
         leaf = self.colours.leaf(found, self.evaluator.context)
         return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
+
+    def nth_of_known(self, found: Items, at: Leaf, kind: Struct) -> CpnValue:
+        """Returns the record at a position of a list whose elements are known individually."""
+        value = fault(kind, self.evaluator)
+        for number, item in reversed(list(enumerate(found.items))):
+            condition = compared(at.text, "==", str(number), at.draws)
+            value = merged(condition, item, value, self.evaluator)
+        return value
 
     def digits(self, value: CpnValue) -> CpnValue:
         if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
@@ -312,6 +367,9 @@ class OfColours:
     def named(self, name: str, context: str) -> CpnValue | None:
         """Returns the function named `colour_set.function`. None if the name before the dot is
         no colour set."""
+        tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
+        if tested and tested[1] in self.colours.sets:
+            return self.is_made_by(tested[1], tested[2], context)
         colour, dot, word = name.rpartition(".")
         if not dot or colour not in {*self.colours.sets, *self.colours.broken}:
             return None
@@ -319,8 +377,13 @@ class OfColours:
         if word in ("all", "ran", "size"):
             of = {"all": self.all, "ran": self.ran, "size": self.size}[word]
             return Builtin(name, 1, lambda given: of(colour))
-        if word == "mkstr" and kind == INT:
-            return self.evaluator.globals["Int.toString"]
+        texts = {INT: "Int.toString", BOOL: "Bool.toString"}
+        if word == "mkstr" and isinstance(kind, Plain) and kind in texts:
+            return self.evaluator.globals[texts[kind]]
+        if word == "mkstr" and isinstance(kind, Plain) and kind not in (REAL, TEXT):
+            return Builtin(name, 1, lambda given: self.ordered(colour, word, given[0]))
+        if word == "lt" and kind in (INT, REAL, TEXT):
+            return self.evaluator.value(parse("fn (x, y) => x < y", context), {})
         if word.startswith("set_") and isinstance(kind, Struct):
             label = word.removeprefix("set_")
             return Builtin(name, 2, lambda given: self.updated(given[0], label, given[1]))
@@ -333,6 +396,15 @@ class OfColours:
             run = lambda given: self.legal(colour, given[0])  # noqa: E731
             return Builtin(name, 1, run, repeats=True)
         return None
+
+    def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
+        """Returns the function that tests whether a constructor of a union made a value."""
+        kind = self.colours.sets[colour].kind
+        if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
+            return None
+        takes = any(label == constructor for label, _ in kind.fields)
+        pattern = f"{constructor} _" if takes else constructor
+        return self.evaluator.value(parse(f"fn {pattern} => true | _ => false", context), {})
 
     def members(self, colour: str) -> list[CpnValue]:
         return self.colours.members(colour, self.evaluator.context)
@@ -360,11 +432,15 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Converts a value to its position in its colour set if `word` is "ord", otherwise a
-        position to the value."""
+        """Converts a value to its position in its colour set if `word` is "ord", to its name if
+        `word` is "mkstr", otherwise a position to the value."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
-        known, wanted = (members, numbers) if word == "ord" else (numbers, members)
+        texts: list[CpnValue] = [
+            constant(one.constant, TEXT) for one in members if isinstance(one, Leaf)
+        ]
+        orders = {"ord": (members, numbers), "col": (numbers, members), "mkstr": (members, texts)}
+        known, wanted = orders[word]
         found = wanted[-1]
         for one, other in zip(reversed(known[:-1]), reversed(wanted[:-1]), strict=True):
             found = self.chosen(equal(one, value, self.evaluator), other, found)

@@ -9,11 +9,11 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from dfslab.nets.cpn.cpn_builtins import Builtins, OfColours
+from dfslab.nets.cpn.cpn_builtins import PRELUDE, Builtins, OfColours
 from dfslab.nets.cpn.cpn_colours import PLAIN, Colours, between, booleans, text_of
 from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_functions import CalledFunctions
-from dfslab.nets.cpn.cpn_ml import declarations, parse
+from dfslab.nets.cpn.cpn_ml import Declaration, parse, parse_declaration, uncommented
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
     INT,
@@ -39,6 +39,58 @@ from dfslab.spec.model import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
+# The words with which declarations begin.
+HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
+
+
+def declarations(text: str, context: str) -> Iterator[Declaration]:
+    """Parses the `val` and `fun` declarations of a text one by one, so that an unreadable one
+    does not affect the others."""
+    text = _opened(uncommented(text))
+    depth, heads = 0, []
+    for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):
+        depth += {"let": 1, "end": -1}.get(found[0], 0)
+        if depth == 0 and re.fullmatch(HEADS, found[0]):
+            heads.append(found.start())
+    if text[: heads[0] if heads else None].strip(" ;\n\t"):
+        yield _unread(text[: heads[0] if heads else None], context)
+    for start, end in zip(heads, [*heads[1:], len(text)], strict=False):
+        piece = text[start:end].strip().rstrip("; ")
+        if not re.match(r"(?:val|fun)\b", piece):
+            yield _unread(piece, context)
+            continue
+        try:
+            yield parse_declaration(piece, context)
+        except InputError as error:
+            yield _unread(piece, context, error)
+
+
+def _opened(text: str) -> str:
+    """Returns declarations in which those of `local … in … end` stand one after another."""
+    pieces, opened, at = [], list[str](), 0
+    for found in re.finditer(r"\b(let|local|in|end)\b|\"(?:[^\"\\]|\\.)*\"", text):
+        word = found[0]
+        is_local = word == "local" or (word in ("in", "end") and opened[-1:] == ["local"])
+        if is_local:
+            pieces.append(text[at : found.start()])
+            at = found.end()
+        if word in ("let", "local"):
+            opened.append(word)
+        elif word == "end" and opened:
+            opened.pop()
+    return " ; ".join([*pieces, text[at:]])
+
+
+def _unread(text: str, context: str, error: InputError | None = None) -> Declaration:
+    names = re.findall(r"\b(?:val|fun|and)\s+(?:rec\s+)?([A-Za-z][\w']*)", text)
+    if text.startswith("datatype"):
+        names += re.findall(r"[=|]\s*([A-Za-z][\w']*)", text)
+        reason = "`datatype` is not read; declare a colour set (an enumeration or a union)"
+        error = InputError(context, " ".join(text.split())[:60], reason)
+    if error is None:
+        error = InputError(context, " ".join(text.split())[:60], "is no `val` or `fun`")
+    return Declaration(tuple(names), None, error)
+
 
 class Declarations:
     """All names that a `.cpn` file declares, read from its `cpnet` element."""
@@ -46,7 +98,7 @@ class Declarations:
     def __init__(self, net: ET.Element) -> None:
         self.colours = Colours()
         self.evaluator = Evaluator(self.colours)
-        Builtins(self.evaluator)
+        Builtins(self.evaluator, declarations(PRELUDE, "functions of lists"))
         self.functions = CalledFunctions(self.evaluator)
         self.evaluator.dotted = OfColours(self.evaluator).named
         self.variables: dict[str, str] = {}

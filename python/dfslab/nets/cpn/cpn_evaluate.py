@@ -46,22 +46,13 @@ from dfslab.spec.model import InputError
 
 # First parts of the names of functions with side effects, which are not supported.
 EFFECTS = (
-    "print",
-    "TextIO.",
-    "output",
-    "input",
-    "OS.",
-    "Time.",
-    "Date.",
-    "ConnManagementLayer.",
-    "MSC.",
-    "BitMap.",
-    "Report.",
-    "openIn",
-    "openOut",
-    "closeIn",
-    "closeOut",
-    "stop",
+    *("print", "TextIO.", "output", "input", "OS.", "Time.", "Date.", "ConnManagementLayer."),
+    *("MSC.", "BitMap.", "Report.", "openIn", "openOut", "closeIn", "closeOut", "stop"),
+)
+# Functions that only write a log. A call has the value `()`; the log is not kept.
+LOGS = (
+    *("print", "TextIO.print", "TextIO.output", "TextIO.openOut", "TextIO.openAppend"),
+    *("TextIO.flushOut", "TextIO.closeOut"),
 )
 EFFECTS_REFUSED = (
     "has side effects, which inscriptions here have not; log values with a monitor, keep what "
@@ -82,6 +73,7 @@ class Evaluator:
         self.broken: dict[str, InputError] = {}
         self.context = "declarations"
         self.calls = self.deep = 0
+        self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
         # Turns a value that is drawn at random into a local of the transition, which is computed
         # once per firing. None where locals are not possible, such as in functions.
@@ -468,6 +460,8 @@ class Evaluator:
 
 def has_effects(name: str) -> bool:
     """Whether the function of that name has side effects."""
+    if name in (*LOGS, "TextIO.stdOut", "TextIO.stdErr"):
+        return False
     return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)
 
 

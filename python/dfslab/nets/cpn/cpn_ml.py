@@ -21,17 +21,18 @@ TOKEN = re.compile(
     r"|(?P<name>[A-Za-z][A-Za-z0-9_']*(?:\.[A-Za-z][A-Za-z0-9_']*)*)|(?P<any>_(?![A-Za-z0-9_]))"
     r"|(?P<op>\+\+\+|\+\+|---|--|->|=>|:=|\.\.\.|@\+|::|\^\^|<>|<=|>=|[-+*/=<>`#(),{}@\[\]~^;:|!]))"
 )
-COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
+MARK = re.compile(r"\"(?:[^\"\\]|\\.)*\"|\(\*|\*\)", re.DOTALL)
 CHARACTERS_MOST, DEPTH_MOST, TREE_DEEP_MOST = 100_000, 400, 120
 LEVELS: tuple[Mapping[str, str], ...] = (
     {"orelse": "||"},
     {"andalso": "&&"},
+    {"o": "o"},
     {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="},
     {"::": "::", "^^": "^^"},
     {"+": "+", "-": "-", "^": "^"},
     {"*": "*", "/": "/", "div": "//", "mod": "%"},
 )
-LISTED = 3
+LISTED = 4
 OPENERS = ("(", "[", "{", "#", "!")
 # Words of CPN ML that are not supported, each with the alternative that the error message suggests.
 REFUSED: Mapping[str, str] = {
@@ -40,35 +41,13 @@ REFUSED: Mapping[str, str] = {
     "while": "loops are not read; write a function that calls itself",
     "raise": "exceptions are not read; give a value for every case",
     "handle": "exceptions are not read; give a value for every case",
-    "local": "`local` is not read; declare the functions one after another",
     "structure": "structures are not read; declare the functions one after another",
     "open": "structures are not read; write the function's whole name",
     "use": "files are not read; put the declarations into the net",
 }
 RESERVED = {
-    "if",
-    "then",
-    "else",
-    "andalso",
-    "orelse",
-    "not",
-    "div",
-    "mod",
-    "true",
-    "false",
-    "empty",
-    "let",
-    "in",
-    "end",
-    "fn",
-    "fun",
-    "case",
-    "of",
-    "val",
-    "and",
-    "as",
-    "rec",
-    "nil",
+    *("if", "then", "else", "case", "of", "let", "in", "end", "fn", "fun", "val", "and", "rec"),
+    *("andalso", "orelse", "not", "div", "mod", "true", "false", "empty", "nil", "as", "op"),
     *REFUSED,
 }
 
@@ -86,6 +65,19 @@ EMPTY = Tree("empty")
 UNIT = Tree("tuple")
 
 
+def uncommented(text: str) -> str:
+    """Returns the text without its comments `(* … *)`, which may contain comments."""
+    kept, depth, at = [], 0, 0
+    for found in MARK.finditer(text):
+        opens, closes = found[0] == "(*", found[0] == "*)" and depth > 0
+        if opens and depth == 0:
+            kept.append(text[at : found.start()])
+        depth += opens - closes
+        if closes and depth == 0:
+            at = found.end()
+    return " ".join([*kept, text[at:] if depth == 0 else ""])
+
+
 def parse(text: str, context: str) -> Tree:
     """Parses an inscription. InputError has one line, in which `context` names the inscription."""
     return _MlParser(text, context).whole()
@@ -93,7 +85,7 @@ def parse(text: str, context: str) -> Tree:
 
 def conjuncts(text: str, context: str) -> list[Tree]:
     """Parses a guard into conditions. It is a list `[a, b]` of conditions or one expression."""
-    text = COMMENT.sub(" ", text).strip()
+    text = uncommented(text).strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
     if not text:
@@ -112,32 +104,10 @@ class Declaration:
     error: InputError | None = None
 
 
-def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations of a text one by one, so that an unreadable one
-    does not affect the others."""
-    text = COMMENT.sub(" ", text)
-    starts = [found.start() for found in re.finditer(r"\b(?:val|fun)\b", text)]
-    depth, heads = 0, []
-    for found in re.finditer(r"\b(let|in|end|val|fun)\b|\"(?:[^\"\\]|\\.)*\"", text):
-        depth += {"let": 1, "end": -1}.get(found[0], 0)
-        if depth == 0 and found.start() in starts and found[0] in ("val", "fun"):
-            heads.append(found.start())
-    if text[: heads[0] if heads else None].strip(" ;\n\t"):
-        yield _unread(text[: heads[0] if heads else None], context)
-    for start, end in zip(heads, [*heads[1:], len(text)], strict=False):
-        piece = text[start:end].strip().rstrip(";").strip()
-        try:
-            tree = _MlParser(piece, context).declared()
-            yield Declaration(tuple(_declared_names(tree)), tree)
-        except InputError as error:
-            yield _unread(piece, context, error)
-
-
-def _unread(text: str, context: str, error: InputError | None = None) -> Declaration:
-    names = re.findall(r"\b(?:val|fun|and)\s+(?:rec\s+)?([A-Za-z][\w']*)", text)
-    if error is None:
-        error = InputError(context, " ".join(text.split())[:60], "is no `val` or `fun`")
-    return Declaration(tuple(names), None, error)
+def parse_declaration(text: str, context: str) -> Declaration:
+    """Parses one `val` or `fun` declaration. InputError if it cannot be read."""
+    tree = _MlParser(text, context).declared()
+    return Declaration(tuple(_declared_names(tree)), tree)
 
 
 def _declared_names(tree: Tree) -> Iterator[str]:
@@ -184,7 +154,7 @@ class _MlParser:
     def __init__(self, text: str, context: str) -> None:
         if len(text) > CHARACTERS_MOST:
             raise InputError(context, len(text), f"at most {CHARACTERS_MOST} characters")
-        text = COMMENT.sub(" ", text)
+        text = uncommented(text)
         self.text, self.context, self.depth = " ".join(text.split()), context, 0
         self.tokens: list[tuple[str, str]] = []
         at = 0
@@ -287,6 +257,9 @@ class _MlParser:
             while self.peek() in LEVELS[at] and self.kind() != "str":
                 word = LEVELS[at][self.peek()]
                 self.at += 1
+                if word == "o":
+                    tree = _composed(tree, self.level(at + 1))
+                    continue
                 # The list operators `::` and `^^` are right-associative.
                 after = at if at == LISTED else at + 1
                 tree = Tree("op", word, (tree, self.level(after)))
@@ -308,7 +281,8 @@ class _MlParser:
     def starts(self) -> bool:
         """Whether the next word of the text can begin an argument of a function."""
         if self.kind() == "name":
-            return self.peek() not in RESERVED or self.peek() in ("true", "false", "nil", "empty")
+            values = ("true", "false", "nil", "empty", "op")
+            return self.peek() not in {*RESERVED, "o"} or self.peek() in values
         return self.kind() in ("int", "real", "str", "any") or self.peek() in OPENERS
 
     def tight(self) -> Tree:
@@ -340,6 +314,10 @@ class _MlParser:
             return EMPTY
         if word == "nil":
             return Tree("list")
+        operators = {name: one for level in LEVELS for name, one in level.items()}
+        if word == "op" and self.peek() in operators:
+            self.at += 1
+            return _function_of(operators[self.tokens[self.at - 1][1]])
         if word in self.BRACKETS:
             return self.BRACKETS[word](self)
         raise self.wrong(f"'{word}' is not read")
@@ -493,6 +471,20 @@ class _MlParser:
         if len({len(clause.parts) for clause in clauses}) != 1 or len(clauses[0].parts) < 2:
             raise self.wrong("a function's clauses have one number of patterns, at least one")
         return Tree("function", name, tuple(clauses))
+
+
+def _composed(outer: Tree, inner: Tree) -> Tree:
+    """Returns the tree of `outer o inner`, the function that applies `inner`, then `outer`."""
+    name = Tree("name", "x'")
+    body = Tree("apply", "", (outer, Tree("apply", "", (inner, name))))
+    return Tree("fn", "", (Tree("clause", "", (name, body)),))
+
+
+def _function_of(operator: str) -> Tree:
+    """Returns the tree of `op +`, the function of two values that an operator stands for."""
+    names = Tree("name", "x'"), Tree("name", "y'")
+    clause = Tree("clause", "", (Tree("tuple", "", names), Tree("op", operator, names)))
+    return Tree("fn", "", (clause,))
 
 
 def _function(name: Tree, fn: Tree) -> Tree:

@@ -18,6 +18,7 @@ class MultisetEvaluator(PatternReader, Protocol):
     into a local of the transition, which is drawn once per firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
+    stamps: bool
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
         """Evaluates an expression; `env` has the values of local names."""
@@ -76,12 +77,13 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
-    if tree.kind == "stamp" and not (delay.known and delay.constant == 0):
-        raise evaluator.wrong(
-            delay.text, "a time stamp other than @0 is not read; let a transition delay it"
-        )
-    if tree.kind == "stamp":
+    if tree.kind == "stamp" and not delay.known:
+        raise evaluator.wrong(delay.text, "a time stamp is a known number; use @+ for a delay")
+    if tree.kind == "stamp" and delay.constant == 0:
         return bag
+    if tree.kind == "stamp" and not evaluator.stamps:
+        reason = "a time stamp other than @0 is read in initial markings only; use @+ for a delay"
+        raise evaluator.wrong(delay.text, reason)
     entries = bag.entries
     if len(entries) > 1 and delay.draws and evaluator.hoist is not None:
         delay = evaluator.hoist(delay)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dfslab.documents.net_definition import Cell, NetDefinition
-from dfslab.nets.build import Net, Place
+from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import UNIT, Colour
 from dfslab.nets.cpn.cpn_declarations import Declarations
 from dfslab.nets.cpn.cpn_functions import add_functions
@@ -116,6 +116,8 @@ class _CpnReader:
         # Name of each place in the flat net -> its colour set.
         self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
+        # (place, time in seconds) -> the tokens that are in the place from that time.
+        self.later: dict[tuple[str, float], list[list[Cell]]] = {}
         used = {
             key
             for page in self.pages.values()
@@ -131,6 +133,7 @@ class _CpnReader:
                 raise InputError(f"page {page.name}", None, "a page cannot contain itself")
         if not self.net.transitions:
             raise InputError("net", None, "has no transition")
+        self.delay_first_tokens()
 
     def definition(self) -> NetDefinition:
         """Returns the flat net definition. By then all colour sets in use are known."""
@@ -220,32 +223,51 @@ class _CpnReader:
     def place(self, page: _FilePage, place: _FilePlace, name: str) -> None:
         context = f"page {page.name}, place {place.name}"
         rows = self.rows(place.marking, place.colour, f"{context}, initial marking")
+        for delay, later in [one for one in rows.items() if one[0]]:
+            self.later.setdefault((name, delay), []).extend(later)
+        rows_now = rows.get(0, [])
         if name in self.places:
             if self.sets[name] != place.colour:
                 raise InputError(context, place.colour, f"fusion {name} needs one colour")
             if not self.places[name].initial:
-                self.places[name].initial = rows
+                self.places[name].initial = rows_now
             return
-        self.places[name], self.sets[name] = Place(name, UNIT, rows), place.colour
+        self.places[name], self.sets[name] = Place(name, UNIT, rows_now), place.colour
 
-    def rows(self, text: str, colour: str, context: str) -> list[list[Cell]]:
-        """Evaluates an initial marking and returns the field values of its tokens, one row for
-        each token."""
+    def rows(self, text: str, colour: str, context: str) -> dict[float, list[list[Cell]]]:
+        """Evaluates an initial marking. Returns the field values of its tokens, one row for each
+        token, by the time in seconds at which the tokens become available."""
         if not text:
-            return []
+            return {}
         evaluator = self.known.evaluator
         evaluator.context, evaluator.unknown = context, "is not declared"
-        value = evaluator.value(parse(text, context), {})
-        made: list[list[Cell]] = []
+        evaluator.stamps = True
+        try:
+            value = evaluator.value(parse(text, context), {})
+        finally:
+            evaluator.stamps = False
+        made: dict[float, list[list[Cell]]] = {}
         for entry in self.known.tokens(value, colour):
-            if not entry.count.known or entry.when or entry.delay:
-                reason = "a first token is known, and there from the start"
+            time = entry.delay.constant if entry.delay is not None and entry.delay.known else 0
+            unknown = entry.delay is not None and not entry.delay.known
+            if not entry.count.known or entry.when or unknown or time < 0:
+                reason = "a first token is known, and so is its time"
                 raise InputError(context, text[:60], reason)
             row = self.colours.row(self.colours.fitted(entry.value, colour, context), context)
-            made += [list(row) for _ in range(entry.count.constant)]
-            if len(made) > TOKENS_MOST:
-                raise InputError(context, len(made), f"at most {TOKENS_MOST} tokens")
+            rows = made.setdefault(time, [])
+            rows += [list(row) for _ in range(entry.count.constant)]
+            if len(rows) > TOKENS_MOST:
+                raise InputError(context, len(rows), f"at most {TOKENS_MOST} tokens")
         return made
+
+    def delay_first_tokens(self) -> None:
+        """Adds a transition for the initial tokens of each place and time after zero. It takes the
+        tokens from a place of its own at time zero and delays them until their time."""
+        for (name, delay), rows in self.later.items():
+            own = self.free(f"{name} at {delay:g}")
+            self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]
+            takes, puts = Take(self.places[own], "t"), Put(self.places[name], "t", delay)
+            self.net.transition(own, [takes], [puts])
 
     def inner(self, node: ET.Element, page: _FilePage, name: str) -> _FilePage:
         key = self.subpage(node)

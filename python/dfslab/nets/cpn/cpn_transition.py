@@ -17,7 +17,7 @@ from dfslab.nets.colour import UNIT
 from dfslab.nets.cpn.cpn_evaluate import EFFECTS_REFUSED, has_effects
 from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, FileArc, Inputs, split
 from dfslab.nets.cpn.cpn_merge import merged
-from dfslab.nets.cpn.cpn_ml import COMMENT, Tree, conjuncts, free_names, names_of, parse
+from dfslab.nets.cpn.cpn_ml import Tree, conjuncts, free_names, names_of, parse, uncommented
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
     INT,
@@ -40,7 +40,8 @@ from dfslab.nets.inscription import Inscription
 from dfslab.spec.model import InputError
 
 CODE = re.compile(
-    r"(?:input\s*(?P<input>\([^)]*\))\s*;?)?\s*(?:output\s*(?P<output>\([^)]*\))\s*;?)?"
+    r"(?:input\s*(?P<input>\([^)]*\)|\s\w+)\s*;?)?"
+    r"\s*(?:output\s*(?P<output>\([^)]*\)|\s\w+)\s*;?)?"
     r"\s*(?:action\s*(?P<action>.*))?",
     re.DOTALL,
 )
@@ -198,7 +199,7 @@ class TransitionReader(Inputs):
     def code(self, text: str) -> _Code | None:
         """Parses a code segment. None if the transition has none; InputError if it has side
         effects."""
-        text = " ".join(COMMENT.sub(" ", text).split())
+        text = " ".join(uncommented(text).split())
         context = f"{self.context}, code segment"
         if not text:
             return None
@@ -238,7 +239,7 @@ class TransitionReader(Inputs):
     def delay(self, time: str) -> Leaf | None:
         context = f"{self.context}, time"
         text = time.removeprefix("@+") if time.startswith("@+") else ""
-        if not time:
+        if time in ("", "@+"):
             return None
         if not text.strip():
             raise InputError(context, time[:60], "is read as @+delay")

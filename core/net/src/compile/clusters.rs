@@ -1,0 +1,266 @@
+//! Recognises clusters: transitions that share input places and look up all their tokens by the
+//! same key. Stations (a queue and idle servers, joined by the server) and keyed counters are such
+//! clusters.
+
+use std::collections::BTreeMap;
+
+use crate::compiled::{
+    Cluster, Discipline, Filter, KeyKind, Lanes, Member, Place, Seat, Test, Transition, View,
+    LANES_MAX, MEMBERS_MAX,
+};
+
+/// Largest number of input arcs with a condition that one place of a cluster may have: the outcomes
+/// of so many tests index a table.
+const TESTS_MAX: usize = 4;
+
+/// Finds the clusters of a net whose waiting tokens can be kept in cells. Sets the seat of each of
+/// their places and the membership of each of their transitions.
+pub(super) fn recognise(
+    places: &mut [Place],
+    transitions: &mut [Transition],
+    views: &[View],
+) -> Vec<Cluster> {
+    let mut found = Vec::new();
+    for group in groups(places.len(), transitions) {
+        let Some((cluster, seats)) = cluster_of(&group, places, transitions, views) else {
+            continue;
+        };
+        let number = found.len() as u32;
+        for (local, member) in (0u32..).zip(&cluster.members) {
+            transitions[member.transition as usize].member = Some((number, local));
+        }
+        for (place, seat) in seats {
+            places[place].seat = Some(Seat {
+                cluster: number,
+                ..seat
+            });
+        }
+        found.push(cluster);
+    }
+    found
+}
+
+/// The transitions of a net, grouped by shared input places. Transitions are in ascending order
+/// within a group.
+fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
+    let mut parents: Vec<usize> = (0..places).collect();
+    fn root(parents: &mut [usize], mut place: usize) -> usize {
+        while parents[place] != place {
+            parents[place] = parents[parents[place]];
+            place = parents[place];
+        }
+        place
+    }
+    for transition in transitions {
+        let first = root(&mut parents, transition.inputs[0].place as usize);
+        for input in &transition.inputs {
+            let other = root(&mut parents, input.place as usize);
+            parents[other] = first;
+        }
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, transition) in transitions.iter().enumerate() {
+        let place = root(&mut parents, transition.inputs[0].place as usize);
+        groups.entry(place).or_default().push(index);
+    }
+    groups.into_values().collect()
+}
+
+/// The cluster of a group of transitions and the seats of its places. None if the tokens of the
+/// group must wait in buckets.
+fn cluster_of(
+    group: &[usize],
+    places: &[Place],
+    transitions: &[Transition],
+    views: &[View],
+) -> Option<(Cluster, Vec<(usize, Seat)>)> {
+    if group.len() > MEMBERS_MAX {
+        return None;
+    }
+    let mut readers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &index in group {
+        let transition = &transitions[index];
+        let joined = transition.joined.len();
+        let alike = joined == 0 || joined == transition.inputs.len();
+        if transition.searches || transition.has_random || !alike {
+            return None;
+        }
+        for input in &transition.inputs {
+            readers.entry(input.place).or_default().push(input.view);
+        }
+    }
+    let mut seats = Vec::with_capacity(readers.len());
+    let mut lanes_of_view: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut lanes = 0;
+    for (&place, readers) in &readers {
+        let definition = &places[place as usize];
+        let first = &views[readers[0] as usize];
+        let alike = |&view: &u32| {
+            let view = &views[view as usize];
+            view.discipline == Discipline::Fifo && view.keys == first.keys
+        };
+        if definition.resets || !readers.iter().all(alike) {
+            return None;
+        }
+        let (seat, masks) = seat_of(definition, readers, views, &mut lanes)?;
+        lanes_of_view.extend(readers.iter().copied().zip(masks));
+        seats.push((place as usize, seat));
+    }
+    Some((members_of(group, transitions, &lanes_of_view), seats))
+}
+
+/// The cluster of a group of transitions, whose views take tokens from the given lanes.
+fn members_of(
+    group: &[usize],
+    transitions: &[Transition],
+    lanes_of_view: &BTreeMap<u32, u32>,
+) -> Cluster {
+    let mut cluster = Cluster::default();
+    for (local, &index) in group.iter().enumerate() {
+        let inputs = transitions[index].inputs.iter();
+        let arcs: Box<[u32]> = inputs.map(|input| lanes_of_view[&input.view]).collect();
+        let bit = 1 << local;
+        for lane in 0..LANES_MAX {
+            if arcs.iter().any(|mask| mask & (1 << lane) != 0) {
+                cluster.takers[lane] |= bit;
+            }
+            if arcs[0] & (1 << lane) != 0 {
+                cluster.led[lane] |= bit;
+            }
+        }
+        cluster.members.push(Member {
+            transition: index as u32,
+            arcs,
+        });
+    }
+    cluster
+}
+
+/// The seat of a place and, for each view that reads it, the lanes of the view as a set of bits.
+/// `lanes` is the number of lanes that the cluster has already. None if the cluster would need too
+/// many lanes.
+fn seat_of(
+    place: &Place,
+    readers: &[u32],
+    views: &[View],
+    lanes: &mut u32,
+) -> Option<(Seat, Vec<u32>)> {
+    let first = &views[readers[0] as usize];
+    let seat = |lanes| Seat {
+        cluster: 0,
+        key_kind: match first.keys[..] {
+            [] => KeyKind::None,
+            [field] => KeyKind::One(field),
+            _ => KeyKind::Several,
+        },
+        keys: first.keys.clone(),
+        lanes,
+    };
+    let mut next_lane = || {
+        *lanes += 1;
+        (*lanes as usize <= LANES_MAX).then(|| *lanes - 1)
+    };
+    let all: Vec<Test> = readers.iter().map(|&view| test_of(place, view)).collect();
+    let is_test = |test: &Test| {
+        let filter = &views[test.view as usize].filter;
+        test.constant.is_some() || !matches!(filter, Filter::Always)
+    };
+    // A view without a condition takes tokens from every lane, so tokens that pass no test need a
+    // lane too if there is such a view.
+    let takes_all = all.iter().any(|test| !is_test(test));
+    let tested: Vec<bool> = all.iter().map(is_test).collect();
+    let tests: Box<[Test]> = all.into_iter().filter(is_test).collect();
+    if tests.is_empty() {
+        let lane = next_lane()?;
+        return Some((seat(Lanes::One(lane)), vec![1 << lane; readers.len()]));
+    }
+    if tests.len() > TESTS_MAX {
+        return None;
+    }
+    let ranges: Vec<Option<Range>> = tests.iter().map(|one| range_of(one, views)).collect();
+    let mut lane_of = vec![u32::MAX; 1 << tests.len()];
+    let mut masks = vec![0u32; readers.len()];
+    for (outcome, found) in lane_of.iter_mut().enumerate() {
+        if outcome == 0 && !takes_all || !possible(outcome, &ranges) {
+            continue;
+        }
+        let lane = next_lane()?;
+        *found = lane;
+        let mut test = 0;
+        for (mask, &tested) in masks.iter_mut().zip(&tested) {
+            if !tested || outcome & (1 << test) != 0 {
+                *mask |= 1 << lane;
+            }
+            test += usize::from(tested);
+        }
+    }
+    let lane_of = lane_of.into_boxed_slice();
+    Some((seat(Lanes::Tested { tests, lane_of }), masks))
+}
+
+/// The condition of a view on a token: the value that the place's dispatch requires, and the view's
+/// filter.
+fn test_of(place: &Place, view: u32) -> Test {
+    let dispatched = place.dispatch.as_ref().and_then(|dispatch| {
+        let mut entries = dispatch.views.iter();
+        let entry = entries.find(|(_, views)| views.contains(&view))?;
+        Some((dispatch.field, entry.0))
+    });
+    Test {
+        constant: dispatched,
+        view,
+    }
+}
+
+/// The values of one int field that pass a test, from the lowest to the highest.
+#[derive(Clone, Copy)]
+struct Range {
+    field: u16,
+    low: i64,
+    high: i64,
+}
+
+/// A range outside of which no token passes a test; None if no single field shows such a range.
+fn range_of(test: &Test, views: &[View]) -> Option<Range> {
+    if let Some((field, word)) = test.constant {
+        let (low, high) = (word as i64, word as i64);
+        return Some(Range { field, low, high });
+    }
+    let &Filter::Within {
+        field,
+        low,
+        high,
+        inside,
+    } = &views[test.view as usize].filter
+    else {
+        return None;
+    };
+    match (inside, low, high) {
+        (true, ..) => Some(Range { field, low, high }),
+        (false, i64::MIN, high) if high < i64::MAX => Some(Range {
+            field,
+            low: high + 1,
+            high: i64::MAX,
+        }),
+        (false, low, i64::MAX) if low > i64::MIN => Some(Range {
+            field,
+            low: i64::MIN,
+            high: low - 1,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a token may pass all tests whose bit is set in `outcome`: no two of them require
+/// disjoint ranges of one field.
+fn possible(outcome: usize, ranges: &[Option<Range>]) -> bool {
+    let passed = |at: &usize| outcome & (1 << at) != 0;
+    let required: Vec<Range> = (0..ranges.len())
+        .filter(passed)
+        .filter_map(|at| ranges[at])
+        .collect();
+    required.iter().enumerate().all(|(at, one)| {
+        let others = required[..at].iter().filter(|that| that.field == one.field);
+        others.into_iter().all(|that| one.low <= that.high && that.low <= one.high)
+    })
+}

@@ -1,0 +1,81 @@
+//! Decides which output arcs reuse the token of an input arc, so that a firing makes and frees
+//! fewer tokens.
+
+use crate::compiled::Output;
+use crate::expression::{Instruction, Value};
+
+/// Marks output arcs that forward the token of an input arc instead of making a new one. Unchanged
+/// copies are forwarded first. Then any other arc may forward a token and change some of its
+/// fields. Returns the input arcs whose tokens are not forwarded.
+pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
+    let mut left: Vec<u16> = (0..inputs as u16).collect();
+    for output in outputs.iter_mut() {
+        let copied = output.copied_arc();
+        let alone = output.count.is_none();
+        output.forwards = copied.filter(|arc| alone && left.contains(arc));
+        left.retain(|&arc| Some(arc) != output.forwards);
+    }
+    let single = |one: &&mut Output| one.fields.is_empty() && one.count.is_none();
+    for output in outputs.iter_mut().filter(single) {
+        output.forwards = left.pop();
+    }
+    for at in 0..outputs.len() {
+        let plain = outputs[at].forwards.is_none() && outputs[at].count.is_none();
+        let fits = |&arc: &u16| plain && may_change(outputs, at, arc);
+        let most_equal = left
+            .iter()
+            .copied()
+            .filter(fits)
+            .min_by_key(|&arc| changes(&outputs[at], arc).count());
+        if let Some(arc) = most_equal {
+            outputs[at].changed = changes(&outputs[at], arc).collect();
+            outputs[at].forwards = Some(arc);
+            left.retain(|&one| one != arc);
+        }
+    }
+    left
+}
+
+/// The fields of an output in which its token differs from the token of an input arc, with their
+/// values.
+fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_ {
+    let fields = (0u16..).zip(&output.fields);
+    let differs = move |(field, value): &(u16, &Value)| {
+        let field = *field;
+        **value != Value::Field { arc, field }
+    };
+    fields
+        .filter(differs)
+        .map(|(field, value)| (field, value.clone()))
+}
+
+/// Whether the output at `at` may overwrite the token of an input arc: no inscription that is
+/// evaluated later reads a field that the output has changed.
+fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
+    let this = &outputs[at];
+    let later = outputs[at + 1..].iter().flat_map(|output| {
+        let inscriptions = output.fields.iter().chain(&output.delay);
+        inscriptions.chain(output.count.as_deref())
+    });
+    let reads_later = later.chain(&this.delay).any(|value| reads(value, arc, None));
+    let mut changed: Vec<u16> = Vec::new();
+    let reads_changed = changes(this, arc).any(|(field, value)| {
+        let found = changed.iter().any(|&one| reads(&value, arc, Some(one)));
+        changed.push(field);
+        found
+    });
+    !reads_later && !reads_changed
+}
+
+/// Whether an inscription reads a field (or, without `wanted`, any field) of the token of an arc.
+fn reads(value: &Value, arc: u16, wanted: Option<u16>) -> bool {
+    let is_it = |of: u16, field: u16| of == arc && wanted.is_none_or(|one| one == field);
+    match value {
+        Value::Constant(_) | Value::Draw { .. } => false,
+        Value::Field { arc, field } | Value::Counted { arc, field, .. } => is_it(*arc, *field),
+        Value::Code(code) => code.iter().any(|instruction| match instruction {
+            Instruction::Load { arc, field } => is_it(*arc, *field),
+            _ => false,
+        }),
+    }
+}
