@@ -217,7 +217,7 @@ def test_mdtest_reads_unless_its_phases_leave_that_out():
         (["mdtest", "-n", "3", "-C"], "-C, -T and -r are run together"),
         (["mdtest", "-n", "3", "-z", "1", "-N", "1"], "only with -F and without -z"),
         (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
-        (["bonnie"], "must be one of dfs-perf, mdtest"),
+        (["bonnie"], "must be one of dfs-perf, iozone, mdtest"),
     ],
 )
 def test_what_is_not_known_is_refused_in_one_line(words, told):
