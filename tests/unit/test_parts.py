@@ -115,7 +115,8 @@ def found(
             runnable,
         ),
     ]
-    return ranking(merge((file.instance, file) for file in files), processors(files), factor)
+    top = merge((file.instance, file) for file in files)
+    return ranking(top, processors(files), factor, one_host)
 
 
 def of(report: PartRanking, part: str) -> PartGain:
