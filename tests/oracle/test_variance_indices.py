@@ -109,7 +109,7 @@ def test_sixteen_levels_are_close_to_the_continuous_function(name):
         assert exact == pytest.approx(known, abs=0.025)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_known_functions_at_the_rows_of_the_product(name, seed):
     function, count, _ = FUNCTIONS[name]
@@ -123,13 +123,13 @@ def test_known_functions_at_the_rows_of_the_product(name, seed):
 
 
 def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
-    """The 90 % intervals of 15 samples of each function hold the exact indices in 87 % at least,
-    which is 90 % less three standard errors. Stratified rows make them hold more often."""
+    """The 90 % intervals of 8 samples of each function hold the exact indices in 81 % at least, which
+    is 90 % less three standard errors. Stratified rows make them hold more often."""
     held = []
     for name in FUNCTIONS:
         function, count, _ = FUNCTIONS[name]
         first, total = enumerated(name)
-        for seed in range(15):
+        for seed in range(8):
             found = found_for(function, legal(count), 100 + seed)
             exact = [*first, *total, first.sum()]
             shown = [
@@ -138,10 +138,10 @@ def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
                 found.first_order_sum,
             ]
             held += [m.low <= e <= m.high for e, m in zip(exact, shown, strict=True) if e > 0.01]
-    assert np.mean(held) >= 0.87
+    assert np.mean(held) >= 0.81
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_sixteen_idle_factors_of_twenty_have_no_importance(seed):
     found = found_for(mostly_idle, legal(4 + IDLE, 3), seed)
     rows = np.array(list(itertools.product(range(3), repeat=4)))

@@ -277,8 +277,9 @@ class _Estimator:
         ]
         self.dummies, owners = _dummies(levels)
         mates = list(_mates(drawn.blocks, regime.reads))
-        self.others = [
-            ~np.isin(owners, next(mate for mate in mates if members[0] in mate))
+        # For each input, the columns of its own block.
+        self.own = [
+            np.flatnonzero(np.isin(owners, next(mate for mate in mates if members[0] in mate)))
             for members in inputs
         ]
         self.pairs = []
@@ -320,10 +321,11 @@ class _Estimator:
             # Normal equations: columns are few, and the least-norm solution suits dependent ones.
             gram, right = dummies.T @ dummies, dummies.T @ (values - values.mean())
             effects = np.linalg.lstsq(gram, right, rcond=None)[0]
+        without = values - dummies @ effects
         found = []
-        for numbers, others in zip(self.numbers, self.others, strict=True):
-            left = values - dummies[:, others] @ effects[others]
-            used = int(others.sum()) if effects.any() else 0
+        for numbers, own in zip(self.numbers, self.own, strict=True):
+            left = without + dummies[:, own] @ effects[own]
+            used = columns - len(own) if effects.any() else 0
             between, chance = _between(numbers[chosen], left, used)
             found.append((between - chance, chance))
         table = np.array(found)
