@@ -24,6 +24,7 @@ from dfslab.instruments.tracing import callprofile
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import build
 from dfslab.studies.traces import parts
+from dfslab.studies.traces.processors import processors
 from rich.console import Console
 from rich.table import Table
 from traced import Mix, between, snapshot
@@ -140,7 +141,7 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartR
     part would be faster.
     """
     top = callprofile.merge((file.instance, file) for file in files)
-    return parts.ranking(top, parts.processors(files), factor)
+    return parts.ranking(top, processors(files), factor)
 
 
 def judged(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dfslab.result import Metric
-from dfslab.studies.designs.lessons import Regime, Slope
+from dfslab.studies.designs.lessons import Regime, Slope, direction
 
 
 @dataclass(frozen=True)
@@ -58,24 +58,34 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
     """Returns the directions that Kumar 2018 claims, each with our slope for every operation."""
     found = []
     for operation in dict.fromkeys(one.operation for one in slopes):
-        own = {one.factor: one.slope for one in slopes if one.operation == operation}
+        own = {one.factor: one for one in slopes if one.operation == operation}
         for claim, factor, expected, holds_for, added in CLAIMS:
             if factor in own and any(part in operation for part in holds_for):
-                slope = own[factor]
+                slope = own[factor].slope
                 assert slope.low is not None
                 assert slope.high is not None
                 low, high = slope.low + added, slope.high + added
                 shifted = Metric(value=slope.value + added, low=low, high=high)
-                verdict = _agrees(expected, low, high)
+                verdict = _agrees(expected, direction(shifted, own[factor].doublings))
                 found.append(Sign(claim, operation, shifted, expected, verdict))
     return found
 
 
-def _agrees(expected: str, low: float, high: float) -> str:
-    seen = "+" if low > 0 else "-" if high < 0 else "0"
-    if seen == "0":
-        return "as in the paper" if expected == "0" else "not told from no effect"
-    return "as in the paper" if seen == expected else "otherwise than in the paper"
+def _agrees(expected: str, shown: str) -> str:
+    """Returns the verdict on a claim. "0" claims that there is no effect, and needs the equivalence
+    test; an interval that merely holds 0 shows nothing.
+    """
+    if shown == "not told":
+        return "not told"
+    as_claimed = shown == ("no effect" if expected == "0" else expected)
+    return "as in the paper" if as_claimed else "otherwise than in the paper"
+
+
+def counts(found: Sequence[Sign]) -> dict[str, int]:
+    """Returns verdict -> number of claims, for the verdicts on `found`."""
+    verdicts = [one.verdict for one in found]
+    wanted = ("as in the paper", "not told", "otherwise than in the paper")
+    return {verdict: verdicts.count(verdict) for verdict in wanted}
 
 
 # The factors of the second model of Kumar 2018 (Table 4): block size, caches, translators.

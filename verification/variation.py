@@ -21,7 +21,7 @@ from dfslab.models.learnt import LearntModel, TrainingRows, rows_of
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies import expectations
-from dfslab.studies.designs import learning, sensitivity
+from dfslab.studies.designs import importance, sensitivity, variance
 from dfslab.studies.designs.legal import legal
 from dfslab.studies.server_law import server_law
 from numpy.linalg import LinAlgError
@@ -217,14 +217,10 @@ def _importance() -> Headlines:
     scenario, rows = recordings.scenario(kumar.STUDY), _rows()
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]
-    drawn = sensitivity.sample(allowed, learning.BASE_ROWS, seed)
+    drawn = variance.sample(allowed, importance.BASE_ROWS, importance.PAIR_ROWS, seed)
     grey = LearntModel("greybox").fit_rows(rows, None, conformal=False)
-    asked = [
-        Point(scenario=scenario.with_values(allowed.values(row)), labels=allowed.values(row))
-        for row in drawn.rows
-    ]
-    answers = learning.refitted(rows, grey, asked, seed)
-    found = sensitivity.indices(drawn, answers, names, seed)
+    answers = importance.refitted(scenario, allowed, rows, grey, drawn.rows)
+    found = variance.indices(drawn, answers, names, seed).factors
     ranked = sorted(found, key=lambda one: -one.total.value)
     verdicts = [sensitivity.verdict(one, None) for one in ranked]
     widths = [(one.total.high or 0.0) - (one.total.low or 0.0) for one in ranked]

@@ -3,11 +3,20 @@ study."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
+from dfslab.models.learnt import rows_of
 from dfslab.result import Metric
+from dfslab.studies.designs import lessons
 from dfslab.studies.designs.lessons import FactorImportance, Regime, Slope
+from dfslab.studies.designs.slopes import slopes
 
 from verification import kumar, kumar_claims, recordings
+from verification.figures import committed
+
+ROOT = Path(__file__).parents[2]
 
 
 def slope(factor, value, half=0.1, operation="sequential write"):
@@ -21,8 +30,66 @@ def test_a_slope_agrees_contradicts_or_cannot_tell():
     assert found == {
         "more network, faster": "as in the paper",
         "more copies, slower writes": "otherwise than in the paper",
-        "more servers, faster": "not told from no effect",
+        "more servers, faster": "not told",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "verdict"),
+    [
+        (0.02, 0.05, "as in the paper"),
+        (0.08, 0.05, "as in the paper"),
+        (0.29, 0.33, "not told"),
+        (0.0, 0.2, "not told"),
+        (0.39, 0.22, "otherwise than in the paper"),
+    ],
+)
+def test_no_effect_needs_an_interval_within_the_margin(value, half, verdict):
+    """An interval that merely holds 0 does not show that faster disks have no effect."""
+    (found,) = kumar_claims.signs([slope("disk_write", value, half)])
+    assert found.verdict == verdict
+
+
+def test_no_effect_is_over_the_whole_range_of_a_factor():
+    """A slope of at most 0.06 for a doubling is no effect of two levels a doubling apart, but may
+    be one of twelve doublings."""
+    near, far = (slope("block_size", 0.01, 0.05) for _ in range(2))
+    far.doublings = 12.0
+    assert (near.direction, far.direction) == ("no effect", "not told")
+
+
+def test_the_equivalence_test_errs_as_rarely_as_it_says():
+    """If the effect is exactly the margin, "no effect" is concluded in about 5 % of the samples."""
+    random = np.random.default_rng(5)
+    error = 0.03
+    half = 1.645 * error
+    values = lessons.NO_EFFECT + error * random.normal(size=20_000)
+    shown = [
+        lessons.direction(Metric(value=v, low=v - half, high=v + half)) == "no effect"
+        for v in values
+    ]
+    assert np.mean(shown) == pytest.approx(0.05, abs=0.01)
+
+
+def test_claims_are_counted_as_the_documentation_says():
+    """docs/kumar.md has the counts of verdicts that the recorded study gives."""
+    rows = rows_of(recordings.runs(kumar.STUDY, kumar.STUDY))
+    found = kumar_claims.counts(kumar_claims.signs(slopes(rows)))
+    assert sum(found.values()) == 28
+    text = " ".join((ROOT / "docs" / "kumar.md").read_text().split())
+    same, open_, other = found.values()
+    assert f"Of 28, {same} are as in the paper, {open_} are not told and {other} are" in text
+
+
+def test_the_errors_in_the_documentation_are_the_verified_ones():
+    """The row "grey box" of docs/kumar.md has the figures of verification/figures.json."""
+    parts = ("layout", "rate", "more servers", "more clients", "random rows")
+    values = {(one.bar, one.part): one.value for one in committed() if one.experiment == "kumar"}
+    cells = [
+        f"{values['kumar.greybox-error', part]:.1%}, {values['kumar.greybox-coverage', part]:.0%}"
+        for part in parts
+    ]
+    assert f"| grey box | {' | '.join(cells)} |" in (ROOT / "docs" / "kumar.md").read_text()
 
 
 def test_the_rate_of_each_client_is_that_of_all_divided_by_their_number():

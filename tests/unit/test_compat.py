@@ -234,7 +234,7 @@ def test_mdtest_prints_the_phases_that_are_named(tmp_path, flags, lines):
         (["mdtest", "-n", "9", "-z", "1", "-L"], "not its leaves"),
         (["mdtest", "-n", "3", "-z", "1", "-N", "1"], "only with -F and without -z"),
         (["mdtest", "-n", "3", "-w", "5", "-e", "6"], "the same as -w"),
-        (["bonnie"], "must be one of dfs-perf, mdtest"),
+        (["bonnie"], "must be one of dfs-perf, iozone, mdtest"),
     ],
 )
 def test_what_is_not_known_is_refused_in_one_line(words, told):

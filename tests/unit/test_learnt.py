@@ -13,6 +13,7 @@ from dfslab.method import RunFailed
 from dfslab.models import baseline, learnt
 from dfslab.models.learn.encoding import Encoding, factors_of, line_rate
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
+from dfslab.models.learn.split_linear import SplitLinear, first_model
 from dfslab.models.learnt import FEWEST, NAMES, LearntModel, rows_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.report import page
@@ -23,7 +24,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Findings, FinishedRun
-from dfslab.studies.designs import design_plan, learning, sensitivity
+from dfslab.studies.designs import design_plan, importance, learning, sensitivity
 from dfslab.studies.designs import next as next_runs
 from dfslab.studies.designs.slopes import slopes
 from dfslab.studies.runs import csv_runs
@@ -135,7 +136,8 @@ def test_without_a_design_keys_that_move_together_are_one_factor():
 
 
 @pytest.mark.parametrize(
-    "estimator", [PaperLinear(), GreyBox([0], [0]), Gaussian(), boosting([0, 0, 0], 1)]
+    "estimator",
+    [PaperLinear(), SplitLinear([2], [0]), GreyBox([0], [0]), Gaussian(), boosting([0, 0, 0], 1)],
 )
 def test_estimators_keep_scikit_learns_shape(estimator):
     random = np.random.default_rng(1)
@@ -200,6 +202,33 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
         LearntModel(name).fit(measured[: FEWEST - 1])
     found = LearntModel(name).fit(measured[:FEWEST]).run(measured[0].point).metrics["rate_per_s"]
     assert found.low <= found.value <= found.high
+
+
+def test_the_split_model_has_one_line_for_each_operation():
+    """Two operations with opposite slopes: the split model finds both, one linear model neither.
+    The columns outside the first model, and an operation with too few rows, are not split."""
+    random = np.random.default_rng(4)
+    operation = np.repeat([0.0, 1.0], 30)
+    hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0
+    matrix = np.column_stack([hardware, operation, switch])
+    target = np.where(operation == 1.0, 3.0 - hardware, 5.0 + 2.0 * hardware)
+    split = SplitLinear(cells=[1], features=[0]).fit(matrix, target)
+    assert split.predict(matrix) == pytest.approx(target)
+    assert np.abs(PaperLinear().fit(matrix, target).predict(matrix) - target).max() > 0.5
+    few = SplitLinear(cells=[1], features=[0]).fit(matrix[:33], target[:33])
+    assert list(few.parts_) == [(0.0,)]
+
+
+def test_the_first_model_leaves_out_switches_and_blocks(measured):
+    encoding = Encoding(factors_of([result.point for result in measured]), "linear")
+    kept = [encoding.names[column] for column in first_model(encoding, "glusterfs")]
+    assert kept == ["network", "servers", "copies", "base=ext4", "clients", "file_size"]
+    switches = [
+        Factor(name="cache_size", keys=["file_system.cache_size"], levels=["4 MiB", "64 MiB"]),
+        Factor(name="block", keys=["workload.transfer_size"], levels=["4 KiB", "1 MiB"]),
+        Factor(name="copies", keys=["file_system.copies"], levels=[1, 2]),
+    ]
+    assert first_model(Encoding(tuple(switches)), "glusterfs") == [2]
 
 
 @pytest.mark.filterwarnings("error")
@@ -303,8 +332,9 @@ def test_the_papers_tables_and_signs_of_a_planted_law(measured):
 def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatch):
     monkeypatch.setattr(learning, "MODELS", ("greybox", "linear", "mean"))
     monkeypatch.setattr(learning, "CURVES", ("linear",))
-    monkeypatch.setattr(learning, "BASE_ROWS", 16)
-    monkeypatch.setattr(learning, "REFITS", 2)
+    monkeypatch.setattr(importance, "BASE_ROWS", 200)
+    monkeypatch.setattr(importance, "PAIR_ROWS", 16)
+    monkeypatch.setattr(importance, "REFITS", 2)
     # Each fold of each split fits every model and its constants, so the test uses few folds and
     # rows.
     few = partial(crossval.validate, wanted=("random rows", "layout"))
@@ -317,6 +347,9 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     found = learning.learn(scenario(), measured, SILENT)
     assert found.configurations == found.runs == len(measured)
     assert set(found.validation.scores["layout"]) == {"greybox", "linear", "mean"}
+    assert set(found.impossible) == {"greybox", "linear", "linear-split"}
+    assert found.first_order_sum.low <= 1.0
+    assert found.importance_refused == ""
     assert found.impossible["greybox"] == 0.0
     assert {one.factor for one in found.importance} == {
         "network",

@@ -7,7 +7,8 @@ import pytest
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking
 from dfslab.instruments.tracing.callprofile import File, merge, since
 from dfslab.studies.traces.gain import RUNS_DIFFER, Z90
-from dfslab.studies.traces.parts import processors, ranking
+from dfslab.studies.traces.parts import ranking
+from dfslab.studies.traces.processors import on_one_host, processors
 
 MS = 1_000_000
 BYTES = 8 << 20
@@ -79,6 +80,7 @@ def found(
     factor: float = 2.0,
     unexplained: int = 0,
     asked: int = 0,
+    one_host: bool = False,
 ) -> PartRanking:
     """Returns the ranking of parts for a client that writes through the nodes one and two.
 
@@ -113,7 +115,8 @@ def found(
             runnable,
         ),
     ]
-    return ranking(merge((file.instance, file) for file in files), processors(files), factor)
+    top = merge((file.instance, file) for file in files)
+    return ranking(top, processors(files), factor, one_host)
 
 
 def of(report: PartRanking, part: str) -> PartGain:
@@ -214,6 +217,35 @@ def test_other_rankings_stand_beside_ours():
     report = found((200, 205), (900, 100))
     for ranks in (report.by_sum, report.by_last_finisher):
         assert sum(row.share for row in ranks) == pytest.approx(1)
+
+
+def test_on_one_host_there_is_no_link():
+    """Where all processes share a host, what lies between them is the kernel's loopback."""
+    files = [profile("one", [step(-1, "work", 10)]), profile("two", [step(-1, "work", 10)])]
+    assert not on_one_host(files)
+    here = [file.model_copy(update={"host": "this machine"}) for file in files]
+    assert on_one_host(here)
+    assert not on_one_host([here[0], here[1].model_copy(update={"host": "other"})])
+    assert not on_one_host([here[0], files[1]])
+    apart, together = found((200, 205), (900, 100)), found((200, 205), (900, 100), one_host=True)
+    every = [*together.parts, *together.by_sum, *together.by_last_finisher]
+    assert not any("link" in row.part for row in every)
+    assert [row.part.replace("loopback", "link") for row in together.parts] == [
+        row.part for row in apart.parts
+    ]
+
+
+def test_a_processor_saves_at_most_what_was_wanted_of_it():
+    """A client's own 1,000 ms hold 130 ms of processor time, so a processor twice as fast saves
+    between nothing and 65 ms. The estimate lies between the bounds, not on one."""
+    client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
+    report = ranking(merge([("client", client)]), processors([client]))
+    one = of(report, "client: processor")
+    assert (one.least, one.most) == (0.0, pytest.approx(0.065))
+    assert one.least < one.saving < one.most
+    assert one.low <= one.saving <= one.high
+    unknown = ranking(merge([("client", client)]), {})
+    assert of(unknown, "client: processor").most == pytest.approx(0.5)
 
 
 def test_nothing_traced_gains_nothing():

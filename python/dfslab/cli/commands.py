@@ -361,7 +361,7 @@ def calibrate(
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def compat(
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="dfs-perf or mdtest")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="dfs-perf, iozone or mdtest")],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENTS", help="The tool's own arguments.")
     ] = None,
@@ -370,8 +370,8 @@ def compat(
     """Run what another benchmark's arguments ask for, and print its own kind of summary.
 
     dfs-perf CASE, then conf/testsuite/CASE.xml, conf/dfs-perf-env.sh and PROPERTY=VALUE as wanted;
-    or mdtest, with -np TASKS if wanted, then its options. DFS_PERF_PROCESSES_NUM=N stands for N
-    lines of conf/slaves.
+    mdtest, with -np TASKS if wanted, then its options; or iozone and its options.
+    DFS_PERF_PROCESSES_NUM=N stands for N lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])
     results = with_laboratory(as_json, lambda lab: commands_work.measure(lab, chosen))

@@ -1,9 +1,9 @@
 """Converts other tools' arguments to a scenario, and prints its result in the tool's own format.
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh, given one by one or as these files; mdtest's are its options. Arguments
-without a counterpart in a scenario are rejected, not ignored. A setting that only some file systems
-have is noted in the scenario's title and in the output for others.
+conf/dfs-perf-env.sh, given one by one or as these files; iozone's and mdtest's are their options.
+Arguments without a counterpart in a scenario are rejected, not ignored. A setting that only some
+file systems have is noted in the scenario's title and in the output for others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NoReturn
 from urllib.parse import urlparse
 
 from dfslab import discover
-from dfslab.cli.exchange import mdtest_flags
+from dfslab.cli.exchange import iozone_arguments, mdtest_flags
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -111,8 +111,10 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
+    if tool == "iozone":
+        return iozone(words), say_iozone
     if tool != "dfs-perf":
-        raise InputError("compat", tool, "must be one of dfs-perf, mdtest")
+        raise InputError("compat", tool, "must be one of dfs-perf, iozone, mdtest")
     return dfs_perf(words), lambda results: say_dfs_perf(words[0], results)
 
 
@@ -213,7 +215,7 @@ def _scenario(
     name: str,
     address: str,
     directory: str,
-    workload: Mapping[str, LevelValue],
+    workload: Mapping[str, LevelValue | list[str]],
     run: Mapping[str, LevelValue],
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
@@ -258,6 +260,25 @@ def _scenario(
             "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
         },
     )
+
+
+def iozone(words: Sequence[str]) -> Scenario:
+    """The scenario for the options of iozone.
+
+    Raises InputError for an option that a scenario cannot express.
+    """
+    workload, directory = iozone_arguments.workload(words)
+    return _scenario("iozone", "", directory, workload, {})
+
+
+def say_iozone(results: Sequence[Result]) -> str:
+    """The summary of iozone's throughput mode as text: kB/s (of 1,024 bytes) of each test."""
+    rates: dict[str, float] = {}
+    for result in results:
+        for one in rates_of(result):
+            rates[one.phase] = rates.get(one.phase, 0.0) + one.bytes_per_s
+    clients = results[0].point.scenario.workload.clients
+    return iozone_arguments.summary(list(rates.items()), clients)
 
 
 class _ArgumentParser(argparse.ArgumentParser):

@@ -21,7 +21,7 @@ from dfslab.documents.measured_load import ProgramRun
 from dfslab.instruments import access
 from dfslab.instruments.measuring.warm_up import warm_up, where
 from dfslab.instruments.tracing import callprofile
-from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
+from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.check import FILLED_IN
@@ -98,18 +98,8 @@ def traced(
 
     took_s, words = _run(point, repetition, session, folder, begin)
     after = callprofile.await_written(session.traceable.profiles)
-    for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
-        old.unlink()
-    for name, file in after.items():
-        given = callprofile.since(before[name], file) if name in before else file
-        if not any(row.count for row in given.nodes):
-            continue
-        (folder / name).write_text(callprofile.written(given), encoding="utf-8")
-        kept = session.traceable.profiles / (name.removesuffix(callprofile.SUFFIX) + EXEMPLARS)
-        # Daemons write their profiles at long intervals, so their exemplars may be older than the
-        # program. Processes of the program write theirs when they end.
-        if file.last and kept.is_file():
-            (folder / kept.name).write_text(later_than(kept, began_unix_ns), encoding="utf-8")
+    source = session.traceable.profiles
+    write_increase(source, folder, before, after, began_unix_ns, host_of(session.traceable))
     ran = ProgramRun(took_s=took_s, command=words, profiles=folder.name)
     return _result("trace", point, repetition, session, ran)
 

@@ -27,12 +27,15 @@ from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.learn.encoding import Encoding, factors_of, layout_key, line_rate, size_bytes
 from dfslab.models.learn.estimators import Gaussian, GreyBox, PaperLinear, boosting
 from dfslab.models.learn.reach import Reach, reach
+from dfslab.models.learn.split_linear import SplitLinear, first_model, operation_columns
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.scenario import Point
 
-NAMES = ("greybox", "boosting", "gaussian", "linear")
+NAMES = ("greybox", "boosting", "gaussian", "linear", "linear-split")
+# The forms of Kumar 2018, linear in MB/s: one model, and one for each operation.
+LINEAR = ("linear", "linear-split")
 CONFORMAL_FOLDS = 5
 # Least number of configurations to learn from: a conformal interval of confidence 1 - a needs more
 # than 1 / a residuals.
@@ -149,6 +152,7 @@ class LearntModel:
     def __init__(self, name: str) -> None:
         self.name = name
         self.seed = 1
+        self.file_system = ""
         self.encoding: Encoding | None = None
         self.priors = Priors(None)
         self.fitted: Any = None
@@ -157,10 +161,8 @@ class LearntModel:
 
     @property
     def is_log(self) -> bool:
-        """Whether the target is a logarithm. Only the method `linear`, the form of Kumar 2018, is
-        linear in MB/s.
-        """
-        return self.name != "linear"
+        """Whether the target is a logarithm, as in all methods except the forms of Kumar 2018."""
+        return self.name not in LINEAR
 
     def fit(self, results: Sequence[Result]) -> LearntModel:
         """Learns from measured results. RunFailed when there are too few configurations."""
@@ -178,6 +180,7 @@ class LearntModel:
         faster.
         """
         self.seed = rows.points[0].scenario.run.seed
+        self.file_system = rows.points[0].scenario.file_system.name
         self.encoding = Encoding(factors_of(rows.points), "log" if self.is_log else "linear")
         if not self.encoding.factors:
             raise RunFailed(f"{self.name}: nothing varies between the configurations")
@@ -227,6 +230,9 @@ class LearntModel:
                 return boosting(self.encoding.signs.tolist(), self.seed)
             case "gaussian":
                 return Gaussian(self.seed)
+            case "linear-split":
+                features = first_model(self.encoding, self.file_system)
+                return SplitLinear(operation_columns(self.encoding), features)
         return PaperLinear()
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
@@ -241,7 +247,7 @@ class LearntModel:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns predicted rates in bytes per second. All methods except `linear` work with
+        """Returns predicted rates in bytes per second. All methods except the linear ones work with
         logarithms.
         """
         shown: Floats = self.fitted.predict(self.matrix(points))
@@ -288,7 +294,7 @@ class LearntModel:
         value, low, high = (float(one) / size for one in (rate, lowest, highest))
         notes = []
         if value <= 0:
-            notes.append("linear: predicts a negative rate here")
+            notes.append(f"{self.name}: predicts a negative rate here")
         return Result(
             method=self.name,
             point_id=point.id,

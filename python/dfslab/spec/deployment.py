@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from dfslab.spec.model import CheckedModel
-from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, quantity
+from dfslab.spec.units import Bytes, BytesPerSecond, Hertz, Seconds, Watts, quantity
 
 HardwareCount = Annotated[int, Field(ge=1, le=100_000)]
 POSITIVE = Field(gt=0)
@@ -84,6 +84,9 @@ class NodeGroup(CheckedModel):
     share: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0, description="Share of its processors' time that a node gets"
     )
+    power: Watts = quantity(
+        "0 W", description="Electric power of one processor under load; 0: not known"
+    )
     memory: Annotated[Bytes, POSITIVE] = quantity("8 GiB", description="Memory of a node")
     copy_rate: Annotated[BytesPerSecond, POSITIVE] = quantity(
         "4 GB/s", description="What one core copies in memory (models only)"
@@ -97,6 +100,12 @@ class NodeGroup(CheckedModel):
     disk: Disk = Field(default_factory=Disk, description="Its disks")
     adapter: Adapter = Field(default_factory=Adapter, description="Its network adapter")
     profile: ProfileName = PROFILE
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        # Omit a later key at its default: stored runs are identified by this text.
+        table: dict[str, object] = handler(self)
+        return {key: one for key, one in table.items() if key != "power" or self.power}
 
 
 # The key and value that are left out of a stored network.

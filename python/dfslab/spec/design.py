@@ -20,7 +20,7 @@ KINDS = ("full", "latin", "d-optimal", "screening")
 # Tables of the scenario whose keys need another testbed or mount when changed, so that the design
 # varies them rarely (hard-to-change factors).
 HARD = ("deployment", "file_system")
-UNITS = ("B", "s", "B/s", "Hz", "1/s")
+UNITS = ("B", "s", "B/s", "Hz", "1/s", "W")
 
 
 class Factor(CheckedModel):

@@ -25,6 +25,7 @@ _EXAMPLES = {
     "B/s": '"1 Gbit/s" or "60 MiB/s"',
     "Hz": '"2.5 GHz"',
     "1/s": '"100 /s"',
+    "W": '"95 W"',
 }
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 # The usual notation of a quantity: a number and a unit. Other texts are left to pint, which loads
@@ -42,6 +43,7 @@ FACTORS: dict[str, dict[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     "Hz": {f"{prefix}Hz": size for prefix, size in _DECIMAL.items() if prefix != "K"},
     "1/s": {"/s": 1.0, "1/s": 1.0},
+    "W": {"mW": 1e-3, "W": 1.0, "kW": 1e3},
 }
 # Accept "K" as well, because pint knows only the SI prefix "k".
 _KILO = re.compile(r"\bK(B|bit|b)\b")
@@ -54,7 +56,7 @@ def _registry() -> pint.UnitRegistry[float]:
 
 @lru_cache(maxsize=1024)
 def parse(text: str, unit: str) -> float:
-    """Converts `text` to a number in the SI `unit` ("B", "s", "B/s", "Hz", "1/s").
+    """Converts `text` to a number in the SI `unit` ("B", "s", "B/s", "Hz", "1/s", "W").
 
     Raises ValueError with what is allowed, when the text is not such a quantity.
     """
@@ -100,7 +102,14 @@ def _convert(quantity: object, unit: str) -> float:
     information = "bit" in text or "byte" in text
     if information != unit.startswith("B"):
         raise ValueError("information units only where bytes are meant")
-    target = {"B": "byte", "s": "second", "B/s": "byte/second", "Hz": "hertz", "1/s": "1/second"}
+    target = {
+        "B": "byte",
+        "s": "second",
+        "B/s": "byte/second",
+        "Hz": "hertz",
+        "1/s": "1/second",
+        "W": "watt",
+    }
     if unit == "Hz" and "hertz" not in text:
         raise ValueError("a frequency is given in hertz")
     return float(quantity.to(target[unit]).magnitude)
@@ -112,6 +121,7 @@ _STEPS: dict[str, list[tuple[str, float]]] = {
     "s": [("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
     "Hz": [("GHz", 1e9), ("MHz", 1e6), ("Hz", 1)],
     "1/s": [("/s", 1)],
+    "W": [("kW", 1e3), ("W", 1)],
 }
 
 
@@ -174,9 +184,12 @@ def quantity(written: str, description: str) -> float:
     return field
 
 
-_bytes, _seconds, _rate, _hertz, _per_s = map(_quantity, ("B", "s", "B/s", "Hz", "1/s"))
+_bytes, _seconds, _rate, _hertz, _per_s, _watts = map(
+    _quantity, ("B", "s", "B/s", "Hz", "1/s", "W")
+)
 Bytes = Annotated[float, *_bytes]
 Seconds = Annotated[float, *_seconds]
 BytesPerSecond = Annotated[float, *_rate]
 Hertz = Annotated[float, *_hertz]
 PerSecond = Annotated[float, *_per_s]
+Watts = Annotated[float, *_watts]

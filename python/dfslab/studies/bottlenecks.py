@@ -23,6 +23,7 @@ from dfslab.instruments.tracing.callprofile import MergedStep
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 from dfslab.studies.traces import gain, parts
+from dfslab.studies.traces.processors import on_one_host, processors
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
@@ -192,7 +193,9 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
     top = callprofile.merge(files)
     saved = gain.savings(top)
     steps = _by_name(saved.steps)
-    ranked = parts.ranking(top, parts.processors(file for _, file in files)).parts
+    profiled = [file for _, file in files]
+    one_host = on_one_host(profiled)
+    ranked = parts.ranking(top, processors(profiled), one_host=one_host).parts
     system = discover.file_system(result.point.scenario.file_system.name)
     return Bottlenecks(
         point_id=result.point_id,

@@ -15,6 +15,7 @@ from dfslab.studies import bottlenecks
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 from dfslab.studies.runs.stages import Stage
 from dfslab.studies.traces import gain, parts
+from dfslab.studies.traces.processors import on_one_host, processors
 
 NAMES = ("trace",)
 
@@ -67,11 +68,12 @@ def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> Trac
     if all(file.counted for _, file in read):
         # Server counters record no happens-before order, so savings are not ranked.
         return merged
-    ran = parts.processors(file for _, file in read)
+    profiled = [file for _, file in read]
+    ran, one_host = processors(profiled), on_one_host(profiled)
     return merged.model_copy(
         update={
             "savings": gain.savings(top),
-            "parts": parts.ranking(top, ran),
+            "parts": parts.ranking(top, ran, one_host=one_host),
             "timelines": whole_calls.whole_calls(whole_calls.exemplar_files(files)),
         }
     )

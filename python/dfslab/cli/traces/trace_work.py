@@ -22,10 +22,12 @@ from dfslab.instruments import external_program as programs
 from dfslab.instruments import trace as tracing
 from dfslab.instruments.tracing import callprofile, counter_profiles
 from dfslab.instruments.tracing import receive as receiving
+from dfslab.instruments.tracing.command_profile import host_of, write_increase
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
+from dfslab.spec.clock import REAL
 from dfslab.spec.files import scratch
 from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
 from dfslab.spec.model import InputError
@@ -77,7 +79,7 @@ def record_command(
     """Runs a client command on a testbed and traces the testbed's daemons and the command's JVMs.
 
     `values`: parameters of the testbed. `folder`: new folder for the profiles. Returns the merged
-    profile.
+    profile of what all processes did while the command ran.
     """
     if str(folder) == STANDARD_OUTPUT:
         raise InputError("--output", str(folder), "must be a folder: --on writes several files")
@@ -89,6 +91,10 @@ def record_command(
     folder.mkdir(exist_ok=True)
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
+        host = host_of(testbed)
+        # What the testbed did until now, such as its start, is no part of the command.
+        before = callprofile.await_written(folder, discard=True)
+        began_unix_ns = REAL.unix_ns()
         words = testbed.client_command(command)
         try:
             status = programs.to_end(words, programs.client_environment(testbed))
@@ -97,12 +103,13 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
-        if words != list(command):
-            # Processes in a host are killed together with the host. A killed process writes no
-            # profile, so wait for the profiles first.
-            callprofile.await_written(folder)
+        # What the testbed does after the command, such as its end, is no part of it either.
+        after = callprofile.await_written(folder)
+    kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:
         raise RunFailed(f"{shlex.join(command)} ended with {status}; traced in {folder}")
+    if not kept:
+        raise RunFailed(f"{shlex.join(command)} made no call of {name}: nothing was traced")
     return profile([folder])
 
 

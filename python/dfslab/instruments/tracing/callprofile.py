@@ -83,9 +83,14 @@ class InstrumentationPoint(CheckedModel):
 
 
 class File(CheckedModel):
-    """The call profile of one process, with sums since the process started."""
+    """The call profile of one process, with sums since the process started.
+
+    `host`: the host that all processes of the trace share; empty if they have several, or if it is
+    not known.
+    """
 
     format: Literal["dfslab-profile/1"]
+    host: str = ""
     service: str
     instance: str
     pid: ProfileCount

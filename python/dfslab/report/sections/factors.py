@@ -14,7 +14,7 @@ from dfslab.report.page_table import folded, note, number, percent, signed, tabl
 from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.designs.lessons import FactorImportance, Learning
+from dfslab.studies.designs.lessons import EQUIVALENCE, FactorImportance, Learning
 
 TITLE = "Factors"
 ORDER = 55
@@ -60,6 +60,8 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 def _importance(found: Learning) -> Markup:
     """HTML of the importance of factors: bars of first-order and total indices, and a table of
     all measures."""
+    if found.importance_refused:
+        return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)
     data = [
         _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
@@ -88,8 +90,7 @@ def _importance(found: Learning) -> Markup:
         "others by a rule shares its first-order index with them. The other measures look at the "
         "runs alone. VI is the paper's: first-order shares that hide what interactions decide."
     )
-    missing = max(0.0, 1 - sum(one.first_order.value for one in found.importance))
-    hidden = note(f"First-order indices leave {percent(missing)} to interactions and ties.")
+    hidden = Markup("").join(map(note, found.importance_notes()))
     head = ["factor", "verdict", "first order", "total", *names]
     return (
         chart(data, layout, "importance of every factor with intervals")
@@ -278,9 +279,10 @@ def _tables(found: Learning) -> Markup:
         ["configurations", *(one.rows for one in tables)],
     ]
     text = (
-        "Multiple linear regression of MB/s as in Kumar 2018, Tables 5 and 6; coefficient ± "
-        "standard error, rates and sizes in millions. Rank by the effect over the range, not by "
-        "the coefficient."
+        "Multiple linear regression of MB/s as in Kumar 2018, Tables 5 and 6, over hardware, "
+        "layout and size of the data. The switches of the file system and the block size are the "
+        "paper's second model, which only ranks. Coefficient ± standard error, rates and sizes in "
+        "millions. Rank by the effect over the range, not by the coefficient."
     )
     return Markup("<h3>The paper's regression</h3>{}{}{}").format(
         note(text), table(head, rows), table(head, second)
@@ -288,12 +290,12 @@ def _tables(found: Learning) -> Markup:
 
 
 def _slopes(found: Learning) -> Markup:
-    rows = [[one.operation, one.factor, _range(one.slope)] for one in found.slopes]
+    rows = [[one.operation, one.factor, one.direction, _range(one.slope)] for one in found.slopes]
     text = (
         "Slope of log2 rate for a doubling of the factor (names: for the step), log-linear, each "
-        "operation by itself."
+        f"operation by itself. {found.counted_directions()} {EQUIVALENCE}"
     )
-    body = table(["operation", "factor", "slope"], rows, texts=2)
+    body = table(["operation", "factor", "shows", "slope"], rows, texts=3)
     return Markup("<h3>Slopes</h3>{}{}").format(note(text), body)
 
 

@@ -3,42 +3,29 @@ models, and the next runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dfslab.models.fit.demand import calibrate
-from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear, adjusted, r_squared
+from dfslab.models.learn.split_linear import first_model
 from dfslab.models.learnt import LearntModel, TrainingRows, rows_of, some
-from dfslab.result import Metric, Result
-from dfslab.spec.scenario import Point, Scenario
+from dfslab.result import Result
+from dfslab.spec.scenario import Scenario
 from dfslab.studies import crossval
 from dfslab.studies.contract import Progress
-from dfslab.studies.designs import design_plan, sensitivity
-from dfslab.studies.designs.legal import DesignRow, Legal, legal
-from dfslab.studies.designs.lessons import (
-    FactorImportance,
-    Learning,
-    Noise,
-    PaperCoefficient,
-    PaperTable,
-    Regime,
-)
+from dfslab.studies.designs import design_plan, importance
+from dfslab.studies.designs.legal import Legal, legal
+from dfslab.studies.designs.lessons import Learning, Noise, PaperCoefficient, PaperTable
 from dfslab.studies.designs.next import propose
 from dfslab.studies.designs.slopes import encoded, operation_of, slopes
 
-MODELS = ("greybox", "boosting", "gaussian", "linear", "mean", "serial", "ideal")
+MODELS = ("greybox", "boosting", "gaussian", "linear", "linear-split", "mean", "serial", "ideal")
 CURVES = ("greybox", "boosting", "linear")
-BASE_ROWS = 32
-REFITS = 6
 TRAINING_SHARE = 0.75
-# One testbed in HELD_OUT is held out; on it, the effect of permuting a factor is measured.
-HELD_OUT = 4
 # Number of legal configurations for which predicted rates are checked against physical limits.
 REQUESTED = 120
 
@@ -60,10 +47,7 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Le
     grey = LearntModel("greybox").fit_rows(rows, calibrate(some(measured)), conformal=False)
     report(4, 6, "importance")
     with threadpool_limits(limits=1):
-        importance, regimes = _importance(scenario, allowed, rows, grey)
-        answers = _answers(scenario, allowed, grey)
-        # Saltelli's sampling needs a power of two as the number of rows.
-        blocks = sensitivity.blocks(allowed, answers, BASE_ROWS, seed)
+        ranked = importance.importance(scenario, allowed, rows, grey)
     impossible = _impossible(scenario, allowed, rows, grey, seed)
     report(5, 6, "the next experiment")
     return Learning(
@@ -76,9 +60,11 @@ def learn(scenario: Scenario, results: Sequence[Result], report: Progress) -> Le
         predicted_s=_predicted_s(measured),
         regressions=paper_tables(rows, seed),
         slopes=slopes(rows),
-        importance=importance,
-        regimes=regimes,
-        blocks=blocks,
+        importance=ranked.factors,
+        regimes=ranked.regimes,
+        blocks=ranked.blocks,
+        first_order_sum=ranked.first_order_sum,
+        importance_refused=ranked.refusal,
         validation=validation,
         curve=curve,
         impossible=impossible,
@@ -124,13 +110,15 @@ def _predicted_s(measured: Sequence[Result]) -> float:
 
 
 def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
-    """Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors,
-    neither of them log-transformed."""
+    """Kumar 2018's linear regression of each operation's throughput (MB/s) on the factors of the
+    paper's first model: hardware, layout and size of the data. Nothing is log-transformed."""
     found = []
     operations = np.array([operation_of(point) for point in rows.points])
     for name in sorted(set(operations)):
         own = np.flatnonzero(operations == name)
-        encoding, matrix = encoded(rows, own, "linear")
+        encoding, every = encoded(rows, own, "linear")
+        kept = first_model(encoding, rows.points[0].scenario.file_system.name)
+        matrix = every[:, kept]
         if len(own) < 2 * matrix.shape[1]:
             continue
         rates = rows.rates[own] / 1e6
@@ -145,7 +133,7 @@ def paper_tables(rows: TrainingRows, seed: int) -> list[PaperTable]:
                         name=n, value=float(v), standard_error=float(e), effect=float(f)
                     )
                     for n, v, e, f in zip(
-                        encoding.names,
+                        [encoding.names[column] for column in kept],
                         model.coef_,
                         model.standard_error_,
                         model.effects,
@@ -170,160 +158,17 @@ def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
     return r_squared(rates[order[cut:]], model.predict(matrix[order[cut:]]))
 
 
-def _points(scenario: Scenario, allowed: Legal, rows: Sequence[DesignRow]) -> list[Point]:
-    found = []
-    for row in rows:
-        values = allowed.values(row)
-        found.append(Point(scenario=scenario.with_values(values), labels=values))
-    return found
-
-
-def _answers(
-    scenario: Scenario, allowed: Legal, model: LearntModel
-) -> Callable[[list[DesignRow]], Any]:
-    def answer(rows: list[DesignRow]) -> np.ndarray:
-        distinct = list(dict.fromkeys(rows))
-        logs = np.log(model.predict(_points(scenario, allowed, distinct)))
-        known = dict(zip(distinct, logs, strict=True))
-        return np.array([known[row] for row in rows])
-
-    return answer
-
-
-def _importance(
-    scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel
-) -> tuple[list[FactorImportance], list[Regime]]:
-    """Returns (importance of each factor; importance under each regime).
-
-    A factor's importance is computed twice: by the grey-box model over the legal set, and by the
-    measured data alone.
-    """
-    seed = scenario.run.seed
-    names = [factor.name for factor in allowed.factors]
-    drawn = sensitivity.sample(allowed, BASE_ROWS, seed)
-    answers = refitted(rows, grey, _points(scenario, allowed, drawn.rows), seed)
-    found = sensitivity.indices(drawn, answers, names, seed)
-    measures = _of_data(rows, seed)
-    encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
-    matrix = encoding.matrix([point.labels for point in rows.points])
-    observed = [factor.name for factor in encoding.factors]
-    partners = sensitivity.moves_with(matrix, encoding.owner, observed)
-    for one in found:
-        one.measures = {
-            name: table[one.factor] for name, table in measures.items() if one.factor in table
-        }
-        never = None if one.factor in observed else "nothing: it never varied"
-        one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
-    regimes = []
-    for name, keep in _regimes(allowed):
-        count = sum(map(keep, drawn.base))
-        regimes.append(
-            Regime(
-                name=name,
-                rows=count,
-                importance=sensitivity.indices(drawn, answers, names, seed, keep),
-            )
-        )
-    return found, regimes
-
-
-def refitted(
-    rows: TrainingRows, grey: LearntModel, points: Sequence[Point], seed: int
-) -> list[np.ndarray]:
-    """Predictions (log rate) at `points`: first by the model, then by models fitted again to
-    bootstrap samples of testbeds."""
-    requested, known = grey.matrix(points), grey.matrix(rows.points)
-    target = np.log(rows.rates)
-    answers = [np.log(grey.predict(points))]
-    random = np.random.default_rng(seed)
-    testbeds = np.unique(rows.groups)
-    for _ in range(REFITS):
-        drawn = random.choice(testbeds, len(testbeds))
-        chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
-        answers.append(grey.estimator().fit(known[chosen], target[chosen]).predict(requested))
-    return answers
-
-
-def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Importance measure -> factor -> importance, computed from the measured data without the
-    grey-box model. The measures are Kumar's VI, PAWN, RBD-FAST, permutation and SHAP."""
-    boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
-    assert boosted.encoding is not None
-    factors = boosted.encoding.factors
-    names = [factor.name for factor in factors]
-    levels = np.array(
-        [
-            [
-                [str(level) for level in factor.levels].index(str(factor.level_of(point.labels)))
-                for factor in factors
-            ]
-            for point in rows.points
-        ]
-    )
-    matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
-    testbeds = np.unique(rows.groups)
-    held = np.isin(
-        rows.groups,
-        np.random.default_rng(seed).choice(
-            testbeds, max(1, len(testbeds) // HELD_OUT), replace=False
-        ),
-    )
-    part = boosted.estimator().fit(matrix[~held], target[~held])
-    owner = boosted.encoding.owner
-    return {
-        "VI of the paper": sensitivity.paper_importance(levels, rows.rates, names, seed),
-        "PAWN": sensitivity.pawn(levels, target, names, seed),
-        "RBD-FAST": sensitivity.rbd_fast(levels, target, names, seed),
-        "permutation": sensitivity.permutation(
-            part.predict, matrix[held], target[held], owner, names, seed
-        ),
-        "SHAP": sensitivity.shapley(
-            boosted.estimator().fit(matrix, target), matrix, owner, names, seed
-        ),
-    }
-
-
-def _regimes(allowed: Legal) -> list[tuple[str, Callable[[DesignRow], bool]]]:
-    """The regimes (subsets of legal rows) under which importance is also computed, as (name,
-    filter on rows). Each state of the page cache is a regime. Further regimes are a network
-    slower than the disks, and disks slower than the network."""
-    found: list[tuple[str, Callable[[DesignRow], bool]]] = []
-    places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
-    cache = places.get("workload.cache")
-    if cache is not None:
-        names = [
-            str(allowed.factors[cache].values(level)["workload.cache"])
-            for level in allowed.factors[cache].levels
-        ]
-        found += [
-            (f"cache {name}", partial(_is_at, cache, names, name)) for name in dict.fromkeys(names)
-        ]
-    link = next((i for key, i in places.items() if key.endswith("adapter.bandwidth")), None)
-    disk = next((i for key, i in places.items() if key.endswith("disk.write_rate")), None)
-    if link is not None and disk is not None:
-        links, disks = allowed.factors[link].numbers, allowed.factors[disk].numbers
-        if links and disks:
-            found += [
-                ("network slower than disk", lambda row: links[row[link]] < disks[row[disk]]),
-                ("disk slower than network", lambda row: links[row[link]] >= disks[row[disk]]),
-            ]
-    return found
-
-
-def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> bool:
-    """Whether the level of a row's factor at index `place` has the name `wanted`."""
-    return names[row[place]] == wanted
-
-
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
     """Method -> share of a sample of legal rows whose predicted rate is impossible: at most
     zero, or above the line rate."""
-    points = _points(scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed)))
+    points = importance.points_of(
+        scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed))
+    )
     limits = np.exp(grey.priors.matrix(points)[:, 1]) * (1 + 1e-9)
     found = {}
-    for name in ("greybox", "linear"):
+    for name in ("greybox", "linear", "linear-split"):
         model = (
             grey if name == "greybox" else LearntModel(name).fit_rows(rows, None, conformal=False)
         )

@@ -15,17 +15,49 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
+# Equivalence margin of an effect: log2(1.1). A factor whose whole range changes the rate by less
+# than a tenth has no effect that matters.
+NO_EFFECT = 0.1375
+
+
+EQUIVALENCE = (
+    "No effect: two one-sided tests at 5 % show that the factor's whole range changes the rate by "
+    "less than a tenth. Not told: the interval holds both no effect and an effect that matters."
+)
+
+
+def direction(slope: Metric, doublings: float = 1.0) -> str:
+    """What the 90 % interval of a slope shows: "+", "-", "no effect" or "not told".
+
+    `doublings`: range of the factor in doublings, by which the slope is multiplied. "no effect" is
+    the outcome of two one-sided tests at 5 % (TOST, Schuirmann 1987): the interval lies within the
+    margin NO_EFFECT on both sides of 0. An interval that merely holds 0 does not show that there is
+    no effect. An interval beside 0 but within the margin is "no effect", too.
+    """
+    assert slope.low is not None
+    assert slope.high is not None
+    if max(-slope.low, slope.high) * doublings < NO_EFFECT:
+        return "no effect"
+    return "+" if slope.low > 0 else "-" if slope.high < 0 else "not told"
+
 
 class Slope(BaseModel):
     """Change of log2 of an operation's rate for each doubling of a factor, or for a change to a
     named level.
 
     The slope and its 90 % interval come from a log-linear regression over the operation's runs.
+    `doublings`: range of the factor over these runs, in doublings; 1 for a named level.
     """
 
     operation: str
     factor: str
     slope: Metric
+    doublings: float = 1.0
+
+    @property
+    def direction(self) -> str:
+        """What the interval shows: "+", "-", "no effect" or "not told"."""
+        return direction(self.slope, self.doublings)
 
 
 class FactorImportance(BaseModel):
@@ -104,7 +136,11 @@ class Noise(BaseModel):
 
 
 class Learning(StudyResult):
-    """All results of the analysis of a sweep over declared factors."""
+    """All results of the analysis of a sweep over declared factors.
+
+    `first_order_sum`: sum of the first-order indices of the independent blocks of factors, at most
+    1 but for its error. `importance_refused`: why importance is withheld; empty if it is not.
+    """
 
     study = "learning"
 
@@ -120,6 +156,8 @@ class Learning(StudyResult):
     importance: list[FactorImportance]
     regimes: list[Regime]
     blocks: dict[str, tuple[Metric, Metric]]
+    first_order_sum: Metric | None = None
+    importance_refused: str = ""
     validation: Validation
     curve: list[LearningCurvePoint]
     impossible: dict[str, float]
@@ -144,14 +182,36 @@ class Learning(StudyResult):
             (words(one.factor), _bounds(one.first_order), _bounds(one.total), words(one.verdict))
             for one in sorted(self.importance, key=lambda one: -one.total.value)
         ]
-        return Table("Importance over the legal set (grey-box model, log rate)", columns, rows)
+        title = "Importance over the legal set (grey-box model, log rate)"
+        return Table(title, columns, rows, notes=self.importance_notes())
+
+    def importance_notes(self) -> list[str]:
+        """The sum of the first-order indices and what it leaves, or why importance is withheld."""
+        if self.importance_refused:
+            return [f"No importance: {self.importance_refused}."]
+        total = self.first_order_sum
+        if total is None:
+            return []
+        return [
+            f"First-order indices of independent factors and blocks sum to {total.value:.2f} "
+            f"({total.low:.2f} to {total.high:.2f}); interactions between them decide the rest, "
+            f"{max(0.0, 1 - total.value):.2f}."
+        ]
 
     def _slopes(self) -> Table:
-        columns = heads("operation", "factor", "slope", left=["factor"])
+        columns = heads("operation", "factor", "slope", "shows", left=["factor", "shows"])
         rows = [
-            (words(one.operation), words(one.factor), _bounds(one.slope)) for one in self.slopes
+            (words(one.operation), words(one.factor), _bounds(one.slope), words(one.direction))
+            for one in self.slopes
         ]
-        return Table("Slope of log2 rate for a doubling of each factor", columns, rows)
+        title = "Slope of log2 rate for a doubling of each factor"
+        return Table(title, columns, rows, notes=[self.counted_directions(), EQUIVALENCE])
+
+    def counted_directions(self) -> str:
+        """How many slopes show which direction, in one sentence."""
+        shown = [one.direction for one in self.slopes]
+        counts = [f"{shown.count(name)} {name}" for name in ("+", "-", "no effect", "not told")]
+        return f"{len(shown)} slopes: {', '.join(counts)}."
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
         """The JSON document of the result, without the rows of the validation."""

@@ -1,33 +1,23 @@
-"""Sensitivity analysis: variance-based indices of a model over the legal set, and indices of
-measured data alone.
+"""Measures of importance from measured data alone, collinearity of factors, and the verdict on a
+factor.
 
-Y is the log rate (for the paper's importance VI: the rate), x_i the level of factor i, E and V the
-mean and variance over the legal rows. The first-order index is V(E(Y | x_i)) / V(Y). The total
-index is E(V(Y | the other factors)) / V(Y), where x_i is drawn again from its legal levels given
-the others (Kucherenko 2012). For independent factors these are Sobol's indices. Factors in a common
-constraint (servers and copies) are dependent. A dependent factor's first-order index includes
-effects shared with its partners, so it may exceed the total index.
+The indices of a model over the legal set are in `variance`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
 from SALib.analyze import pawn as salib_pawn
 from SALib.analyze import rbd_fast as salib_rbd_fast
-from SALib.analyze import sobol as salib_sobol
-from SALib.sample import sobol as salib_sample
 
 from dfslab.arrays import Floats, Integers
-from dfslab.method import CONFIDENCE
 from dfslab.result import Metric
-from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
+from dfslab.studies.designs.variance import first_order, metric_of
 
-RESAMPLES = 200
 # Number of slices of PAWN. A power of two, because SALib rounds quantile levels beyond 1 for other
 # numbers.
 PAWN_SLICES = 4
@@ -36,187 +26,11 @@ PAWN_SLICES = 4
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# Numbers of resamples: of the rows, of a model and its refits, and of PAWN and RBD-FAST. The last
-# number is how often a factor's column is shuffled.
-ROW_RESAMPLES, REFIT_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 50, 30, 10
+# Numbers of resamples: of the rows, and of PAWN and RBD-FAST. The last number is how often a
+# factor's column is shuffled.
+ROW_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 30, 10
 # Number of harmonics of RBD-FAST.
 HARMONICS = 4
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Legal rows from which the indices are computed.
-
-    `base`: the base rows. `redrawn`: for each factor, the base rows with that factor's level drawn
-    again.
-    """
-
-    factors: int
-    base: list[DesignRow]
-    redrawn: list[list[DesignRow]]
-
-    @property
-    def rows(self) -> list[DesignRow]:
-        """All rows: first the base rows, then, for each factor, the rows in which that factor
-        was drawn again."""
-        return [*self.base, *(row for rows in self.redrawn for row in rows)]
-
-
-def sample(legal: Legal, count: int, seed: int) -> Sample:
-    """Draws `count` base rows from the legal set, and for each factor a copy of them in which
-    that factor's level is drawn again."""
-    random = np.random.default_rng(seed)
-    base = legal.sample(count, random)
-    redrawn = []
-    for index in range(len(legal.factors)):
-        members, rows = next(block for block in legal.blocks if index in block[0])
-        place = members.index(index)
-        neighbours: dict[DesignRow, list[int]] = {}
-        for row in rows:
-            neighbours.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
-        changed = []
-        for row in base:
-            others = tuple(row[m] for m in members if m != index)
-            level = int(random.choice(neighbours[others]))
-            changed.append((*row[:index], level, *row[index + 1 :]))
-        redrawn.append(changed)
-    return Sample(len(legal.factors), base, redrawn)
-
-
-def first_order(levels: np.ndarray, values: np.ndarray) -> float:
-    """The first-order index V(E(Y | x)) / V(Y) of a factor, minus the value expected if it had no
-    effect.
-
-    `levels`: the factor's level x in each row. `values`: Y in each row.
-    """
-    total = float(values.var())
-    if total <= 0:
-        return 0.0
-    numbers = np.unique(levels, return_inverse=True)[1]
-    counts = np.bincount(numbers)
-    means = np.bincount(numbers, weights=values) / counts
-    between = float(counts @ (means - values.mean()) ** 2)
-    within = float(((values - means[numbers]) ** 2).sum())
-    freedom = len(values) - len(counts)
-    chance = (len(counts) - 1) * within / freedom if freedom > 0 else 0.0
-    return max(0.0, (between - chance) / len(values) / total)
-
-
-def total_order(values: np.ndarray, redrawn: np.ndarray, variance: float) -> float:
-    """The total index E(V(Y | the other factors)) / V(Y) by Jansen's estimator; 0 if `variance` is
-    0.
-
-    `values` and `redrawn`: Y at the base rows, and at the same rows with the factor drawn again.
-    `variance`: V(Y).
-    """
-    return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
-
-
-def indices(
-    drawn: Sample,
-    answers: Sequence[np.ndarray],
-    names: Sequence[str],
-    seed: int,
-    keep: Callable[[DesignRow], bool] = lambda row: True,
-) -> list[FactorImportance]:
-    """Indices of a model for each factor, with intervals.
-
-    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first array
-    gives the estimates. The intervals include the variance between the fits and the variance of
-    sampling. Only rows for which `keep` is true are used.
-    """
-    random = np.random.default_rng(seed)
-    levels = np.array(drawn.rows)
-    kept = np.array([keep(row) for row in drawn.rows])
-    count = len(drawn.base)
-    whole = [_both(drawn, answers[0], levels, kept, np.arange(count))]
-    for repeat in range(REFIT_RESAMPLES):
-        answer = answers[repeat % len(answers)]
-        chosen = random.integers(count, size=count)
-        whole.append(_both(drawn, answer, levels, kept, chosen))
-    found = np.array(whole)
-    shares = found[:, 0] / np.maximum(found[:, 0].sum(axis=1, keepdims=True), 1e-12)
-    return [
-        FactorImportance(
-            factor=name,
-            first_order=_metric(found[:, 0, i]),
-            total=_metric(found[:, 1, i]),
-            share=_metric(shares[:, i]),
-        )
-        for i, name in enumerate(names)
-    ]
-
-
-def _both(
-    drawn: Sample, answer: np.ndarray, levels: np.ndarray, kept: np.ndarray, chosen: np.ndarray
-) -> np.ndarray:
-    """First-order and total indices of all factors, of shape (2, factors), from the `chosen` base
-    rows only.
-
-    `answer`: predictions at all rows; `kept`: mask of the rows to use.
-    """
-    count = len(drawn.base)
-    places = np.concatenate([chosen + count * part for part in range(drawn.factors + 1)])
-    places = places[kept[places]]
-    if len(places) < 2:
-        return np.zeros((2, drawn.factors))
-    variance = float(answer[places].var())
-    base = chosen[kept[chosen]]
-    first, total = [], []
-    for index in range(drawn.factors):
-        first.append(first_order(levels[places, index], answer[places]))
-        other = base + count * (index + 1)
-        both = kept[other]
-        total.append(
-            total_order(answer[base[both]], answer[other[both]], variance) if both.any() else 0.0
-        )
-    return np.array([first, total])
-
-
-def _metric(values: np.ndarray) -> Metric:
-    """A metric from an array whose first value is the estimate and whose other values are
-    resamples."""
-    low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
-    value = float(values[0])
-    return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
-
-
-def blocks(
-    legal: Legal, predict: Callable[[list[DesignRow]], np.ndarray], count: int, seed: int
-) -> dict[str, tuple[Metric, Metric]]:
-    """(first-order, total) Sobol indices, by SALib, of the independent blocks of factors.
-
-    A block of factors that constraints tie together ("servers, copies") counts as one input.
-    `predict` returns the prediction at each row; `count`: number of base rows.
-    """
-    names = [", ".join(legal.factors[i].name for i in members) for members, _ in legal.blocks]
-    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
-    shares = salib_sample.sample(problem, count, calc_second_order=False, seed=seed)
-    answer = predict([legal.at(row) for row in shares])
-    return dict(zip(names, sobol(problem, answer, seed), strict=True))
-
-
-def sobol(problem: Mapping[str, Any], answer: np.ndarray, seed: int) -> list[tuple[Metric, Metric]]:
-    """SALib's (first-order, total) index of each input, with 90 % intervals.
-
-    All are 0 if `answer` is constant.
-    """
-    if float(np.ptp(answer)) == 0.0:
-        return [(Metric(value=0.0, low=0.0, high=0.0),) * 2 for _ in problem["names"]]
-    found = salib_sobol.analyze(
-        dict(problem),
-        answer,
-        calc_second_order=False,
-        num_resamples=RESAMPLES,
-        conf_level=CONFIDENCE,
-        seed=seed,
-    )
-    return [
-        (Metric(value=s1, low=s1 - c1, high=s1 + c1), Metric(value=st, low=st - ct, high=st + ct))
-        for s1, c1, st, ct in zip(
-            *(map(float, found[key]) for key in ("S1", "S1_conf", "ST", "ST_conf")), strict=True
-        )
-    ]
 
 
 def paper_importance(
@@ -296,7 +110,7 @@ def _bootstrapped(
         if np.ptp(values[chosen]) > 0:
             found.append(measure(levels[chosen], values[chosen]))
     table = np.array(found)
-    return {name: _metric(table[:, i]) for i, name in enumerate(names)}
+    return {name: metric_of(table[:, i]) for i, name in enumerate(names)}
 
 
 def permutation(
@@ -322,7 +136,7 @@ def permutation(
             columns = np.flatnonzero(owner == index)
             shuffled[:, columns] = matrix[random.permutation(len(matrix))][:, columns]
             grown.append(float(np.abs(predict(shuffled) - target).mean()) - before)
-        found[name] = _metric(np.array([np.mean(grown), *grown]))
+        found[name] = metric_of(np.array([np.mean(grown), *grown]))
     return found
 
 
@@ -343,7 +157,7 @@ def shapley(
         chosen = random.integers(len(by_factor), size=len(by_factor))
         found.append(np.abs(by_factor[chosen]).mean(axis=0))
     table = np.array(found)
-    return {name: _metric(table[:, i]) for i, name in enumerate(names)}
+    return {name: metric_of(table[:, i]) for i, name in enumerate(names)}
 
 
 def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[str, str]:

@@ -67,7 +67,10 @@ def slopes(rows: TrainingRows) -> list[Slope]:
             slope, error = float(values[at]), float(errors[at])
             if np.isfinite(error):
                 metric = Metric(value=slope, low=slope - half * error, high=slope + half * error)
-                found.append(Slope(operation=name, factor=factor, slope=metric))
+                doublings = float(np.ptp(matrix[:, at]))
+                found.append(
+                    Slope(operation=name, factor=factor, slope=metric, doublings=doublings)
+                )
     return found
 
 

@@ -16,46 +16,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import PartGain, PartRanking, PartShare
-from dfslab.instruments.tracing.callprofile import WAITS, File, MergedStep, walk
+from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 from dfslab.studies.traces import gain
+from dfslab.studies.traces.processors import Processor
 
 FACTOR = 2.0
 # A step that is executed more often than this for each call of its thread is streaming.
 STREAMED = 2.0
-
-
-@dataclass
-class Processor:
-    """Thread times of a process, or of all processes of a role, in nanoseconds.
-
-    `ran_ns`: on a CPU. `starved_ns`: runnable without a CPU. `lived_ns`: lifetime of the process.
-    """
-
-    ran_ns: int = 0
-    starved_ns: int = 0
-    lived_ns: int = 0
-
-    @property
-    def wanted_ns(self) -> int:
-        """Nanoseconds in which the threads wanted a CPU: on CPU or runnable."""
-        return self.ran_ns + self.starved_ns
-
-
-def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Process name -> thread times of the process. As in call paths, the name is a role or one
-    process."""
-    found: dict[str, Processor] = {}
-    for file in files:
-        one = found.setdefault(file.service, Processor())
-        one.ran_ns += file.processor_ns
-        one.starved_ns += file.starved_ns
-        one.lived_ns += max(0, file.written_unix_ns - file.started_unix_ns)
-    return found
+# Endings of the names of what lies between two processes: on several hosts, and on one.
+LINK, LOOPBACK = ": link", ": loopback"
 
 
 @dataclass
@@ -131,37 +105,50 @@ class Parts:
     edges: list[Edge] = field(default_factory=list)
 
 
-def ranking(top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR) -> PartRanking:
+def ranking(
+    top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR, one_host: bool = False
+) -> PartRanking:
     """Parts (processors, disks and links) sorted by the saving if each were `factor` times faster.
     Two other rankings are given for comparison.
 
-    `ran`: thread times of each process.
+    `ran`: thread times of each process. On `one_host` there is no link: the time between processes
+    is that of the kernel, which wakes them up and copies their data, and the part is called
+    "loopback".
     """
     assert factor > 1
     observed = _collect(top)
     busy = _utilisation(top, ran)
     found = [
-        _gain(name, ns, observed, busy.get(name))
+        _gain(name, ns, observed, busy.get(name), one_host)
         for name, ns in _savings(observed, ran, factor).items()
     ]
     return PartRanking(
         factor=factor,
         end_to_end_s=observed.whole_ns / 1e9,
         parts=sorted(found, key=lambda one: (-one.saving, one.part)),
-        by_sum=_shares(_summed(top)),
-        by_last_finisher=_shares(_last_finishers(top)),
+        by_sum=_shares(_summed(top), one_host),
+        by_last_finisher=_shares(_last_finishers(top), one_host),
     )
 
 
+def _shown(part: str, one_host: bool) -> str:
+    """The name of a part in a ranking."""
+    return part.removesuffix(LINK) + LOOPBACK if one_host and part.endswith(LINK) else part
+
+
 def _gain(
-    part: str, saved_ns: tuple[float, float, float], observed: Parts, utilisation: float | None
+    part: str,
+    saved_ns: tuple[float, float, float],
+    observed: Parts,
+    utilisation: float | None,
+    one_host: bool,
 ) -> PartGain:
     whole_ns = observed.whole_ns or 1.0
     least, point, most = (ns / whole_ns for ns in saved_ns)
     # Variance of other parts cannot widen the interval by more than the saving's upper bound.
     half = min(most, _among_runs_ns(part, saved_ns[1], observed) / whole_ns)
     return PartGain(
-        part=part,
+        part=_shown(part, one_host),
         saving=point,
         least=least,
         most=most,
@@ -334,7 +321,11 @@ def _savings(
         rest = calls.ns - usual, calls.ns - least
         _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
     for client, ns in observed.client_ns.items():
-        _more(found, f"{client}: processor", (0.0, ns * part, ns * part))
+        # A faster processor shortens at most the time for which the client's threads wanted one.
+        # How much of that lies within its own calls is not known, so the middle is expected.
+        one = ran.get(client, Processor())
+        most = min(ns, one.wanted_ns) if one.wanted_ns else ns
+        _more(found, f"{client}: processor", (0.0, most * part / 2, most * part))
     for name, ns in observed.sleeps_ns.items():
         _more(found, name, (ns * part, ns * part, ns * part))
     return found
@@ -453,9 +444,12 @@ def _part(path: CallPath, node: MergedStep) -> str:
     return f"{process}: {resource}"
 
 
-def _shares(sums: Mapping[str, float]) -> list[PartShare]:
+def _shares(sums: Mapping[str, float], one_host: bool) -> list[PartShare]:
     whole = sum(sums.values())
-    rows = [PartShare(part=name, share=ns / whole if whole else 0.0) for name, ns in sums.items()]
+    rows = [
+        PartShare(part=_shown(name, one_host), share=ns / whole if whole else 0.0)
+        for name, ns in sums.items()
+    ]
     return sorted(rows, key=lambda row: (-row.share, row.part))
 
 

@@ -1,0 +1,71 @@
+"""Cuts the profiles of traced processes down to what they did while a command ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dfslab.instruments.tracing import callprofile
+from dfslab.instruments.tracing.callprofile import CallTreeRow, File
+from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
+from dfslab.testbeds.capabilities import Traceable
+
+# Host of processes that all run on this machine without network namespaces.
+THIS_MACHINE = "this machine"
+
+
+def host_of(testbed: Traceable) -> str:
+    """The host of all processes of a testbed; empty if its processes have hosts of their own."""
+    words = ["true"]
+    return THIS_MACHINE if testbed.client_command(words) == words else ""
+
+
+def write_increase(
+    source: Path,
+    folder: Path,
+    before: Mapping[str, File],
+    after: Mapping[str, File],
+    began_unix_ns: int,
+    host: str = "",
+) -> int:
+    """Writes to `folder` the profile of every process for the time between two readings, and the
+    exemplar traces of that time. Returns the number of profiles.
+
+    `before` and `after`: file name -> profile at both readings. A process that is not in `before`
+    started in between. `began_unix_ns`: time of the first reading (Unix time). `source` has the
+    exemplar traces and may be `folder` itself. `host`: the one host of all processes; empty if
+    there are several. Older profiles in `folder`, and processes without a call, are left out.
+    """
+    exemplars = {path.name: path for path in source.glob(f"*{EXEMPLARS}")}
+    kept: dict[str, str] = {}
+    for name, file in after.items():
+        given = callprofile.since(before[name], file) if name in before else file
+        rows = _with_calls(given.nodes)
+        if not rows:
+            continue
+        kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
+        beside = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
+        # Daemons write their profiles at long intervals, so their exemplars may be older than the
+        # command. Processes of the command write theirs when they end.
+        if file.last and beside in exemplars:
+            kept[beside] = later_than(exemplars[beside], began_unix_ns)
+    for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
+        old.unlink()
+    for name, text in kept.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return sum(name.endswith(callprofile.SUFFIX) for name in kept)
+
+
+def _with_calls(rows: Sequence[CallTreeRow]) -> list[CallTreeRow]:
+    """The rows with calls, and those above them. `above` of each row is renumbered."""
+    is_kept = [row.count > 0 for row in rows]
+    for index in reversed(range(len(rows))):
+        if is_kept[index] and rows[index].above >= 0:
+            is_kept[rows[index].above] = True
+    numbers: dict[int, int] = {-1: -1}
+    found: list[CallTreeRow] = []
+    for index, row in enumerate(rows):
+        if is_kept[index]:
+            numbers[index] = len(found)
+            found.append(row.model_copy(update={"above": numbers[row.above]}))
+    return found

@@ -1,0 +1,100 @@
+"""The linear regression of Kumar 2018 as the paper splits it: one model for each operation, over
+hardware, layout and size of the data.
+
+Kumar 2018 (sections 3.5 and 5) fits the first model without the parameters of GlusterFS and the
+block size, and gives it one column of coefficients for each operation (Table 5). The second group
+of features is not modelled linearly there, only ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+
+from dfslab import discover
+from dfslab.arrays import Floats
+from dfslab.models.learn.encoding import Encoding
+from dfslab.models.learn.estimators import PaperLinear
+
+# Least number of rows for each coefficient of an operation's model. An operation with fewer rows is
+# predicted by the model of all operations.
+ROWS_PER_COEFFICIENT = 2
+OPERATION = "workload.name"
+# Origin of the parameters of the second model: volume options of GlusterFS, such as
+# performance.read-ahead.
+TRANSLATORS = "performance."
+# Keys of the workload that belong to the paper's second model.
+OF_THE_SECOND_MODEL = ("workload.transfer_size", "workload.cache")
+
+
+def first_model(encoding: Encoding, file_system: str) -> list[int]:
+    """Returns the columns of the paper's first model: hardware, layout, clients and size of the
+    data. Translators, parameters that only configure daemons, the block size and the cache are left
+    out.
+    """
+    settings = {
+        f"file_system.{parameter.key}"
+        for parameter in discover.file_system(file_system).parameters
+        if parameter.daemons_only or parameter.source.startswith(TRANSLATORS)
+    }
+    left_out = {OPERATION, *OF_THE_SECOND_MODEL, *settings}
+
+    return [
+        column
+        for column, owner in enumerate(encoding.owner)
+        if encoding.factors[owner].keys[0] not in left_out
+    ]
+
+
+def operation_columns(encoding: Encoding) -> list[int]:
+    """Returns the columns that name the operation."""
+    return [
+        column
+        for column, owner in enumerate(encoding.owner)
+        if OPERATION in encoding.factors[owner].keys
+    ]
+
+
+class SplitLinear(RegressorMixin, BaseEstimator):
+    """One multiple linear regression for each combination of values of the columns `cells`, over
+    the columns `features`.
+
+    A combination with fewer than ROWS_PER_COEFFICIENT rows for each coefficient is predicted by the
+    regression over all rows, with all columns.
+    """
+
+    def __init__(self, cells: Sequence[int] = (), features: Sequence[int] = ()) -> None:
+        self.cells = cells
+        self.features = features
+
+    def fit(self, X: Floats, y: Floats) -> SplitLinear:
+        """Fits one regression to each combination, and one to all rows."""
+        X, y = check_X_y(X, y, y_numeric=True)
+        self.n_features_in_ = X.shape[1]
+        self.whole_ = PaperLinear().fit(X, y)
+        self.parts_ = {}
+        least = ROWS_PER_COEFFICIENT * (len(self.features) + 1)
+        keys = self._keys(X)
+        for key in dict.fromkeys(keys):
+            own = np.flatnonzero([other == key for other in keys])
+            if self.features and len(own) >= least:
+                self.parts_[key] = PaperLinear().fit(X[np.ix_(own, list(self.features))], y[own])
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Returns the predicted values of `X`, which may be negative."""
+        check_is_fitted(self)
+        X = check_array(X)
+        found = self.whole_.predict(X)
+        keys = self._keys(X)
+        for key, part in self.parts_.items():
+            own = np.flatnonzero([other == key for other in keys])
+            if len(own):
+                found[own] = part.predict(X[np.ix_(own, list(self.features))])
+        return found
+
+    def _keys(self, X: Floats) -> list[tuple[float, ...]]:
+        return [tuple(row) for row in X[:, list(self.cells)]]

@@ -1,0 +1,205 @@
+"""Ranks the factors of a design: by the grey-box model over the legal set, and by the measured runs
+alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from dfslab.arrays import Floats
+from dfslab.models.learn.encoding import Encoding
+from dfslab.models.learnt import LearntModel, TrainingRows
+from dfslab.result import Metric
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.designs import sensitivity, variance
+from dfslab.studies.designs.legal import DesignRow, Legal
+from dfslab.studies.designs.lessons import FactorImportance, Regime
+
+# Numbers of rows of the legal set: BASE_ROWS decide the first-order indices; PAIR_ROWS of them are
+# repeated for each factor and decide its total index. With 2,048 rows, a factor of three levels
+# without effect has a first-order index of at most 0.005; with 512 pairs, a total index has a
+# standard error of some 7 % of itself.
+BASE_ROWS = 2048
+PAIR_ROWS = 512
+REFITS = 6
+# One testbed in HELD_OUT is held out; on it, the effect of permuting a factor is measured.
+HELD_OUT = 4
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The importance of all factors, of the independent blocks of factors, and under each regime.
+
+    `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
+    definition of the indices, `refusal` says so and the rest is empty.
+    """
+
+    first_order_sum: Metric
+    refusal: str = ""
+    factors: list[FactorImportance] = field(default_factory=list)
+    blocks: dict[str, tuple[Metric, Metric]] = field(default_factory=dict)
+    regimes: list[Regime] = field(default_factory=list)
+
+
+def importance(
+    scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel
+) -> Ranking:
+    """Ranks the factors of a design.
+
+    A factor's importance is computed twice: by the grey-box model over the legal set, and by the
+    measured data alone.
+    """
+    seed = scenario.run.seed
+    names = [factor.name for factor in allowed.factors]
+    drawn = variance.sample(allowed, BASE_ROWS, PAIR_ROWS, seed)
+    answers = refitted(scenario, allowed, rows, grey, drawn.rows)
+    found = variance.indices(drawn, answers, names, seed)
+    if found.refusal:
+        return Ranking(found.first_order_sum, found.refusal)
+    _judge(found.factors, rows, grey, seed)
+    regimes = [
+        Regime(
+            name=regime.name,
+            rows=sum(map(regime.keep, drawn.base)),
+            importance=variance.indices(drawn, answers, names, seed, regime).factors,
+        )
+        for regime in _regimes(allowed)
+    ]
+    return Ranking(found.first_order_sum, "", found.factors, found.blocks, regimes)
+
+
+def _judge(
+    found: Sequence[FactorImportance], rows: TrainingRows, grey: LearntModel, seed: int
+) -> None:
+    """Adds to each factor its importance in the measured data alone, and the verdict."""
+    measures = _of_data(rows, seed)
+    encoding = Encoding(grey.encoding.factors) if grey.encoding else Encoding(())
+    matrix = encoding.matrix([point.labels for point in rows.points])
+    observed = [factor.name for factor in encoding.factors]
+    partners = sensitivity.moves_with(matrix, encoding.owner, observed)
+    for one in found:
+        one.measures = {
+            name: table[one.factor] for name, table in measures.items() if one.factor in table
+        }
+        never = None if one.factor in observed else "nothing: it never varied"
+        one.verdict = sensitivity.verdict(one, never or partners.get(one.factor))
+
+
+def points_of(scenario: Scenario, allowed: Legal, rows: Sequence[DesignRow]) -> list[Point]:
+    """The configurations of legal rows, in the same order."""
+    found = []
+    for row in rows:
+        values = allowed.values(row)
+        found.append(Point(scenario=scenario.with_values(values), labels=values))
+    return found
+
+
+def refitted(
+    scenario: Scenario,
+    allowed: Legal,
+    rows: TrainingRows,
+    grey: LearntModel,
+    wanted: Sequence[DesignRow],
+) -> list[Floats]:
+    """Predictions (log rate) at the rows `wanted`: first by the model, then by models fitted again
+    to bootstrap samples of testbeds. Each distinct row is predicted once."""
+    place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
+    every = np.array([place[row] for row in wanted])
+    points = points_of(scenario, allowed, list(place))
+    requested, known = grey.matrix(points), grey.matrix(rows.points)
+    target = np.log(rows.rates)
+    answers = [np.log(grey.predict(points))[every]]
+    random = np.random.default_rng(scenario.run.seed)
+    testbeds = np.unique(rows.groups)
+    for _ in range(REFITS):
+        drawn = random.choice(testbeds, len(testbeds))
+        chosen = np.concatenate([np.flatnonzero(rows.groups == testbed) for testbed in drawn])
+        again = grey.estimator().fit(known[chosen], target[chosen])
+        answers.append(again.predict(requested)[every])
+    return answers
+
+
+def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
+    """Importance measure -> factor -> importance, computed from the measured data without the
+    grey-box model. The measures are Kumar's VI, PAWN, RBD-FAST, permutation and SHAP."""
+    boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
+    assert boosted.encoding is not None
+    factors = boosted.encoding.factors
+    names = [factor.name for factor in factors]
+    levels = np.array(
+        [
+            [
+                [str(level) for level in factor.levels].index(str(factor.level_of(point.labels)))
+                for factor in factors
+            ]
+            for point in rows.points
+        ]
+    )
+    matrix, target = boosted.matrix(rows.points), np.log(rows.rates)
+    testbeds = np.unique(rows.groups)
+    held = np.isin(
+        rows.groups,
+        np.random.default_rng(seed).choice(
+            testbeds, max(1, len(testbeds) // HELD_OUT), replace=False
+        ),
+    )
+    part = boosted.estimator().fit(matrix[~held], target[~held])
+    owner = boosted.encoding.owner
+    return {
+        "VI of the paper": sensitivity.paper_importance(levels, rows.rates, names, seed),
+        "PAWN": sensitivity.pawn(levels, target, names, seed),
+        "RBD-FAST": sensitivity.rbd_fast(levels, target, names, seed),
+        "permutation": sensitivity.permutation(
+            part.predict, matrix[held], target[held], owner, names, seed
+        ),
+        "SHAP": sensitivity.shapley(
+            boosted.estimator().fit(matrix, target), matrix, owner, names, seed
+        ),
+    }
+
+
+def _regimes(allowed: Legal) -> list[variance.Regime]:
+    """The regimes under which importance is also computed. Each state of the page cache is a
+    regime. Further regimes are a network slower than the disks, and disks slower than the
+    network."""
+    found: list[variance.Regime] = []
+    places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
+    cache = places.get("workload.cache")
+    if cache is not None:
+        names = [
+            str(allowed.factors[cache].values(level)["workload.cache"])
+            for level in allowed.factors[cache].levels
+        ]
+        found += [
+            variance.Regime(
+                f"cache {name}", partial(_is_at, cache, names, name), frozenset([cache])
+            )
+            for name in dict.fromkeys(names)
+        ]
+    link = next((i for key, i in places.items() if key.endswith("adapter.bandwidth")), None)
+    disk = next((i for key, i in places.items() if key.endswith("disk.write_rate")), None)
+    if link is not None and disk is not None:
+        links, disks = allowed.factors[link].numbers, allowed.factors[disk].numbers
+        if links and disks:
+            both = frozenset([link, disk])
+            found += [
+                variance.Regime(
+                    "network slower than disk",
+                    lambda row: links[row[link]] < disks[row[disk]],
+                    both,
+                ),
+                variance.Regime(
+                    "disk slower than network",
+                    lambda row: links[row[link]] >= disks[row[disk]],
+                    both,
+                ),
+            ]
+    return found
+
+
+def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> bool:
+    """Whether the level of a row's factor at index `place` has the name `wanted`."""
+    return names[row[place]] == wanted

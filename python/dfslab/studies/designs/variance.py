@@ -1,0 +1,360 @@
+"""Variance-based sensitivity indices of a model over the legal set of a design, with intervals.
+
+Y is the log rate, x_i the level of factor i, E and V the mean and variance over the legal rows. The
+first-order index is V(E(Y | x_i)) / V(Y). The total index is E(V(Y | the other factors)) / V(Y),
+where x_i is drawn again from its legal levels given the others (Kucherenko 2012). For independent
+factors these are Sobol's indices. Factors in a common constraint (servers and copies) form a block
+and are dependent: the first-order index of a dependent factor includes effects shared with its
+block, so it may exceed the total index. Blocks are independent of each other, so the first-order
+indices of all blocks sum to at most 1, and what the sum leaves is interaction between blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab.arrays import Floats, Integers
+from dfslab.method import CONFIDENCE
+from dfslab.result import Metric
+from dfslab.studies.designs.legal import DesignRow, Legal
+from dfslab.studies.designs.lessons import FactorImportance
+
+# Number of resamples of the rows and of the model's refits.
+REFIT_RESAMPLES = 50
+# Least number of rows for each column of the additive regression that removes the effects of other
+# blocks. With fewer rows, the regression would add more noise than it removes.
+ROWS_PER_COLUMN = 4
+
+# A block of factors that constraints tie together: the indices of the factors.
+Block = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Legal rows from which the indices are computed.
+
+    `base`: rows drawn uniformly from the legal set, stratified by block. `redrawn`: for each input,
+    the first rows of `base` with that input drawn again. The inputs are all factors and then
+    `tied`, the blocks of several factors. `blocks`: all blocks, those of one factor included.
+    """
+
+    blocks: tuple[Block, ...]
+    base: list[DesignRow]
+    redrawn: list[list[DesignRow]]
+
+    @property
+    def factors(self) -> int:
+        """Number of factors."""
+        return len(self.base[0])
+
+    @property
+    def tied(self) -> list[Block]:
+        """The blocks that hold several factors."""
+        return [block for block in self.blocks if len(block) > 1]
+
+    @property
+    def rows(self) -> list[DesignRow]:
+        """All rows: first the base rows, then, for each input, its redrawn rows."""
+        return [*self.base, *(row for rows in self.redrawn for row in rows)]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A subset of the legal rows, for which indices are computed as well.
+
+    `keep` is true for the rows of the subset. `reads` has the indices of the factors that `keep`
+    looks at: they are dependent within the subset.
+    """
+
+    name: str
+    keep: Callable[[DesignRow], bool]
+    reads: frozenset[int]
+
+
+EVERYTHING = Regime("everything", lambda row: True, frozenset())
+
+
+@dataclass(frozen=True)
+class Indices:
+    """The indices of all inputs of a model.
+
+    `blocks`: name of the block -> (first-order, total) index. `first_order_sum`: the sum of the
+    blocks' first-order indices, at most 1 but for the error of the estimate.
+    """
+
+    factors: list[FactorImportance]
+    blocks: dict[str, tuple[Metric, Metric]]
+    first_order_sum: Metric
+
+    @property
+    def refusal(self) -> str:
+        """Why the indices must not be used; empty if they may be.
+
+        Indices whose sum exceeds 1 beyond the interval of the sum contradict their definition, so
+        none of them is reliable.
+        """
+        total = self.first_order_sum
+        if total.low is None or total.low <= 1.0:
+            return ""
+        return (
+            f"the first-order indices of independent factors sum to {total.value:.2f} "
+            f"({total.low:.2f} to {total.high:.2f}), although their sum is at most 1: "
+            "importance is withheld"
+        )
+
+
+def sample(legal: Legal, count: int, pairs: int, seed: int) -> Sample:
+    """Draws `count` base rows from the legal set by a Latin hypercube over its blocks.
+
+    For each factor and each block of several factors, `pairs` of the base rows are repeated with
+    that factor or block drawn again.
+    """
+    random = np.random.default_rng(seed)
+    # A Latin hypercube: every legal row of a block is drawn equally often, but for rounding.
+    shares = [(random.permutation(count) + random.random(count)) / count for _ in legal.blocks]
+    base = [legal.at(row) for row in np.column_stack(shares)]
+    redrawn = []
+    for index in range(len(legal.factors)):
+        members, rows = next(block for block in legal.blocks if index in block[0])
+        place = members.index(index)
+        neighbours: dict[DesignRow, list[int]] = {}
+        for row in rows:
+            neighbours.setdefault(row[:place] + row[place + 1 :], []).append(row[place])
+        changed = []
+        for row in base[:pairs]:
+            others = tuple(row[m] for m in members if m != index)
+            level = int(random.choice(neighbours[others]))
+            changed.append((*row[:index], level, *row[index + 1 :]))
+        redrawn.append(changed)
+    blocks = tuple(tuple(members) for members, _ in legal.blocks)
+    for members, rows in legal.blocks:
+        if len(members) > 1:
+            redrawn.append([_with(row, members, rows, random) for row in base[:pairs]])
+    return Sample(blocks, base, redrawn)
+
+
+def _with(
+    row: DesignRow, members: Block, rows: Sequence[DesignRow], random: np.random.Generator
+) -> DesignRow:
+    """The row with the levels of the block `members` drawn again from the block's legal `rows`."""
+    changed = list(row)
+    for member, level in zip(members, rows[int(random.integers(len(rows)))], strict=True):
+        changed[member] = level
+    return tuple(changed)
+
+
+def first_order(levels: Integers, values: Floats) -> float:
+    """The first-order index V(E(Y | x)) / V(Y) of a factor, minus the value expected if it had no
+    effect; at least 0.
+
+    `levels`: the factor's level x in each row. `values`: Y in each row. Rows must be independent.
+    """
+    total = float(values.var())
+    if total <= 0:
+        return 0.0
+    between, chance = _between(np.unique(levels, return_inverse=True)[1], values, 0)
+    return max(0.0, (between - chance) / total)
+
+
+def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float]:
+    """(variance between the groups `numbers`, the part of it that chance alone explains).
+
+    Chance: without any effect, the means of L groups vary by (L - 1) / n times the variance within
+    the groups. That variance is estimated with n - L - `used` degrees of freedom, where `used`
+    parameters were fitted to `values` beforehand.
+    """
+    counts = np.bincount(numbers)
+    means = np.bincount(numbers, weights=values) / np.maximum(counts, 1)
+    between = float(counts @ (means - values.mean()) ** 2) / len(values)
+    within = float(((values - means[numbers]) ** 2).sum())
+    levels = int((counts > 0).sum())
+    freedom = len(values) - levels - used
+    chance = (levels - 1) * within / freedom / len(values) if freedom > 0 else 0.0
+    return between, chance
+
+
+def total_order(values: Floats, redrawn: Floats, variance: float) -> float:
+    """The total index E(V(Y | the other factors)) / V(Y) by Jansen's estimator; 0 if `variance` is
+    0.
+
+    `values` and `redrawn`: Y at the base rows, and at the same rows with the factor drawn again.
+    `variance`: V(Y).
+    """
+    return float(((values - redrawn) ** 2).mean() / 2 / variance) if variance > 0 else 0.0
+
+
+def indices(
+    drawn: Sample,
+    answers: Sequence[Floats],
+    names: Sequence[str],
+    seed: int,
+    regime: Regime = EVERYTHING,
+) -> Indices:
+    """Indices of a model for each factor and each block, with 90 % intervals.
+
+    `answers`: predictions at `drawn.rows`, first of the model, then of its refits. The first array
+    gives the estimates. The intervals include the variance between the fits and the variance of
+    sampling. They treat rows as independent, so for stratified rows they are too wide rather than
+    too narrow. Only rows of the `regime` are used.
+    """
+    estimator = _Estimator(drawn, regime)
+    random = np.random.default_rng(seed)
+    every = [estimator.of(answer, None) for answer in answers]
+    found = [_stacked(every[0].first, every[0].total, every[0].summed)]
+    for repeat in range(REFIT_RESAMPLES):
+        which = repeat % len(answers)
+        again = estimator.of(answers[which], random)
+        # The expectation of a resample is the estimate before chance was subtracted, because a
+        # resample repeats rows. The resample is shifted by that difference.
+        shift = every[which].chance
+        summed = again.summed - float(shift[estimator.block_places].sum())
+        found.append(_stacked(again.first - shift, again.total, summed))
+    first, total = (np.clip([one[k] for one in found], 0.0, None) for k in (0, 1))
+    sums = np.array([one[2][0] for one in found])
+    shares = first[:, : drawn.factors]
+    shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+    factors = [
+        FactorImportance(
+            factor=name,
+            first_order=metric_of(first[:, i]),
+            total=metric_of(total[:, i]),
+            share=metric_of(shares[:, i]),
+        )
+        for i, name in enumerate(names)
+    ]
+    blocks = {
+        ", ".join(names[i] for i in block): (metric_of(first[:, at]), metric_of(total[:, at]))
+        for block, at in zip(drawn.blocks, estimator.block_places, strict=True)
+    }
+    return Indices(factors, blocks, metric_of(sums))
+
+
+def _stacked(first: Floats, total: Floats, summed: float) -> tuple[Floats, Floats, Floats]:
+    return first, total, np.array([summed])
+
+
+def metric_of(values: Floats) -> Metric:
+    """A metric from an array whose first value is the estimate and whose other values are
+    resamples."""
+    low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
+    value = float(values[0])
+    return Metric(value=value, low=min(float(low), value), high=max(float(high), value))
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """Estimates of all inputs, shape (inputs,), with nothing clipped at 0. `chance` was subtracted
+    from `first`. `summed`: the sum of `first` over the blocks."""
+
+    first: Floats
+    total: Floats
+    chance: Floats
+    summed: float
+
+
+class _Estimator:
+    """Computes first-order and total indices of the inputs of a sample within a regime.
+
+    First-order indices come from the base rows alone, because redrawn rows repeat the levels of
+    base rows and are not independent of them. Before the means of the levels of x_i are compared,
+    the additive effects of all other blocks are subtracted from Y. They are independent of x_i, so
+    E(Y | x_i) stays as it is, and chance is smaller.
+    """
+
+    def __init__(self, drawn: Sample, regime: Regime) -> None:
+        kept = [regime.keep(row) for row in drawn.rows]
+        count = len(drawn.base)
+        self.base = np.flatnonzero(kept[:count])
+        levels = np.array(drawn.base, dtype=int)[self.base].reshape(len(self.base), drawn.factors)
+        inputs: list[Block] = [*((i,) for i in range(drawn.factors)), *drawn.tied]
+        self.block_places = [inputs.index(block) for block in drawn.blocks]
+        self.numbers = [
+            np.unique(levels[:, list(members)], axis=0, return_inverse=True)[1].ravel()
+            for members in inputs
+        ]
+        self.dummies, owners = _dummies(levels)
+        mates = list(_mates(drawn.blocks, regime.reads))
+        # For each input, the columns of its own block.
+        self.own = [
+            np.flatnonzero(np.isin(owners, next(mate for mate in mates if members[0] in mate)))
+            for members in inputs
+        ]
+        self.pairs = []
+        start = count
+        for rows in drawn.redrawn:
+            both = [i for i in range(len(rows)) if kept[i] and kept[start + i]]
+            self.pairs.append((np.array(both, dtype=int), np.array(both, dtype=int) + start))
+            start += len(rows)
+
+    def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
+        """The estimates from all rows, or, with `random`, from rows drawn with replacement."""
+        inputs = len(self.numbers)
+        if len(self.base) < 2:
+            return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
+        chosen = _drawn(len(self.base), random)
+        values = answer[self.base][chosen]
+        variance = float(values.var())
+        if variance <= 0.0:
+            return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
+        first, chance = self._first(values, chosen)
+        total = []
+        for before, after in self.pairs:
+            some = _drawn(len(before), random)
+            total.append(
+                total_order(answer[before][some], answer[after][some], variance)
+                if len(some)
+                else 0.0
+            )
+        first, chance = first / variance, chance / variance
+        summed = float(first[self.block_places].sum())
+        return _Estimate(first, np.array(total), chance, summed)
+
+    def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats]:
+        """(variance of the level means less chance, chance) of each input, not divided by V(Y)."""
+        dummies = self.dummies[chosen]
+        columns = dummies.shape[1]
+        effects = np.zeros(columns)
+        if columns and len(values) >= ROWS_PER_COLUMN * columns:
+            # Normal equations: columns are few, and the least-norm solution suits dependent ones.
+            gram, right = dummies.T @ dummies, dummies.T @ (values - values.mean())
+            effects = np.linalg.lstsq(gram, right, rcond=None)[0]
+        without = values - dummies @ effects
+        found = []
+        for numbers, own in zip(self.numbers, self.own, strict=True):
+            left = without + dummies[:, own] @ effects[own]
+            used = columns - len(own) if effects.any() else 0
+            between, chance = _between(numbers[chosen], left, used)
+            found.append((between - chance, chance))
+        table = np.array(found)
+        return table[:, 0], table[:, 1]
+
+
+def _drawn(count: int, random: np.random.Generator | None) -> Integers:
+    return np.arange(count) if random is None else random.integers(count, size=count)
+
+
+def _dummies(levels: Integers) -> tuple[Floats, Integers]:
+    """(columns that are 1 where a factor has a level, with their means subtracted; the index of
+    each column's factor). The first level of each factor has no column."""
+    columns, owners = [], []
+    for index in range(levels.shape[1]):
+        for level in np.unique(levels[:, index])[1:]:
+            column = (levels[:, index] == level).astype(float)
+            columns.append(column - column.mean())
+            owners.append(index)
+    if not columns:
+        return np.zeros((len(levels), 0)), np.zeros(0, dtype=int)
+    return np.column_stack(columns), np.array(owners)
+
+
+def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
+    """Sets of factors that are independent of each other: the blocks, where all blocks that hold a
+    factor of `reads` are one set."""
+    touched = [block for block in blocks if reads & set(block)]
+    yield [index for block in touched for index in block]
+    for block in blocks:
+        if block not in touched:
+            yield list(block)

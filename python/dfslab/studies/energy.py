@@ -1,0 +1,179 @@
+"""Weighs the speed of every configuration against the electric power of its processors: energy for
+each byte, and the least power that is not the bottleneck (Kumar 2018, section 1.2 and Table 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, JsonValue
+
+from dfslab.documents.table import Table, TableCell, estimate, heads, quantity, words
+from dfslab.result import Metric, Result
+from dfslab.spec.deployment import Deployment
+from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
+
+NAMES = ("energy",)
+# A configuration is as fast as the fastest one if its rate is at most this share below. Rates are
+# compared by the same model, whose errors are mostly common to both.
+AS_FAST = 0.05
+GIGA = 1e9
+# Keys of a node that describe its processors.
+PROCESSOR_KEYS = ("frequency", "power", "cores", "processors")
+THROUGHPUT = "throughput_bytes_per_s"
+BASIS = (
+    "Power is that of all processors of the nodes that declare one, under load; disks, memory, fans"
+    " and idle power are not counted. Energy is power divided by throughput."
+)
+
+
+class EnergyCost(BaseModel):
+    """Speed and power of one configuration by one method.
+
+    `throughput_bytes_per_s` has its interval. `power_w`: of all processors together. `limit`: what
+    limits the configuration by the method, such as "server.cpu"; empty if the method names nothing.
+    """
+
+    labels: dict[str, str]
+    group: dict[str, str]
+    method: str
+    throughput_bytes_per_s: Metric
+    power_w: float
+    limit: str
+
+    @property
+    def energy_j_per_byte(self) -> Metric:
+        """Joules for each byte, with the interval that the throughput has."""
+        rate = self.throughput_bytes_per_s
+        return Metric(
+            value=self.power_w / rate.value,
+            low=self.power_w / rate.high if rate.high else None,
+            high=self.power_w / rate.low if rate.low and rate.low > 0 else None,
+        )
+
+
+class Energy(StudyResult):
+    """Energy for each byte of every configuration whose processors have a declared power."""
+
+    study = "energy"
+    section_order = 27
+    title = "Energy"
+    empty = "No node of the scenario declares the power of its processors."
+
+    costs: list[EnergyCost]
+
+    def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
+        """(least power that is as fast as the fastest, least energy for each byte) among the
+        configurations that differ in their processors only."""
+        groups: dict[tuple[object, ...], list[EnergyCost]] = {}
+        for one in self.costs:
+            groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)
+        return [(chosen(own), least_energy(own)) for own in groups.values() if len(own) > 1]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """One row for each configuration, in the order of the scenario."""
+        columns = heads(
+            "configuration", "method", "MB/s", "power", "J/GB", "limit", left=["method", "limit"]
+        )
+        rows = []
+        for one in self.costs:
+            rate, energy = one.throughput_bytes_per_s, one.energy_j_per_byte
+            rows.append(
+                (
+                    words(run.name(dict(one.labels)) if one.labels else one.method),
+                    words(one.method),
+                    _scaled(rate, 1e-6),
+                    quantity(one.power_w, "W"),
+                    _scaled(energy, GIGA),
+                    words(one.limit or "–"),
+                )
+            )
+        return [Table("Power and energy of the processors", columns, rows, self._notes(run))]
+
+    def _notes(self, run: FinishedRun) -> list[str]:
+        notes = []
+        for fast, frugal in self.choices():
+            where = run.name(dict(fast.group)) if fast.group else "everywhere"
+            notes.append(
+                f"{where}: least power within {AS_FAST:.0%} of the fastest: "
+                f"{run.name(dict(fast.labels))}; least energy: {run.name(dict(frugal.labels))}."
+            )
+        return [*notes, BASIS]
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The JSON document: every configuration with its energy in J/B."""
+        return {
+            "energy": [
+                {
+                    **one.model_dump(mode="json"),
+                    "energy_j_per_byte": one.energy_j_per_byte.model_dump(mode="json"),
+                }
+                for one in self.costs
+            ]
+        }
+
+
+class EnergyStudy(Study[Energy]):
+    """Computes energy for each byte from declared power and the throughput of every method."""
+
+    name = "energy"
+    result = Energy
+    order = 16
+
+    def run(self, run: FinishedRun, progress: Progress) -> Energy | None:
+        """The cost of every configuration; None if no node declares its power."""
+        found = costs(run.settled)
+        return Energy(costs=found) if found else None
+
+
+def make(name: str) -> EnergyStudy:
+    """Returns the study `energy`; study discovery calls this function with the study's name."""
+    return EnergyStudy()
+
+
+def power_w(deployment: Deployment) -> float:
+    """Watts of all processors under load. Groups that declare no power count as none."""
+    return sum(group.count * group.processors * group.power for group in deployment.node)
+
+
+def costs(results: Sequence[Result]) -> list[EnergyCost]:
+    """The cost of every complete result whose deployment declares power and whose workload moves
+    bytes. Of several repetitions, the first counts."""
+    found: dict[tuple[str, str], EnergyCost] = {}
+    for result in results:
+        watts = power_w(result.point.scenario.deployment)
+        rate = result.metrics.get(THROUGHPUT)
+        if not result.complete or not watts or rate is None or rate.value <= 0:
+            continue
+        labels = {key: str(value) for key, value in result.labels.items()}
+        cost = EnergyCost(
+            labels=labels,
+            group={key: value for key, value in labels.items() if not _of_processors(key)},
+            method=result.method,
+            throughput_bytes_per_s=rate,
+            power_w=watts,
+            limit=result.limits[0].name if result.limits else "",
+        )
+        found.setdefault((result.method, result.point_id), cost)
+    return list(found.values())
+
+
+def chosen(group: Sequence[EnergyCost]) -> EnergyCost:
+    """The configuration with the least power among those that are as fast as the fastest."""
+    fastest = max(one.throughput_bytes_per_s.value for one in group)
+    fast = [one for one in group if one.throughput_bytes_per_s.value >= (1 - AS_FAST) * fastest]
+    return min(fast, key=lambda one: one.power_w)
+
+
+def least_energy(group: Sequence[EnergyCost]) -> EnergyCost:
+    """The configuration that needs the least energy for each byte."""
+    return min(group, key=lambda one: one.energy_j_per_byte.value)
+
+
+def _of_processors(key: str) -> bool:
+    return key.startswith("deployment.node.") and key.rpartition(".")[2] in PROCESSOR_KEYS
+
+
+def _scaled(metric: Metric, factor: float) -> TableCell:
+    low, high = (None if end is None else end * factor for end in (metric.low, metric.high))
+    return estimate(metric.value * factor, low, high)

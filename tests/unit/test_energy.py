@@ -1,0 +1,107 @@
+"""Tests of the study `energy`: power of processors, energy for each byte, and the choice of the
+least power that is not the bottleneck."""
+
+from __future__ import annotations
+
+import pytest
+from dfslab.documents.table import DASH
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.deployment import NodeGroup
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies import energy
+from dfslab.studies.contract import Findings, FinishedRun
+
+POWER = "deployment.node.server.power"
+
+
+def scenario(power="10 W"):
+    return build(
+        Scenario,
+        {
+            "name": "processors",
+            "deployment": {
+                "node": [
+                    {
+                        "name": "server",
+                        "count": 2,
+                        "processors": 2,
+                        "power": power,
+                        "roles": {"brick": 1},
+                    },
+                    {"name": "client", "roles": {"client": 1}},
+                ]
+            },
+            "file_system": {"name": "glusterfs"},
+            "workload": {"name": "sequential_read"},
+            "run": {"methods": ["sequence"]},
+        },
+    )
+
+
+def predicted(power, bytes_per_s, interval=0.1):
+    values = {POWER: power}
+    point = Point(scenario=scenario().with_values(values), labels=values)
+    low, high = bytes_per_s * (1 - interval), bytes_per_s * (1 + interval)
+    return Result(
+        method="sequence",
+        point_id=point.id,
+        point=point,
+        metrics={
+            "throughput_bytes_per_s": Metric(value=bytes_per_s, low=low, high=high),
+            "rate_per_s": Metric(value=1.0),
+        },
+        provenance=provenance(1),
+    )
+
+
+def test_power_is_that_of_all_processors_that_declare_one():
+    assert energy.power_w(scenario().deployment) == 2 * 2 * 10.0
+    assert energy.power_w(scenario("0 W").deployment) == 0.0
+
+
+def test_energy_is_power_over_throughput():
+    (one,) = energy.costs([predicted("10 W", 2e6)])
+    found = one.energy_j_per_byte
+    assert found.value == pytest.approx(40 / 2e6)
+    assert (found.low, found.high) == (pytest.approx(40 / 2.2e6), pytest.approx(40 / 1.8e6))
+    assert energy.costs([predicted("0 W", 2e6)]) == []
+
+
+def test_the_least_power_that_is_as_fast_is_chosen():
+    """The processor of 45 W is 3 % slower than the fastest one of 95 W. That of 8 W is half as
+    fast, and needs the least energy."""
+    rates = {"8 W": 0.5e6, "45 W": 0.97e6, "95 W": 1e6, "80 W": 0.9e6}
+    costs = energy.costs([predicted(power, rate) for power, rate in rates.items()])
+    assert energy.chosen(costs).labels[POWER] == "45 W"
+    assert energy.least_energy(costs).labels[POWER] == "8 W"
+    found = energy.Energy(costs=costs)
+    ((fast, frugal),) = found.choices()
+    assert (fast.labels[POWER], frugal.labels[POWER]) == ("45 W", "8 W")
+    run = FinishedRun(scenario(), [], Findings.of(found))
+    (table,) = found.tables(run)
+    assert len(table.rows) == 4
+    assert (
+        "everywhere: least power within 5% of the fastest: 45 W; least energy: 8 W."
+        in (table.notes[0])
+    )
+    assert table.rows[0][-1].text == DASH
+    again = energy.Energy.model_validate_json(found.model_dump_json())
+    assert again == found
+    document = found.document(run)["energy"]
+    assert document[0]["energy_j_per_byte"]["value"] == pytest.approx(32 / 0.5e6)
+
+
+def test_the_study_has_nothing_to_say_without_power():
+    result = predicted("0 W", 1e6)
+    run = FinishedRun(scenario("0 W"), [result])
+    assert energy.make("energy").run(run, lambda *_: None) is None
+
+
+def test_power_is_written_only_where_it_is_declared():
+    """Stored runs are identified by their text, so an unknown power leaves it as it was."""
+    assert "power" not in NodeGroup().model_dump(mode="json")
+    assert NodeGroup(power="95 W").model_dump(mode="json")["power"] == "95.0 W"
+    assert NodeGroup(power="0.2 kW").power == 200.0
+    with pytest.raises(InputError, match=r"deployment.node.0.power = '95': needs a unit"):
+        scenario("95")

@@ -1,0 +1,249 @@
+"""Probes of Kumar 2018 by prediction: processors, the ocean model, importance of GlusterFS'
+parameters at fixed hardware, and the curves over block size and servers.
+
+All rates come from the description of GlusterFS with its prior constants. Nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+from dfslab import discover
+from dfslab.arrays import Floats
+from dfslab.models.learnt import Priors
+from dfslab.models.regression import first_order_indices
+from dfslab.models.sequence import SequenceModel
+from dfslab.spec.design import LevelValue
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.studies.energy import EnergyCost, chosen, costs
+
+from verification import kumar, recordings
+from verification.papers.obtained import Obtained, judged
+
+Values = Mapping[str, LevelValue]
+# The fixed hardware of the paper's second model: a file that fits into memory.
+FIXED: Values = {
+    "deployment.node.server.count": 4,
+    "deployment.node.client.count": 1,
+    "workload.clients": 1,
+    "file_system.copies": 1,
+    "workload.file_size": "8 MiB",
+    "workload.data_per_client": "32 MiB",
+}
+PARAMETERS = {
+    "workload.transfer_size": ["2 KiB", "4 KiB", "32 KiB", "256 KiB", "2 MiB", "8 MiB"],
+    "file_system.cache_size": ["4 MiB", "64 MiB"],
+    "file_system.quick_read": [0, 1],
+    "file_system.read_ahead": [0, 1],
+    "file_system.write_behind": [0, 1],
+    "file_system.io_cache": [0, 1],
+}
+BLOCKS = "workload.transfer_size"
+# Minutes of Table 8, by (servers, link, processor).
+TABLE_8 = {
+    "Atom, Gigabit, 4": 2311.0,
+    "Gigabit, 4": 1916.0,
+    "InfiniBand, 2": 478.0,
+    "InfiniBand, 4": 282.0,
+    "InfiniBand, 10": 144.0,
+}
+# Bandwidth of InfiniBand over that of Gigabit, as measured in section 3.4.1.
+RATIO = 5.84
+# "About as fast" and "level" mean within this factor.
+SIMILAR = 1.5
+# Share of importance that is "about 1", and what Table 7 gives to block size for reads.
+ABOUT_ONE, READS = 0.9, 0.78
+
+
+def _rates(scenario: Scenario, every: Sequence[Values]) -> Floats:
+    """Returns bytes per second of all clients together, for each set of values."""
+    points = [Point(scenario=scenario.with_values(dict(one)), labels=dict(one)) for one in every]
+    return np.exp(Priors(None).matrix(points)[:, 0])
+
+
+def _study() -> Scenario:
+    return recordings.scenario(kumar.STUDY)
+
+
+def _state(operation: str, is_direct: bool) -> Values:
+    cache_state = {"workload.cache": "direct"} if is_direct else {"workload.cache": "warm"}
+    return {**FIXED, "workload.name": operation, "workload.fsync": False, **cache_state}
+
+
+@cache
+def _importance(operation: str, is_direct: bool) -> dict[str, float]:
+    """Returns parameter -> VI (equation 7) over the full grid of GlusterFS' parameters."""
+    rows = list(itertools.product(*PARAMETERS.values()))
+    state = _state(operation, is_direct)
+    every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
+    rates = _rates(_study(), every)
+    columns = {key: [str(row[i]) for row in rows] for i, key in enumerate(PARAMETERS)}
+    found = first_order_indices(columns, rates)
+    total = sum(found.values())
+    return {key: value / total for key, value in found.items()}
+
+
+def _listed(found: Mapping[str, float]) -> str:
+    ordered = sorted(found.items(), key=lambda one: -one[1])[:2]
+    return ", ".join(f"{key.rpartition('.')[2]} {value:.2f}" for key, value in ordered)
+
+
+def table_7_direct() -> Obtained:
+    """Importance where every request goes to disk, for writes and reads."""
+    found = {name: _importance(name, True) for name in ("sequential_write", "sequential_read")}
+    text = "; ".join(f"{name}: {_listed(one)}" for name, one in found.items())
+    return judged(min(one[BLOCKS] for one in found.values()) >= ABOUT_ONE, text)
+
+
+def table_7_writes() -> Obtained:
+    """Importance for random writes with caches."""
+    found = _importance("random_write", False)
+    return judged(found[BLOCKS] >= ABOUT_ONE, _listed(found))
+
+
+def table_7_reads() -> Obtained:
+    """Importance for reads with caches: block size first, the cache second."""
+    found = _importance("sequential_read", False)
+    caches = found["file_system.cache_size"] + found["file_system.io_cache"]
+    text = f"{_listed(found)}; cache and its size {caches:.2f}"
+    return judged(max(found, key=lambda key: found[key]) == BLOCKS and caches > 0.05, text)
+
+
+def _curve(operation: str, is_direct: bool) -> Floats:
+    return _rates(
+        _study(), [{**_state(operation, is_direct), BLOCKS: size} for size in PARAMETERS[BLOCKS]]
+    )
+
+
+def figure_4() -> Obtained:
+    """Speed against block size with direct I/O: it rises, and is level from 256 KiB on."""
+    curves = {name: _curve(name, True) for name in ("sequential_write", "sequential_read")}
+    text = "; ".join(
+        f"{name} {curve[0] / 1e6:.2g} to {curve[3] / 1e6:.3g} MB/s at 256 KiB, "
+        f"{curve[-1] / 1e6:.3g} at 8 MiB"
+        for name, curve in curves.items()
+    )
+    rises = all((np.diff(curve) > -1e-9).all() for curve in curves.values())
+    level = all(curve[-1] <= SIMILAR * curve[3] for curve in curves.values())
+    return judged(rises and level and all(c[3] > 2 * c[0] for c in curves.values()), text)
+
+
+def figure_5() -> Obtained:
+    """Speed of reads against block size with caches: about level."""
+    curve = _curve("sequential_read", False)
+    text = f"{curve[0] / 1e6:.3g} MB/s at 2 KiB, {curve[-1] / 1e6:.3g} at 8 MiB"
+    return judged(float(curve.max() / curve.min()) <= SIMILAR, text)
+
+
+def figure_3() -> Obtained:
+    """Speed against the number of servers, with five clients: R² of a straight line."""
+    texts, least = [], 1.0
+    for operation in ("sequential_write", "sequential_read"):
+        state = {
+            **_state(operation, False),
+            "workload.cache": "cold",
+            "workload.clients": 5,
+            "deployment.node.client.count": 5,
+        }
+        counts = [1, 2, 3, 4, 5]
+        rates = _rates(_study(), [{**state, "deployment.node.server.count": n} for n in counts])
+        r2 = float(np.corrcoef(counts, rates)[0, 1] ** 2)
+        texts.append(f"{operation} {r2:.2f}")
+        least = min(least, r2)
+    return judged(least >= 0.8, f"R² of a line over 1 to 5 servers: {', '.join(texts)}")
+
+
+@cache
+def _ocean() -> dict[str, float]:
+    """Returns cluster of Table 8 -> predicted minutes for 500 GB."""
+    points = recordings.scenario("kumar-ocean").points()
+    rates = np.exp(Priors(None).matrix(points)[:, 0])
+    return {name: 500e9 / rate / 60 for name, rate in zip(TABLE_8, rates, strict=True)}
+
+
+def table_8() -> Obtained:
+    """The order of the five clusters."""
+    found = _ocean()
+    text = ", ".join(f"{name} {minutes:.0f} min" for name, minutes in found.items())
+    order = sorted(found, key=lambda name: -found[name])
+    return judged(order == list(TABLE_8), text)
+
+
+def fewer_servers_on_infiniband() -> Obtained:
+    """Two servers on InfiniBand against four on Gigabit."""
+    ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 2"]
+    return judged(ratio > 1, f"2 servers on InfiniBand are {ratio:.1f} times as fast (paper: 4.0)")
+
+
+def more_servers_on_infiniband() -> Obtained:
+    """2, 4 and 10 servers on InfiniBand."""
+    two, four, ten = (_ocean()[f"InfiniBand, {count}"] for count in (2, 4, 10))
+    text = f"2 to 4 servers {two / four:.2f} (paper: 1.70), 4 to 10 {four / ten:.2f} (1.96)"
+    return judged(two > four > ten, text)
+
+
+def atom_on_gigabit() -> Obtained:
+    """Atom servers against Xeon servers on Gigabit."""
+    ratio = _ocean()["Atom, Gigabit, 4"] / _ocean()["Gigabit, 4"]
+    return judged(ratio <= SIMILAR, f"Atom takes {ratio:.2f} times as long (paper: 1.21)")
+
+
+def infiniband_ratio() -> Obtained:
+    """The gain of InfiniBand on four servers, against the ratio of the bandwidths."""
+    ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 4"]
+    text = f"{ratio:.2f} times as fast for a link {RATIO} times as fast (paper: 6.79)"
+    return judged(RATIO / SIMILAR <= ratio <= RATIO * SIMILAR, text)
+
+
+@cache
+def _processors() -> dict[tuple[str, str], str]:
+    """Returns (bandwidth, block size) -> power of the processor that the product chooses: the least
+    within 5 % of the fastest."""
+    scenario = recordings.scenario("kumar-processors")
+    found = costs([SequenceModel().run(point) for point in scenario.points()])
+    groups: dict[tuple[str, str], list[EnergyCost]] = {}
+    for one in found:
+        key = (one.labels["deployment.node.server.adapter.bandwidth"], one.labels[BLOCKS])
+        groups.setdefault(key, []).append(one)
+    return {key: chosen(own).labels["deployment.node.server.power"] for key, own in groups.items()}
+
+
+def table_1() -> Obtained:
+    """The processor with the least power that is not the bottleneck on Gigabit, for requests of
+    4 KiB, which ask most of a processor."""
+    found = _processors()
+    text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
+    return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)
+
+
+def infiniband_needs_processors() -> Obtained:
+    """With InfiniBand, the processor that is enough has at least as much power as with Gigabit."""
+    watts = {key: float(power.partition(" ")[0]) for key, power in _processors().items()}
+    pairs = [
+        (watts["993 Mbit/s", block], watts["5.8 Gbit/s", block]) for block in ("128 KiB", "4 KiB")
+    ]
+    text = ", ".join(f"{gigabit:g} W becomes {infiniband:g} W" for gigabit, infiniband in pairs)
+    return judged(all(b >= a for a, b in pairs) and any(b > a for a, b in pairs), text)
+
+
+def _glusterfs() -> FileSystem:
+    return discover.file_system("glusterfs")
+
+
+def figure_1() -> Obtained:
+    """The parts of a parallel file system in the description."""
+    names = [role.name for role in _glusterfs().roles]
+    return judged(set(names) == {"client", "brick"}, f"roles {', '.join(names)}")
+
+
+def figure_2() -> Obtained:
+    """No metadata server among the roles, and translators among the parameters."""
+    system = _glusterfs()
+    names = {role.name for role in system.roles}
+    translators = sum(one.source.startswith("performance.") for one in system.parameters)
+    text = f"roles {', '.join(sorted(names))}; {translators} settings of translators"
+    return judged(names == {"client", "brick"} and translators >= 5, text)

@@ -1,0 +1,252 @@
+"""Probes of Liu 2018: on recorded profiles of a real HDFS, on the scenarios that run the paper's
+experiments, and on the paper's own figures.
+
+The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed load
+on three DataNodes, every call counted.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from functools import cache
+
+from dfslab.cli.command_table import PURPOSES
+from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.instruments.tracing import call_document, callprofile
+from dfslab.instruments.tracing.callprofile import File, MergedStep
+
+from verification import recordings
+from verification.figures import committed
+from verification.papers.obtained import Obtained, judged, not_judged
+
+RECORDING = "liu-interventions"
+# The paper's Table 1, in seconds: function -> delay at the six request frequencies.
+TABLE_1 = {
+    "createFileSystem": (0.1567, 0.1842, 0.1827, 0.2060, 0.1887, 0.1992),
+    "sendBlock": (0.0054, 0.0026, 0.0020, 0.0012, 0.0009, 0.0015),
+    "sendPacket": (0.0005, 0.0004, 0.0002, 0.0001, 0.0001, 0.0002),
+    "getBlockLocations": (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
+}
+FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
+# "Little to do with" means within this factor; "more than 90 %" is the paper's.
+SIMILAR, REMOVED = 1.5, 0.9
+# The ranking that the paper uses, and the share of rounds in which a ranking has to be right.
+BY_SUM, NAMED = "by the sum of times", 0.9
+
+
+@cache
+def _files() -> list[File]:
+    """Returns the profiles of the first recorded round."""
+    path = recordings.DATA / f"{RECORDING}{recordings.PROFILES}"
+    with lzma.open(path, "rt") as stream:
+        first = json.load(stream)[0]
+    return [File.model_validate(file) for file in first["files"]]
+
+
+def _named() -> list[tuple[str, File]]:
+    return [(f"{number}", file) for number, file in enumerate(_files())]
+
+
+@cache
+def _top() -> MergedStep:
+    return callprofile.merge(_named())
+
+
+@cache
+def _profile() -> TraceProfile:
+    return call_document.document(_named(), _top())
+
+
+def figure_1() -> Obtained:
+    """The parts of the implementation: recording, database, trees, compression, pictures."""
+    known = {one.name for group in PURPOSES.values() for one in group}
+    return judged("trace" in known, "trace record, import, report, query, top; page of a run")
+
+
+def trees_removed() -> Obtained:
+    """The share of call trees that merging removes."""
+    found = _profile().reduction
+    text = (
+        f"{found.trees_before:,} trees become {found.trees_after}, {found.trees_removed:.1%} fewer"
+    )
+    return judged(found.trees_removed > REMOVED, text)
+
+
+def calls_removed() -> Obtained:
+    """The share of calls that merging removes."""
+    found = _profile().reduction
+    text = (
+        f"{found.spans_before:,} calls become {found.spans_after}, {found.spans_removed:.1%} fewer"
+    )
+    return judged(found.spans_removed > REMOVED, text)
+
+
+def _steps(process: str) -> list[MergedStep]:
+    return [
+        node
+        for path, node in callprofile.walk(_top())
+        if (path.within or "").startswith(process) and node.count
+    ]
+
+
+def namenode() -> Obtained:
+    """Steps inside the NameNode."""
+    found = {node.name for node in _steps("namenode")}
+    return judged(len(found) > 3, f"{len(found)} steps of the NameNode")
+
+
+def datanode_disk() -> Obtained:
+    """Local I/O of DataNodes."""
+    found = [node for node in _steps("datanode") if node.kind == "disk"]
+    calls = sum(node.count for node in found)
+    return judged(calls > 0, f"{len(found)} steps with {calls:,} calls of local I/O")
+
+
+def network_and_disk() -> Obtained:
+    """Network and local I/O as separate kinds of steps."""
+    kinds = {node.kind for node in _steps("datanode")}
+    return judged({"disk", "receive"} <= kinds, f"kinds {', '.join(sorted(kinds))}")
+
+
+def between_datanodes() -> Obtained:
+    """Work of one DataNode under that of another."""
+    found = [
+        path
+        for path, node in callprofile.walk(_top())
+        if node.count and path.process is not None and path.processes >= 3
+    ]
+    return judged(bool(found), f"{len(found)} steps of one DataNode caused by another")
+
+
+def arguments() -> Obtained:
+    """Bytes as recorded arguments."""
+    found = [node for _, node in callprofile.walk(_top()) if node.bytes]
+    most = max(node.bytes for node in found) if found else 0
+    return judged(bool(found), f"{len(found)} steps have bytes, up to {most / 2**20:.1f} MiB")
+
+
+def polymorphous() -> Obtained:
+    """Instrumentation points in the classes of each process."""
+    states = [point.state for file in _files() for point in file.points]
+    if not states:
+        return not_judged("the recording keeps no points")
+    return judged(True, f"{len(states)} points, by pattern of class and method")
+
+
+def statistics() -> Obtained:
+    """Representative statistics of merged calls."""
+    steps = [node for _, node in callprofile.walk(_top()) if node.count > 1]
+    ordered = all(node.min_ns is None or node.min_ns <= node.max_ns for node in steps)
+    return judged(ordered, f"count, sum, extremes and quantiles of {len(steps)} merged steps")
+
+
+def no_sampling() -> Obtained:
+    """Calls that were lost or sampled out."""
+    lost = sum(sum(file.losses.model_dump().values()) for file in _files())
+    calls = _profile().spans
+    return judged(lost <= calls / 1000, f"{calls:,} calls counted without sampling, {lost} lost")
+
+
+def by_sum() -> Obtained:
+    """The share of rounds in which the ranking by summed delays names the slowed part first."""
+    (found,) = [one for one in committed() if (one.bar, one.part) == ("liu.others-named", BY_SUM)]
+    assert found.value is not None
+    text = f"names the slowed part in {found.value:.0%} of {found.points} rounds"
+    return judged(found.value >= NAMED, text)
+
+
+def table_1() -> Obtained:
+    """The frequencies of Table 1 in the scenario."""
+    points = recordings.scenario("liu-request-frequency").points()
+    found = tuple(point.labels["workload.rate_factor"] for point in points)
+    text = f"{len(found)} frequencies run by the scenario; no recording in verification/data"
+    return not_judged(text) if found == FREQUENCIES else judged(False, f"frequencies {found}")
+
+
+def u_shape() -> Obtained:
+    """The paper's Table 1: delays that fall first and then rise."""
+    shown, holds = [], True
+    for name in ("sendBlock", "sendPacket", "getBlockLocations"):
+        row = TABLE_1[name]
+        least = row.index(min(row))
+        holds &= 0 < least < len(row) - 1 and row[0] > min(row) < row[-1]
+        shown.append(f"{name} least at {FREQUENCIES[least]}")
+    return judged(holds, f"the paper's figures: {', '.join(shown)}")
+
+
+def create_file_system_level() -> Obtained:
+    """The paper's Table 1: createFileSystem over all frequencies."""
+    row = TABLE_1["createFileSystem"]
+    ratio = max(row) / min(row)
+    return judged(ratio <= SIMILAR, f"the paper's figures differ by a factor of {ratio:.2f}")
+
+
+def send_block_share() -> Obtained:
+    """The paper's Table 1: sendBlock against createFileSystem as part of a request."""
+    worst = max(block / whole for block, whole in zip(*_block_and_whole(), strict=True))
+    return judged(worst > 0.5, f"sendBlock is at most {worst:.0%} of createFileSystem's delay")
+
+
+def _block_and_whole() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return TABLE_1["sendBlock"], TABLE_1["createFileSystem"]
+
+
+def _job(name: str) -> Obtained:
+    """A job of the scenario, which no recording in verification/data covers."""
+    points = recordings.scenario("liu-spark").points()
+    sizes = [
+        str(one.labels["workload.size"]) for one in points if one.labels["workload.job"] == name
+    ]
+    if sizes != ["tiny", "small", "large"]:
+        return judged(False, f"sizes {', '.join(sizes) or 'none'}")
+    return not_judged("run at tiny, small and large by the scenario; docs/liu.md has the figures")
+
+
+def wordcount() -> Obtained:
+    """WordCount."""
+    return _job("wordcount")
+
+
+def sort() -> Obtained:
+    """Sort."""
+    return _job("sort")
+
+
+def terasort() -> Obtained:
+    """TeraSort."""
+    return _job("terasort")
+
+
+def pagerank() -> Obtained:
+    """PageRank."""
+    return _job("pagerank")
+
+
+def logistic_regression() -> Obtained:
+    """LogisticRegression."""
+    return _job("logistic_regression")
+
+
+def nweight() -> Obtained:
+    """NWeight."""
+    return _job("nweight")
+
+
+def bayes() -> Obtained:
+    """Bayes."""
+    return _job("bayes")
+
+
+def file_sizes() -> Obtained:
+    """WordCount by size of the input."""
+    points = recordings.scenario("liu-wordcount").points()
+    sizes = ", ".join(str(one.labels["workload.size"]) for one in points)
+    return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
+
+
+def whole_files() -> Obtained:
+    """Reads of whole files by size."""
+    points = recordings.scenario("liu-file-size").points()
+    sizes = ", ".join(str(one.labels["workload.file_size"]) for one in points)
+    return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
