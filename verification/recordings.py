@@ -37,11 +37,11 @@ def of_scenario(name: str) -> tuple[str, ...]:
     """Returns every recording whose file name begins with the scenario's name, sorted by start
     time.
     """
-    found = [path.stem for path in DATA.glob("*.csv") if _scenario_of(path.stem) == name]
+    found = [path.stem for path in DATA.glob("*.csv") if scenario_of(path.stem) == name]
     return tuple(sorted(found, key=recorded))
 
 
-def _scenario_of(recording: str) -> str:
+def scenario_of(recording: str) -> str:
     """Returns the longest name of a scenario with which a recording's name begins. Returns "" if
     there is none.
     """
