@@ -87,12 +87,16 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "plan",
-            'The cheapest deployments that reach targets, such as "write >= 2 GB/s".',
+            "The cheapest deployments that reach targets, with intervals, checked by simulation.",
             "decide.planned",
         ),
     ),
     "Finished runs": (
-        CommandEntry("compare", "Measured beside predicted, with errors, for a finished run."),
+        CommandEntry(
+            "compare",
+            "Measured against predicted, with errors, for a finished run; or two runs.",
+            "decide.comparing",
+        ),
         CommandEntry(
             "fit",
             "The time of every measured step as a function, and what was expected of the run.",

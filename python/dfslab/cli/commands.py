@@ -244,13 +244,6 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 
 @app.command()
-def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """Measured beside predicted, with errors, for a finished run."""
-    done = reopened(run_folder)
-    emit(as_json, documents.of(done), *documents.tables(done))
-
-
-@app.command()
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
     from dfslab.studies.expectations import Expected

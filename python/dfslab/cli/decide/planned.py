@@ -25,7 +25,7 @@ def plan_deployment(
     prices: PriceFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """The cheapest deployments that reach targets, up to 10,000 nodes, checked by simulation.
+    """The cheapest deployments that reach targets, with intervals, checked by simulation.
 
     Targets are rates (read, write in bytes a second; create, stat … in calls), times (mean, p50,
     p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99

@@ -93,6 +93,10 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
     if least > MOST_NODES:
         return f"the data needs {least:,} servers of {layout.disk.name}"
     low, high = 0, max(least, layout.copies, 1)
+    if (first := _legal(layout, high, clients, targets)) and (
+        reason := _too_slow(first[1], targets)
+    ):
+        return reason
     while (load := _legal(layout, high, clients, targets)) and not _reaches(load[1], targets):
         if load[0] >= MOST_NODES:
             return _why_not(load[1], targets)
@@ -127,6 +131,16 @@ def _reaches(load: Load, targets: Targets) -> bool:
         return False
     times = [(load.time_s(one.operation, one.label), one.most_s) for one in targets.latencies]
     return all(time_s is not None and time_s <= most_s for time_s, most_s in times)
+
+
+def _too_slow(load: Load, targets: Targets) -> str:
+    """Why a time cannot be reached by any number of servers: it is longer without any load."""
+    for one in targets.latencies:
+        situation = load.situations[one.operation]
+        (cost,) = situation.costs(situation.constants).values()
+        if cost.latency_s > one.most_s:
+            return f"{one.operation} takes {cost.latency_s * 1e3:.3g} ms without any other load"
+    return ""
 
 
 def _why_not(load: Load, targets: Targets) -> str:
