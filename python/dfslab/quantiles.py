@@ -49,6 +49,12 @@ def student(probability: float, freedom: float) -> float:
     return math.sqrt(_root(excess))
 
 
+def student_beyond(t: float, freedom: float) -> float:
+    """Probability that |Student's t| with `freedom` degrees of freedom is above |t|: the two-sided
+    p value."""
+    return _beta(freedom / 2, 0.5, freedom / (freedom + t * t)) if t else 1.0
+
+
 def _nearly_normal(z: float, freedom: float) -> float:
     """Student's quantile for many degrees of freedom, by its expansion around the normal
     quantile `z` (Abramowitz and Stegun 26.7.5)."""

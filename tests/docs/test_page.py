@@ -11,13 +11,13 @@ from dfslab import discover
 from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import CohortComparison, TraceAnalysis
 from dfslab.documents.traces.trace_profile import Entry
+from dfslab.laboratory import quiet
 from dfslab.models import baseline, sequence
 from dfslab.models.regression import Regression
 from dfslab.report import page, run_document
 from dfslab.spec.files.outputs import Output
 from dfslab.studies import expectations, operations
-from dfslab.studies.advice import Advised
-from dfslab.studies.advise import advise
+from dfslab.studies.advise import AdviceStudy
 from dfslab.studies.compare import Comparison, compare
 from dfslab.studies.contract import Findings, FinishedRun, all_studies
 from dfslab.studies.crossval import CrossValidated
@@ -70,15 +70,14 @@ def study():
     for model in models:
         model.fit(fitted)
         results += [model.run(point) for point in points]
-    calibration = models[0].calibration
-    advice = [one for point in points for one in advise(point, calibration)[:1]]
+    advice = AdviceStudy().run(FinishedRun(scenario, results), quiet)
     comparison = compare(results)
     verdicts = expectations.score(expectations.expectations(list(points)), results)
     found = Findings.of(
         comparison,
         CrossValidated(scores=comparison.fitted),
         Traced(profile=TraceAnalysis.of(TRACE)),
-        Advised(advice=advice),
+        advice,
         operations.operations(results),
         expectations.Expected(verdicts=verdicts),
     )

@@ -74,9 +74,29 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "The one to three runs that shrink the uncertainty of a question most for each hour.",
         ),
     ),
+    "Decide": (
+        CommandEntry(
+            "whatif",
+            'What changes would gain, such as "servers +1", and how sure that is.',
+            "decide.asking",
+        ),
+        CommandEntry(
+            "advise",
+            "What limits, what to change, what that gains, how sure we are.",
+            "decide.asking",
+        ),
+        CommandEntry(
+            "plan",
+            "The cheapest deployments that reach targets, with intervals, checked by simulation.",
+            "decide.planned",
+        ),
+    ),
     "Finished runs": (
-        CommandEntry("compare", "Measured beside predicted, with errors, for a finished run."),
-        CommandEntry("advise", "What limits, what to change, what that gains, how sure we are."),
+        CommandEntry(
+            "compare",
+            "Measured against predicted, with errors, for a finished run; or two runs.",
+            "decide.comparing",
+        ),
         CommandEntry(
             "fit",
             "The time of every measured step as a function, and what was expected of the run.",

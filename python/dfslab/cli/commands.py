@@ -245,27 +245,6 @@ def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
 
 
 @app.command()
-def compare(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """Measured beside predicted, with errors, for a finished run."""
-    done = reopened(run_folder)
-    emit(as_json, documents.of(done), *documents.tables(done))
-
-
-@app.command()
-def advise(run_folder: RunFolder, as_json: AsJson = False) -> None:
-    """What limits, what to change, what that gains, how sure we are."""
-    from dfslab.studies import findings
-    from dfslab.studies.advice import Advised
-
-    found = findings.load_one(run_folder, Advised)
-    if found is None:
-        done = reopened(run_folder, Advised)
-        found = done.find(Advised) or Advised(advice=[])
-    document = [one.model_dump(mode="json") for one in found.advice]
-    emit(as_json, document, found.table())
-
-
-@app.command()
 def fit(run_folder: RunFolder, as_json: AsJson = False) -> None:
     """The time of every measured step as a function, and what was expected of the run."""
     from dfslab.studies.expectations import Expected

@@ -274,14 +274,8 @@ def _limits(study: FinishedRun) -> list[Markup]:
             )
         )
     advised = study.find(Advised)
-    if advised is not None and advised.advice and study.find(Comparison) is not None:
-        best = max(advised.advice, key=lambda advice: advice.low)
-        found.append(
-            Markup(
-                "Largest gain by the sequence model, whose own error for the change is not known: "
-                "<strong>{}</strong> at {} gives × {:.2f}."
-            ).format(best.change, study.name(best.labels), best.gain)
-        )
+    if advised is not None:
+        found += [Markup("{}").format(one) for one in advised.advice.sentences()[:2]]
     return found
 
 

@@ -1,0 +1,109 @@
+"""The commands `dfslab whatif` and `dfslab advise`: gains of changes, given or searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfslab.cli.shared import AsJson, emit, note
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from dfslab.studies.decisions.advice_table import Recommended
+
+app = typer.Typer()
+Source = Annotated[
+    Path, typer.Argument(metavar="RUN|SCENARIO", help="The folder of a run, or a scenario file.")
+]
+PriceFile = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
+]
+
+
+def lines(sentences: Iterable[str]) -> list[Text]:
+    """Sentences as text that the terminal wraps."""
+    from rich.text import Text
+
+    from dfslab.spec.printable import printable
+
+    return [Text(printable(one)) for one in sentences]
+
+
+def check_source(source: Path) -> None:
+    """Raises InputError unless the path is there."""
+    if not source.exists():
+        allowed = "is neither the folder of a run nor a scenario file"
+        raise InputError("RUN|SCENARIO", str(source), allowed)
+
+
+@app.command()
+def whatif(
+    source: Source,
+    changes: Annotated[
+        list[str], typer.Argument(metavar="CHANGE…", help='Such as "servers +1" or "copies 2".')
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """What changes would gain, such as "servers +1", and how sure that is.
+
+    Several changes are predicted one by one and together. A value is absolute (8, "10 Gbit/s") or
+    relative (+1, x2, /2, "+50 %"). Example: dfslab whatif scenarios/hdfs-hosts.toml "servers +1"
+    "client link 10 Gbit/s"
+    """
+    check_source(source)
+    from dfslab.studies.decisions.evidence import evidence_of
+    from dfslab.studies.decisions.whatif import whatif as gains_of
+
+    found = gains_of(evidence_of(source), changes)
+    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+@app.command()
+def advise(
+    source: Source,
+    goal: Annotated[
+        str,
+        typer.Option(
+            metavar="GOAL", help="rate, read_throughput, write_throughput, create_rate, p99, cost"
+        ),
+    ] = "rate",
+    within: Annotated[
+        float | None, typer.Option(metavar="PRICE", help="Most that an action may cost.")
+    ] = None,
+    prices: PriceFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """What limits, what to change, what that gains, how sure we are.
+
+    Works on a description alone and on a run, whose measurements are then used. Example: dfslab
+    advise scenarios/glusterfs.toml --goal write_throughput
+    """
+    check_source(source)
+    found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
+    if found is None:
+        from dfslab.studies.decisions.evidence import evidence_of
+        from dfslab.studies.decisions.prices import prices_of
+        from dfslab.studies.decisions.recommend import recommend
+
+        found = recommend(evidence_of(source), goal, prices_of(prices), within)
+    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+def _stored(source: Path) -> Recommended | None:
+    """The advice that is stored with a run; it is computed and stored once if it is missing. None
+    for a scenario."""
+    if not source.is_dir():
+        return None
+    from dfslab.laboratory import Laboratory
+    from dfslab.studies import findings
+    from dfslab.studies.advice import Advised
+
+    found = findings.load_one(source, Advised)
+    if found is None:
+        found = Laboratory().reopen(source, note, Advised).find(Advised)
+    return None if found is None else found.advice

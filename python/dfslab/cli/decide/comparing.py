@@ -1,0 +1,58 @@
+"""The command `dfslab compare`: a run with its predictions, or two runs with each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.decide.asking import lines
+from dfslab.cli.shared import AsJson, RunFolder, documents, emit, note
+from dfslab.spec.input_error import InputError
+
+app = typer.Typer()
+
+
+@app.command()
+def compare(
+    run_folder: RunFolder,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="Another run: what has changed.")
+    ] = None,
+    fail_if: Annotated[
+        str, typer.Option(metavar="RULE", help='Exit with 1 if found: "p99 > +5 %, rate < -3 %".')
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Measured against predicted, with errors, for a finished run; or two runs.
+
+    Two runs are compared configuration by configuration: changes with intervals, corrected for the
+    number of comparisons. Example: dfslab compare runs/mine/before runs/mine/after --fail-if "p99 >
+    +5 %"
+    """
+    if other is None:
+        if fail_if:
+            raise InputError("--fail-if", fail_if, "needs two runs to compare")
+        from dfslab.laboratory import Laboratory
+
+        done = Laboratory().reopen(run_folder, note)
+        emit(as_json, documents.of(done), *documents.tables(done))
+        return
+    _two_runs(run_folder, other, fail_if, as_json)
+
+
+def _two_runs(before: Path, after: Path, fail_if: str, as_json: bool) -> None:
+    """Compares two runs and exits with 1 if a rule of --fail-if holds."""
+    from dfslab.studies.decisions.fail_rules import parse_rules
+    from dfslab.studies.decisions.paired_runs import compare_runs
+    from dfslab.studies.runs import store
+
+    rules = parse_rules(fail_if)
+    for folder in (before, after):
+        store.check_folder(folder)
+    first, second = store.results_of(before), store.results_of(after)
+    found = compare_runs(first, second, (str(before), str(after)), rules)
+    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    if found.failed:
+        raise typer.Exit(1)

@@ -1,0 +1,39 @@
+"""The command `dfslab plan`: the cheapest deployments that reach targets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dfslab.cli.decide.asking import PriceFile, lines
+from dfslab.cli.shared import AsJson, emit
+
+app = typer.Typer()
+
+
+@app.command("plan")
+def plan_deployment(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help='"write >= 2 GB/s, p99 create <= 20 ms"')
+    ],
+    systems: Annotated[
+        list[str] | None,
+        typer.Option("--file-system", metavar="NAME", help="Only this one; may be repeated."),
+    ] = None,
+    copies: Annotated[int, typer.Option(min=1, help="Copies of the data.")] = 3,
+    prices: PriceFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """The cheapest deployments that reach targets, with intervals, checked by simulation.
+
+    Targets are rates (read, write in bytes a second; create, stat … in calls), times (mean, p50,
+    p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99
+    create <= 20 ms"
+    """
+    from dfslab.studies.decisions.planning import plan
+    from dfslab.studies.decisions.prices import prices_of
+    from dfslab.studies.decisions.targets import parse_targets
+
+    found = plan(target, parse_targets(target), systems or [], copies, prices_of(prices))
+    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())

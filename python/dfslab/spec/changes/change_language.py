@@ -1,0 +1,177 @@
+"""The language of changes: "servers +1", "client link 10 Gbit/s", "copies 2", "block size x2".
+
+A change is a subject and a value. The value is absolute ("8", "10 Gbit/s"), or relative to what is
+there: "+1", "-1", "x2", "/2", "+50 %". `KEY=VALUE` sets a dotted key of the scenario.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+
+from dfslab.spec import units
+from dfslab.spec.changes.change import DOUBLING, Change, adds_hardware, distance_of, kind_of
+from dfslab.spec.changes.subjects import HARDWARE_WORDS, Subject, subjects_of
+from dfslab.spec.check import check
+from dfslab.spec.design import LevelValue
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import parse
+
+KEY = "CHANGE"
+_SPACES = re.compile(r"[\s_]+")
+_NUMBER = r"(\d+\.?\d*|\.\d+)"
+_FACTOR = re.compile(rf"^(?:(?:x|×|\*|times)\s*{_NUMBER}|{_NUMBER}\s*(?:x|×|times))$")
+_DIVISOR = re.compile(rf"^/\s*{_NUMBER}$")
+_PERCENT = re.compile(rf"^([+-])\s*{_NUMBER}\s*%$")
+_STEP = re.compile(r"^([+-])\s*(\S.*)$")
+_ASSIGNED = re.compile(r"^(deployment|file_system|workload)\.[\w.-]+\s*=")
+_BEGINS_VALUE = re.compile(r"[\d+×*/-]|x\d")
+_FORMS = "a value such as 8, +1, x2 or /2"
+_SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false": False}
+
+
+def parse_change(text: str, scenario: Scenario) -> Change:
+    """Reads one change of a scenario. InputError names the change and what is allowed."""
+    if _ASSIGNED.match(text.strip()):
+        return _assigned(text.strip(), scenario)
+    phrases = subjects_of(scenario)
+    words = _SPACES.sub(" ", text.replace("=", " ").strip()).lower().split(" ")
+    for count in range(len(words), 0, -1):
+        subject = phrases.get(" ".join(words[:count]))
+        if subject is not None:
+            rest = " ".join(text.replace("=", " ").replace("_", " ").split()[count:])
+            return _valued(text, subject, rest.removeprefix("to ").strip())
+    name = " ".join(words).partition(" ")[0]
+    for count, word in enumerate(words):
+        if _BEGINS_VALUE.match(word):
+            name = " ".join(words[:count]) or text
+            break
+    raise InputError(KEY, text, _unknown(name, phrases))
+
+
+def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
+    """Reads several changes, each also as a list with commas."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    if not any(parts):
+        raise InputError(KEY, None, 'needs a change, such as "servers +1"')
+    return [parse_change(part, scenario) for part in parts if part]
+
+
+def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
+    """A configuration with the changes. InputError if the changed configuration is illegal."""
+    values: dict[str, LevelValue] = {}
+    for one in changes:
+        values |= one.values
+    changed = scenario.with_values(values)
+    check(changed)
+    return changed
+
+
+def _unknown(name: str, phrases: dict[str, Subject]) -> str:
+    """The text on an unknown subject: the nearest phrase, then the first phrase of each subject."""
+    close = difflib.get_close_matches(name, phrases, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
+    nodes = [name.removesuffix(" link") for name in plain if name.endswith(" link")]
+    of_nodes = tuple(f"{one} " for one in nodes)
+    listed = [n for n in plain if not n.startswith(of_nodes) and n not in HARDWARE_WORDS]
+    listed.append(f"{', '.join(HARDWARE_WORDS)} (also of {', '.join(nodes)})")
+    return f"names nothing that can change; {hint}allowed: {', '.join(listed)}; or KEY=VALUE"
+
+
+def _assigned(text: str, scenario: Scenario) -> Change:
+    key, _, written = text.partition("=")
+    key, written = key.strip(), written.strip()
+    for subject in subjects_of(scenario).values():
+        if subject.keys == (key,):
+            return _valued(text, subject, written.strip('"'))
+    try:
+        value = json.loads(written)
+    except json.JSONDecodeError:
+        value = written
+    if not isinstance(value, str | int | float):
+        raise InputError(KEY, text, "needs one value")
+    scenario.with_values({key: value})
+    return Change(text, {key: value}, kind_of(key), DOUBLING)
+
+
+def _valued(text: str, subject: Subject, written: str) -> Change:
+    if not written:
+        raise InputError(KEY, text, f"needs {_FORMS}{_now(subject)}")
+    new = [_new(text, subject, written, present) for present in subject.present]
+    if written[0] in "+-" and "%" not in written and len(subject.keys) > 1 and subject.unit == "1":
+        names = ", ".join(key.split(".")[2] for key in subject.keys)
+        raise InputError(KEY, text, f"names several groups of nodes; name one of {names}")
+    distances = [
+        distance_of(float(old), float(one))
+        if isinstance(old, int | float) and isinstance(one, int | float)
+        else DOUBLING * (old != one)
+        for old, one in zip(subject.present, new, strict=True)
+    ]
+    values = {key: _written(one, subject.unit) for key, one in zip(subject.keys, new, strict=True)}
+    is_more = all(
+        isinstance(old, int | float)
+        and isinstance(one, int | float)
+        and adds_hardware(key, old, one)
+        for key, old, one in zip(subject.keys, subject.present, new, strict=True)
+    )
+    return Change(" ".join(text.split()), values, subject.kind, max(distances), is_more)
+
+
+def _now(subject: Subject) -> str:
+    """The present value of a subject, for an error."""
+    return "; now " + ", ".join(dict.fromkeys(_shown(v, subject.unit) for v in subject.present))
+
+
+def _shown(value: LevelValue, unit: str) -> str:
+    if unit in ("B", "s", "B/s", "Hz"):
+        return units.text(float(value), unit)
+    return str(value) if isinstance(value, str | bool) else f"{value:g}"
+
+
+def _written(value: LevelValue, unit: str) -> LevelValue:
+    if isinstance(value, str) or unit in ("", "share"):
+        return value
+    if unit == "1":
+        return int(value) if float(value).is_integer() else value
+    return f"{float(value)!r} {unit}"
+
+
+def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:
+    """The new value of one key: a word, or a number in SI units."""
+    if subject.unit == "" or isinstance(present, str):
+        return _SWITCH.get(written.lower(), written)
+    value = _number(text, subject, written, float(present))
+    if subject.unit == "1" and (value < 0 or not value.is_integer()):
+        raise InputError(KEY, text, f"gives {value:g}; needs a whole number{_now(subject)}")
+    if value < 0:
+        raise InputError(KEY, text, f"gives {value:g}; must not be negative{_now(subject)}")
+    return int(value) if subject.unit == "1" else value
+
+
+def _number(text: str, subject: Subject, written: str, present: float) -> float:
+    if factor := _FACTOR.match(written):
+        return present * float(factor[1] or factor[2])
+    if (divisor := _DIVISOR.match(written)) and float(divisor[1]):
+        return present / float(divisor[1])
+    if percent := _PERCENT.match(written):
+        return present * (1 + float(f"{percent[1]}{percent[2]}") / 100)
+    if written.lower() in _SWITCH:
+        return float(_SWITCH[written.lower()])
+    if step := _STEP.match(written):
+        size = _absolute(text, subject, step[2])
+        return present + (size if step[1] == "+" else -size)
+    return _absolute(text, subject, written)
+
+
+def _absolute(text: str, subject: Subject, written: str) -> float:
+    try:
+        if subject.unit in ("1", "share"):
+            return float(written)
+        return parse(written, subject.unit)
+    except ValueError as error:
+        reason = str(error) if subject.unit not in ("1", "share") else f"needs {_FORMS}"
+        raise InputError(KEY, text, f"{reason}{_now(subject)}") from error

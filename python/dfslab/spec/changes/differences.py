@@ -1,0 +1,72 @@
+"""What differs between two configurations, and whether that is one change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from dfslab.spec.changes.change import OF_LENGTH, distance_of, kind_of
+from dfslab.spec.design import LevelValue
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import FACTORS, plainly
+
+# Keys of which a change makes another question of the configuration, not a change of the system.
+_OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
+
+
+def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, LevelValue]]:
+    """Dotted key -> its two values, for the keys in which two configurations differ."""
+    first, second = _keys(one), _keys(other)
+    return {
+        key: (first.get(key, ""), second.get(key, ""))
+        for key in {**first, **second}
+        if first.get(key, "") != second.get(key, "") and key not in OF_LENGTH
+    }
+
+
+def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
+    """(Kind, distance) of the change from one configuration to the other. None if they differ in
+    things of several kinds, in nothing, or in the workload's name, cache or arrivals."""
+    keys = differences(one, other)
+    kinds = {kind_of(key) for key in keys}
+    if len(kinds) != 1 or set(_OTHER_QUESTION) & set(keys):
+        return None
+    return kinds.pop(), max(_distance(*values) for values in keys.values())
+
+
+def largest_difference(
+    keys: Mapping[str, tuple[LevelValue, LevelValue]],
+) -> tuple[str, tuple[LevelValue, LevelValue]]:
+    """The key whose values are furthest apart, with its values."""
+    return max(keys.items(), key=lambda item: _distance(*item[1]))
+
+
+@lru_cache(maxsize=2048)
+def _keys(scenario: Scenario) -> dict[str, LevelValue]:
+    parts = {"deployment", "file_system", "workload"}
+    return dict(_flat(scenario.model_dump(mode="json", include=parts)))
+
+
+def _flat(table: object, path: str = "") -> Iterator[tuple[str, LevelValue]]:
+    """(Dotted key, value) of every value of nested tables. Groups of nodes are named."""
+    if isinstance(table, dict):
+        for key, value in table.items():
+            yield from _flat(value, f"{path}.{key}" if path else key)
+    elif isinstance(table, list):
+        for place, value in enumerate(table):
+            name = value.get("name", place) if isinstance(value, dict) else place
+            yield from _flat(value, f"{path}.{name}")
+    elif isinstance(table, str | int | float):
+        yield path, table
+
+
+def _distance(old: LevelValue, new: LevelValue) -> float:
+    return distance_of(_number(old), _number(new))
+
+
+def _number(value: LevelValue) -> float:
+    """A value in SI units; 0 for a word."""
+    if isinstance(value, str):
+        known = (plainly(value, unit) for unit in FACTORS)
+        return next((one for one in known if one is not None), 0.0)
+    return float(value)

@@ -1,0 +1,185 @@
+"""What a change can name: phrases such as "servers", "client link" or "copies", and their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from dfslab import discover
+from dfslab.spec.changes.change import kind_of
+from dfslab.spec.deployment import NodeGroup
+from dfslab.spec.design import LevelValue
+from dfslab.spec.environment import number, workload_parameters
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.filesystem import Role
+
+# Words for the nodes of roles, by the kind of role.
+_OF_KIND = {
+    "client": ("client node",),
+    "data": ("server", "data server"),
+    "metadata": ("metadata server",),
+}
+# Phrases of a node's hardware -> (keys of a node group, SI unit).
+_HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
+    ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
+    ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
+    ("disk read",): (("disk.read_rate",), "B/s"),
+    ("disk write",): (("disk.write_rate",), "B/s"),
+    ("disk latency",): (("disk.latency",), "s"),
+    ("disks",): (("disk.count",), "1"),
+    ("cores",): (("cores",), "1"),
+    ("processors",): (("processors",), "1"),
+    ("processor share",): (("share",), "share"),
+    ("clock", "frequency"): (("frequency",), "Hz"),
+    ("memory",): (("memory",), "B"),
+}
+HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
+# Phrases of the keys of a workload that every workload has -> (key, SI unit; "" for a word).
+_WORKLOAD = {
+    "clients": ("clients", "1"),
+    "think time": ("think_time", "s"),
+    "cache": ("cache", ""),
+    "fsync": ("fsync", ""),
+    "sync io": ("sync_io", ""),
+}
+# Phrases for the number of copies of data, whose key differs between file systems.
+COPIES_WORDS = ("copies", "replicas", "replication")
+COPIES_ID = "Rp1"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a change names. `names`: its phrases, the first for messages. `keys`: the dotted keys
+    that it sets, with their `present` values in SI units (text for words).
+
+    `unit`: "B", "s", "B/s", "Hz", "1" for whole numbers, "share" for numbers, "" for words.
+    """
+
+    names: tuple[str, ...]
+    keys: tuple[str, ...]
+    unit: str
+    present: tuple[LevelValue, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of a change of this subject."""
+        return kind_of(self.keys[0])
+
+
+def subjects_of(scenario: Scenario) -> dict[str, Subject]:
+    """Phrase -> what it names in a scenario. Phrases are in lower case with single spaces."""
+    found: dict[str, Subject] = {}
+    for subject in (*_of_workload(scenario), *_of_system(scenario), *_of_nodes(scenario)):
+        for name in subject.names:
+            found.setdefault(name, subject)
+    return found
+
+
+def data_groups(scenario: Scenario) -> list[NodeGroup]:
+    """The groups of nodes that store data and host no client; all that store data if none."""
+    return _groups(scenario, "data")
+
+
+def _of_workload(scenario: Scenario) -> Iterator[Subject]:
+    for phrase, (key, unit) in _WORKLOAD.items():
+        value = value_of(scenario.workload, key)
+        yield Subject((phrase,), (f"workload.{key}",), unit, (value,))
+    workload = discover.workload(scenario.workload.name)
+    own = workload_parameters(scenario, workload)
+    for key, value in dict(own).items():
+        if isinstance(value, int | float | str) and key != "trace":
+            is_size = key.endswith(("_size", "_per_client")) and not isinstance(value, bool)
+            unit = "B" if is_size and "operations" not in key and "files" not in key else ""
+            unit = unit or ("1" if type(value) is int else "share" if type(value) is float else "")
+            yield Subject((key.replace("_", " "),), (f"workload.{key}",), unit, (value,))
+
+
+def value_of(model: BaseModel, key: str) -> LevelValue:
+    """The value of a field, as a table of a scenario holds it."""
+    value = dict(model)[key]
+    assert isinstance(value, str | int | float)
+    return value
+
+
+def _of_system(scenario: Scenario) -> Iterator[Subject]:
+    system = discover.file_system(scenario.file_system.name)
+    for key, parameter in system.parameters.of_origin("filesystem").items():
+        value = number(parameter, scenario.file_system.parameters.get(key))
+        names = (key.replace("_", " "),)
+        if parameter.wu == COPIES_ID:
+            names = tuple(dict.fromkeys((*COPIES_WORDS, *names)))
+        unit = parameter.unit if parameter.unit in ("B", "s", "B/s") else "1"
+        yield Subject(names, (f"file_system.{key}",), unit, (value,))
+
+
+def _of_nodes(scenario: Scenario) -> Iterator[Subject]:
+    deployment = scenario.deployment
+    for words, groups in _named_groups(scenario):
+        keys = tuple(f"deployment.node.{group.name}.count" for group in groups)
+        plural = tuple(form for word in words for form in (f"{word}s", word))
+        yield Subject(plural, keys, "1", tuple(group.count for group in groups))
+        yield from _hardware_of(words, groups)
+    for phrases in _HARDWARE:
+        groups = data_groups(scenario) if phrases[0].startswith("disk") else deployment.node
+        yield from _hardware_of(("",), groups, (phrases,))
+    network = deployment.network
+    yield Subject(
+        ("network latency", "latency"), ("deployment.network.latency",), "s", (network.latency,)
+    )
+    if deployment.shared_cores:
+        shared = ("machine cores", "cores")
+        yield Subject(shared, ("deployment.shared_cores",), "1", (deployment.shared_cores,))
+
+
+def _hardware_of(
+    words: Sequence[str],
+    groups: Sequence[NodeGroup],
+    wanted: Iterable[tuple[str, ...]] = tuple(_HARDWARE),
+) -> Iterator[Subject]:
+    for phrases in wanted:
+        keys, unit = _HARDWARE[phrases]
+        names = [f"{word} {phrase}".strip() for word in words for phrase in phrases]
+        if phrases == ("disk",):
+            names += [f"{name} rate" for name in names]
+        if phrases[0] == "link":
+            names += [f"{name}s" for name in names if name.endswith(("link", "adapter"))]
+        dotted = [(group, key) for group in groups for key in keys]
+        yield Subject(
+            tuple(names),
+            tuple(f"deployment.node.{group.name}.{key}" for group, key in dotted),
+            unit,
+            tuple(_value(group, key) for group, key in dotted),
+        )
+
+
+def _value(group: NodeGroup, key: str) -> LevelValue:
+    first, _, rest = key.partition(".")
+    inner = {"disk": group.disk, "adapter": group.adapter}
+    return value_of(inner[first], rest) if first in inner else value_of(group, first)
+
+
+def _named_groups(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], list[NodeGroup]]]:
+    """(Words, the groups of nodes that they name): each group, each role, each kind of role."""
+    system = discover.file_system(scenario.file_system.name)
+    for role in system.roles:
+        words = (role.name, *_words_of(role))
+        groups = _groups(scenario, role.kind)
+        if groups:
+            yield words, groups
+    for group in scenario.deployment.node:
+        yield (group.name.lower(),), [group]
+
+
+def _words_of(role: Role) -> tuple[str, ...]:
+    # "clients" are those of the workload. The nodes that host them are "client nodes".
+    return (*_OF_KIND.get(role.kind, ()), *(("client",) if role.kind == "client" else ()))
+
+
+def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
+    system = discover.file_system(scenario.file_system.name)
+    names = {role.name for role in system.roles if role.kind == kind}
+    hosting = [g for g in scenario.deployment.node if any(g.roles.get(one) for one in names)]
+    alone = [g for g in hosting if {r for r, count in g.roles.items() if count} <= names]
+    return alone or hosting

@@ -1,0 +1,138 @@
+"""Candidate actions: every change of a scenario that a user can make, in the change language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dfslab import discover
+from dfslab.spec.changes.change import CLIENTS, DISK, LINK, PROCESSOR, SERVERS, Change
+from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.environment import number
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.parameters import Parameter
+
+# Actions on the hardware of a kind of nodes.
+_HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
+_STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
+# Utilisation, relative to that of the busiest station, from which a station is nearly a limit.
+NEARLY_BUSY = 0.5
+_FEWER_COPIES = "data is lost with fewer failed nodes"
+_NOT_FORCED = "data that was written is lost if power fails"
+
+
+@dataclass(frozen=True)
+class CandidateAction:
+    """A candidate action: one or several changes. `risk`: what it gives up; empty if nothing."""
+
+    changes: tuple[Change, ...]
+    risk: str = ""
+
+    @property
+    def is_joinable(self) -> bool:
+        """Whether the action is tried together with others: not if it gives something up, or is
+        more load."""
+        return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
+
+    @property
+    def text(self) -> str:
+        """The action in the words of the change language."""
+        return " and ".join(one.text for one in self.changes)
+
+    def joined(self, other: CandidateAction) -> CandidateAction:
+        """Both actions together."""
+        risks = dict.fromkeys(one for one in (self.risk, other.risk) if one)
+        return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
+
+    def conflicts(self, other: CandidateAction) -> bool:
+        """Whether both set the same key."""
+        own = {key for one in self.changes for key in one.values}
+        return any(key in own for one in other.changes for key in one.values)
+
+
+def candidates(scenario: Scenario) -> list[CandidateAction]:
+    """Every single action that changes something. Illegal ones are left out by who applies them."""
+    found: dict[tuple[str, ...], CandidateAction] = {}
+    for text, risk in _texts(scenario):
+        try:
+            change = parse_change(text, scenario)
+        except InputError:
+            # Such as a step of a parameter that is no whole number any more.
+            continue
+        key = tuple(f"{name}={value}" for name, value in sorted(change.values.items()))
+        if change.distance:
+            found.setdefault(key, CandidateAction((change,), risk))
+    return list(found.values())
+
+
+def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """(Change, what it gives up) of every candidate."""
+    yield "clients x2", ""
+    for words, count in _nodes(scenario):
+        yield from ((f"{words} {hardware}", "") for hardware in _HARDWARE)
+        if count:
+            yield f"{count} x2", ""
+            yield f"{count} +1", ""
+    yield "links x2", ""
+    yield "network latency /2", ""
+    if scenario.deployment.shared_cores:
+        yield "machine cores x2", ""
+    yield from ((f"transfer size {step}", "") for step in ("x4", "/4"))
+    if scenario.workload.fsync:
+        yield "fsync off", _NOT_FORCED
+    system = discover.file_system(scenario.file_system.name)
+    for key, parameter in system.parameters.of_origin("filesystem").items():
+        if not parameter.daemons_only:
+            value = number(parameter, scenario.file_system.parameters.get(key))
+            yield from _settings(parameter, value)
+
+
+def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
+    """(Word for a kind of nodes, word for their number; "" if it cannot change alone)."""
+    system = discover.file_system(scenario.file_system.name)
+    kinds = {role.name: role.kind for role in system.roles}
+    groups = scenario.deployment.node
+    hosted = [{kinds.get(r, "") for r, count in one.roles.items() if count} for one in groups]
+    if any(len(one) > 1 for one in hosted):
+        # Several roles share a group of nodes, which is named by its own name.
+        return [(group.name, "" if len(groups) == 1 else group.name) for group in groups]
+    words = {"client": ("client", "client nodes"), "data": ("server", "servers")}
+    words["metadata"] = ("metadata server", "")
+    return [words[kind] for kind in words if {kind} in hosted]
+
+
+def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
+    name = parameter.key.replace("_", " ")
+    if parameter.choices:
+        for choice in parameter.choices:
+            if choice != value:
+                yield f"{name} {choice:g}", "" if choice or "sync" not in name else _NOT_FORCED
+        return
+    if parameter.wu == "Rp1":
+        yield f"{name} +1", ""
+        if value > 1:
+            yield f"{name} -1", _FEWER_COPIES
+            yield f"{name} 1", _FEWER_COPIES
+        return
+    yield f"{name} x2", ""
+    if value / 2 >= (parameter.minimum or 0.0):
+        yield f"{name} /2", ""
+
+
+def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
+    """Whether an action relieves a station that is nearly as busy as the busiest one.
+
+    `used`: (group of nodes, kind of station, utilisation) of every station. Such an action may gain
+    nothing alone, but much together with another.
+    """
+    most = max((share for _, _, share in used), default=0.0)
+    for change in action.changes:
+        groups = {key.split(".")[2] for key in change.values if key.startswith("deployment.node.")}
+        if not groups and change.kind == PROCESSOR:
+            groups = {"machine"}
+        for place, kind, share in used:
+            own = change.kind == SERVERS or kind.startswith(_STATIONS.get(change.kind, "-"))
+            if own and place in groups and share >= NEARLY_BUSY * most:
+                return change.is_more
+    return False

@@ -1,0 +1,98 @@
+"""The result of advice: recommended actions, and what is not worth its price, as printed."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.studies.decisions.gains import WORDS, GainEstimate
+
+
+class Recommendation(BaseModel):
+    """One action for the configurations of one kind.
+
+    `operations`: what they do. `configurations`, `total`: how many the row stands for, of how many.
+    `limit`, `next_limit`: what limits before and after. `price`: in the currency of the prices.
+    `risk`: what the action gives up. `withheld`: why the gain is not to be relied on.
+    """
+
+    operations: list[str]
+    configurations: int
+    total: int
+    limit: str
+    change: str
+    gain: GainEstimate
+    price: float
+    risk: str
+    next_limit: str
+    withheld: list[str]
+
+
+class NotWorthIt(BaseModel):
+    """The most expensive action that gains nothing."""
+
+    operations: list[str]
+    change: str
+    gain: GainEstimate
+    price: float
+
+
+class Recommended(BaseModel):
+    """The advice on a run or a description. `basis`: "run" or "description"."""
+
+    source: str
+    basis: str
+    goal: str
+    rows: list[Recommendation]
+    spared: list[NotWorthIt]
+    settling: list[str]
+    notes: list[str]
+
+    def sentences(self) -> list[str]:
+        """The answer in a few sentences: limit, best action, and what is not worth its price."""
+        found: dict[tuple[str, ...], Recommendation] = {}
+        for one in sorted(self.rows, key=lambda row: bool(row.risk)):
+            found.setdefault((*one.operations, one.limit), one)
+        lines = [_sentence(one) for one in found.values()]
+        if not self.rows:
+            lines.append("No change is predicted to gain more than 2 %.")
+        lines += [
+            f"Not worth it for {'+'.join(one.operations)}: {one.change} gains nothing "
+            f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}) for {one.price:,.0f}."
+            for one in self.spared
+        ]
+        return lines
+
+    def table(self) -> Table:
+        """One row for each action and kind of configuration."""
+        columns = [Column(name, "left") for name in ("operations", "change")]
+        columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
+        rows = [
+            (
+                words(f"{'+'.join(one.operations)}\n{one.configurations} of {one.total}"),
+                words(f"{one.change}\n! {one.risk}" if one.risk else one.change),
+                TableCell(
+                    one.gain.gain,
+                    f"× {one.gain.gain:.2f} ({one.gain.low:.2f}–{one.gain.high:.2f})",
+                    low=one.gain.low,
+                    high=one.gain.high,
+                ),
+                TableCell(one.price, f"{one.price:,.0f}"),
+                words("withheld" if one.withheld else one.gain.sureness),
+            )
+            for one in self.rows
+        ]
+        notes = [WORDS, *self.settling, *self.notes]
+        return Table(f"What to change for {self.goal}", columns, rows, notes)
+
+
+def _sentence(one: Recommendation) -> str:
+    where = f"{'+'.join(one.operations)} ({one.configurations} of {one.total} configurations)"
+    limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"
+    if one.withheld:
+        return f"{limit} Advice is withheld: {one.withheld[0]}."
+    return (
+        f"{limit} Best: {one.change}, × {one.gain.gain:.2f} "
+        f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}), sure: {one.gain.sureness}; "
+        f"then limits: {one.next_limit}."
+    )

@@ -1,0 +1,135 @@
+"""The error of predicted changes, by kind, as learnt from recorded interventions.
+
+The error of a change is log(predicted gain / measured gain). Its variance is proportional to
+(size of the predicted log gain + IDLE_SHARE of the change's distance): a change of what limits is
+wrong in proportion to what it gains, a change of an idle resource in proportion to its distance,
+since the model may have named the wrong limit. One number describes a kind: the standard deviation
+where a doubling gains a doubling. It is shrunk towards the blind error, which holds where no
+recording has such a change. `verification/changes.py` makes the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.models.fit.demand import UNCALIBRATED_SD
+from dfslab.spec.changes.change import DOUBLING, KINDS, Change
+
+Basis = Literal["run", "description"]
+TABLE = Path(__file__).with_name("change_errors.json")
+# Error of a doubling without any recording: that of two unconnected predictions of the uncalibrated
+# model.
+BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
+# Weight of the blind error, in recordings.
+BLIND_WEIGHT = 2.0
+# The share of pairs that an interval is to hold, and its half-width in standard deviations.
+COVERED, COVERED_SDS = 0.90, 1.645
+# Weight of the distance of a change relative to that of the predicted gain.
+IDLE_SHARE = 0.1
+# Least standard deviation of a change, so that no interval has a width of zero.
+LEAST_SD = 0.02
+
+
+class ErrorOfChange(BaseModel):
+    """One recorded change: logarithms of its predicted and of its measured gain."""
+
+    basis: Basis
+    kind: str
+    recording: str
+    distance: float
+    predicted: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """log(predicted gain / measured gain)."""
+        return self.predicted - self.measured
+
+
+class KindError(BaseModel):
+    """The learnt error of one kind of change: the standard deviation of the log gain of a doubling.
+
+    `recordings`, `pairs`: how many there are of the kind; 0 where `doubling_sd` is the blind error.
+    """
+
+    basis: Basis
+    kind: str
+    recordings: int
+    pairs: int
+    doubling_sd: float
+
+
+class ChangeErrors(BaseModel):
+    """The error of every kind of change, for models calibrated on the run in question
+    ("run") and for descriptions alone ("description")."""
+
+    kinds: list[KindError]
+
+    def of_kind(self, basis: Basis, kind: str) -> KindError:
+        """The error of a kind of change; the blind error for a kind without recordings."""
+        for one in self.kinds:
+            if (one.basis, one.kind) == (basis, kind):
+                return one
+        return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
+
+    def sd(self, basis: Basis, changes: Sequence[Change], log_gain: float) -> float:
+        """Standard deviation of the error of the predicted log gain of several changes together.
+
+        The predicted gain is attributed to the changes in proportion to their distances. Their
+        errors are taken as independent. At least LEAST_SD.
+        """
+        whole = sum(one.distance for one in changes)
+        variance = sum(
+            self.of_kind(basis, one.kind).doubling_sd ** 2
+            * growth(log_gain * one.distance / whole, one.distance)
+            for one in changes
+            if whole
+        )
+        return max(LEAST_SD, math.sqrt(variance))
+
+
+def growth(log_gain: float, distance: float) -> float:
+    """How the variance of a change's error grows with its predicted log gain and its distance: 1
+    for a doubling that gains a doubling."""
+    return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
+
+
+def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
+    """The errors by kind of change. Each recording has the same weight, whatever its pairs."""
+    found = []
+    for basis in ("run", "description"):
+        for kind in KINDS:
+            own = [one for one in errors if (one.basis, one.kind) == (basis, kind)]
+            if own:
+                found.append(_of_kind(basis, kind, own))
+    return ChangeErrors(kinds=found)
+
+
+def _of_kind(basis: Basis, kind: str, errors: Sequence[ErrorOfChange]) -> KindError:
+    by_recording: dict[str, list[float]] = {}
+    for one in errors:
+        scaled = abs(one.error) / math.sqrt(growth(one.predicted, one.distance))
+        by_recording.setdefault(one.recording, []).append(scaled)
+    spreads = [float(np.quantile(each, COVERED)) / COVERED_SDS for each in by_recording.values()]
+    weight = len(spreads) + BLIND_WEIGHT
+    variance = (sum(one**2 for one in spreads) + BLIND_WEIGHT * BLIND_SD**2) / weight
+    return KindError(
+        basis=basis,
+        kind=kind,
+        recordings=len(spreads),
+        pairs=len(errors),
+        doubling_sd=round(math.sqrt(variance), 4),
+    )
+
+
+@cache
+def recorded_errors() -> ChangeErrors:
+    """The table that the recordings give, as it is stored with the package."""
+    return ChangeErrors.model_validate_json(TABLE.read_text(encoding="utf-8"))

@@ -1,0 +1,110 @@
+"""The deployments that a plan chooses from: a small catalogue of nodes, and their scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dfslab import discover
+from dfslab.spec.design import LevelValue
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.units import parse
+
+# File systems that a plan compares if none is named.
+USUAL_SYSTEMS = ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
+LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
+METADATA_MEMORIES = ("64 GiB", "256 GiB", "1 TiB")
+CORES, METADATA_CORES, MEMORY = 16, 32, "128 GiB"
+LATENCY = "20 us"
+COPIES_ID = "Rp1"
+
+
+@dataclass(frozen=True)
+class DiskKind:
+    """One kind of disk of the catalogue, its number in a node, and the bytes that one holds."""
+
+    name: str
+    count: int
+    rate: str
+    latency: str
+    capacity: str
+
+
+DISKS = (
+    DiskKind("hard disks", 12, "200 MB/s", "8 ms", "16 TB"),
+    DiskKind("SSDs", 8, "500 MB/s", "0.1 ms", "4 TB"),
+    DiskKind("NVMe disks", 8, "3 GB/s", "0.02 ms", "8 TB"),
+)
+
+
+@dataclass(frozen=True)
+class PlanLayout:
+    """One way to build a deployment, apart from its number of servers."""
+
+    system: str
+    copies: int
+    link: str
+    disk: DiskKind
+    metadata_memory: str
+
+    @property
+    def text(self) -> str:
+        """The layout in words."""
+        return f"{self.disk.count} {self.disk.name}, {self.link}"
+
+    @property
+    def node_bytes(self) -> float:
+        """Bytes that the disks of a server hold."""
+        return self.disk.count * parse(self.disk.capacity, "B")
+
+
+def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
+    """Every layout of the catalogue. InputError names a file system that is unknown."""
+    for system in systems:
+        discover.file_system(system)
+        for link in LINKS:
+            for disk in DISKS:
+                yield PlanLayout(system, copies, link, disk, METADATA_MEMORIES[-1])
+
+
+def copies_key(system: str) -> str:
+    """The file system's parameter for the number of copies; "" if it keeps one copy only."""
+    declared = discover.file_system(system).parameters.of_origin("filesystem")
+    return next((key for key, one in declared.items() if one.wu == COPIES_ID), "")
+
+
+def scenario_of(
+    layout: PlanLayout, servers: int, clients: int, workload: Mapping[str, LevelValue]
+) -> Scenario:
+    """A layout with a number of servers and client nodes, under a workload."""
+    system = discover.file_system(layout.system)
+    hardware = {"adapter": {"bandwidth": layout.link}, "memory": MEMORY, "cores": CORES}
+    disk = {
+        "count": layout.disk.count,
+        "read_rate": layout.disk.rate,
+        "write_rate": layout.disk.rate,
+        "latency": layout.disk.latency,
+    }
+    nodes = []
+    for kind, name, count in (("metadata", "master", 1), ("data", "server", servers)):
+        roles = {role.name: 1 for role in system.roles if role.kind == kind}
+        if roles:
+            nodes.append({"name": name, "count": count, "roles": roles, "disk": disk, **hardware})
+    if nodes[0]["name"] == "master":
+        nodes[0] |= {"memory": layout.metadata_memory, "cores": METADATA_CORES}
+    roles = {role.name: 1 for role in system.roles if role.kind == "client"}
+    nodes.append({"name": "client", "count": clients, "roles": roles, **hardware})
+    key = copies_key(layout.system)
+    if layout.copies > 1 and not key:
+        raise InputError("--copies", layout.copies, f"{layout.system} keeps one copy")
+    return build(
+        Scenario,
+        {
+            "name": "plan",
+            "deployment": {"node": nodes, "network": {"latency": LATENCY}},
+            "file_system": {"name": layout.system, **({key: layout.copies} if key else {})},
+            "workload": dict(workload),
+            "run": {"methods": ["sequence"]},
+        },
+    )

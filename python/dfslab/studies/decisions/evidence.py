@@ -1,0 +1,193 @@
+"""What is known before a decision: a description, or a stored run with calibration and noise."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
+from dfslab.models.tree.prediction import Situation
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import Judge, Point, Scenario, read
+from dfslab.studies.decisions.change_error import Basis
+from dfslab.studies.runs import store
+
+# Sets of constants that are drawn for an interval.
+DRAWS = 40
+# Most configurations of a sweep for which gains are computed; the others are left out by a note.
+MOST_CONFIGURATIONS = 24
+MODEL = "sequence"
+
+
+@dataclass
+class Evidence:
+    """The configurations in question and what is known of them.
+
+    `basis`: "run" if the constants are calibrated on measurements. `results`: of the run; empty for
+    a description. `noise_sd`: standard deviation of the log of a measured rate, from repetitions.
+    `source`: the scenario file or the run's folder.
+    """
+
+    source: Path
+    scenario: Scenario
+    points: Sequence[Point]
+    basis: Basis
+    calibration: Calibration | None = None
+    results: Sequence[Result] = ()
+    noise_sd: float = 0.0
+    notes: Sequence[str] = ()
+
+    @cached_property
+    def measured(self) -> dict[str, float]:
+        """Configuration -> geometric mean of its measured rates per second."""
+        return {
+            key: float(np.exp(np.mean(np.log(values))))
+            for key, values in _rates(self.results, "measure").items()
+        }
+
+    def rates_by(self, method: str) -> dict[str, float]:
+        """Configuration -> rate per second as a method of the run predicted it."""
+        return {key: values[0] for key, values in _rates(self.results, method).items()}
+
+    def constants(self, situation: Situation) -> list[dict[str, float]]:
+        """Sets of a configuration's constants: the estimates first, then drawn ones.
+
+        A constant that occurs in several configurations has the same draws in all of them, so that
+        gains are ratios of paired predictions.
+        """
+        return drawn_constants(situation, self.calibration)
+
+
+def drawn_constants(
+    situation: Situation, calibration: Calibration | None = None
+) -> list[dict[str, float]]:
+    """Sets of a configuration's constants: the estimates first, then DRAWS drawn ones. Without a
+    calibration they are drawn from their priors."""
+    names = sorted(situation.constants)
+    fitted = {} if calibration is None else calibration.values
+    spreads = _spreads(situation, names, calibration)
+    base = {key: fitted.get(key, situation.constants[key]) for key in names}
+    drawn = [
+        {key: base[key] * math.exp(spreads[key] * _draws(key)[turn]) for key in names}
+        for turn in range(DRAWS)
+    ]
+    return [base, *drawn]
+
+
+def _spreads(
+    situation: Situation, names: Sequence[str], calibration: Calibration | None
+) -> dict[str, float]:
+    """Constant -> standard deviation of its logarithm, by the fit or by its prior."""
+    declared = situation.system.parameters.of_origin("calibrated")
+    found = {key: declared[key].spread for key in names}
+    if calibration is not None:
+        errors = {one.key: one.log_standard_error for one in calibration.constants}
+        found |= {key: errors[key] for key in names if key in errors}
+    return {key: value if math.isfinite(value) else 1.0 for key, value in found.items()}
+
+
+def evidence_of(source: Path) -> Evidence:
+    """What a run's folder or a scenario's file gives. InputError if `source` is neither."""
+    if source.is_dir():
+        return _of_run(source)
+    scenario = read(source)
+    points, notes = _legal_points(scenario, source)
+    return Evidence(source, scenario, points, "description", notes=notes)
+
+
+def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
+    """The legal configurations that the sequence model predicts, and a note on the others."""
+    points, refused = [], []
+    for found in scenario.points():
+        point = found.model_copy(update={"scenario": _alone(found.scenario)})
+        try:
+            check(point.scenario)
+        except InputError as error:
+            refused.append(error)
+            continue
+        if point.scenario.workload.arrival != "closed":
+            allowed = 'gains of open workloads are not predicted; workload.arrival must be "closed"'
+            refused.append(InputError("workload.arrival", None, allowed))
+            continue
+        points.append(point)
+    if not points:
+        raise refused[0].of(str(source))
+    notes = [f"{len(refused)} configurations left out: {refused[0]}"] if refused else []
+    if len(points) > MOST_CONFIGURATIONS:
+        notes.append(f"{MOST_CONFIGURATIONS} of {len(points)} configurations, evenly chosen")
+        places = np.linspace(0, len(points) - 1, MOST_CONFIGURATIONS).round().astype(int)
+        points = [points[place] for place in places]
+    return points, notes
+
+
+def _alone(scenario: Scenario) -> Scenario:
+    """One configuration for the model alone, without held-out ones and other methods."""
+    return scenario.with_methods([MODEL]).model_copy(update={"judge": Judge()})
+
+
+def _of_run(folder: Path) -> Evidence:
+    store.check_folder(folder)
+    return evidence_in(folder, read(folder / "scenario.toml"), store.results_of(folder))
+
+
+def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> Evidence:
+    """What the results of a run give; its description alone if nothing was measured."""
+    points, notes = _legal_points(scenario, source)
+    if not any(one.method == "measure" and one.complete for one in results):
+        notes.append("the run holds no measurement: its description alone is used")
+        return Evidence(source, scenario, points, "description", notes=notes)
+    calibration, noise_sd = _calibration(results), _noise_sd(results)
+    return Evidence(source, scenario, points, "run", calibration, results, noise_sd, notes)
+
+
+def _calibration(results: Sequence[Result]) -> Calibration:
+    """The calibration that the run's predictions were made with; a fit if it has none.
+
+    Stored predictions hold the constants and their standard errors, but no covariances, which are
+    taken as 0.
+    """
+    fits = [one.fit for one in results if one.method == MODEL and one.fit is not None]
+    if not fits or not fits[0].constants:
+        return calibrate([one for one in results if not one.point.held_out])
+    constants = tuple(
+        CalibratedConstant(
+            one.key, one.meaning, one.unit, one.value, one.log_standard_error, one.learnt
+        )
+        for one in fits[0].constants
+    )
+    covariance = np.diag([one.log_standard_error**2 for one in constants])
+    return Calibration(constants, covariance, {"*": 0.0}, len(constants))
+
+
+def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
+    """Configuration -> rates per second of all complete results of a method."""
+    found: dict[str, list[float]] = {}
+    for one in results:
+        if one.method == method and one.complete and one.value() > 0:
+            found.setdefault(one.point_id, []).append(one.value())
+    return found
+
+
+def _noise_sd(results: Sequence[Result]) -> float:
+    """Standard deviation of the mean log rate of a configuration, pooled over all repetitions."""
+    groups = [np.log(one) for one in _rates(results, "measure").values() if len(one) > 1]
+    freedom = sum(len(one) - 1 for one in groups)
+    if not freedom:
+        return 0.0
+    variance = sum(float(((one - one.mean()) ** 2).sum()) for one in groups) / freedom
+    return math.sqrt(variance / float(np.mean([len(one) for one in groups])))
+
+
+@lru_cache(maxsize=512)
+def _draws(key: str) -> tuple[float, ...]:
+    """Standard normal numbers of one constant, the same in every process."""
+    seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
+    return tuple(map(float, np.random.default_rng(seed).standard_normal(DRAWS)))

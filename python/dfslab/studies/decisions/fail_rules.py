@@ -1,0 +1,49 @@
+"""Rules for continuous integration: "p99 > +5 %", "rate < -3 %"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dfslab.documents.metrics import LATENCY, RATE
+from dfslab.spec.input_error import InputError
+
+KEY = "--fail-if"
+METRICS = ("rate", "mean", "p50", "p90", "p99")
+_RULE = re.compile(r"^(\w+)(?:\s+(\w+))?\s*([<>])\s*([+-]?\d+\.?\d*)\s*%$")
+
+
+@dataclass(frozen=True)
+class FailRule:
+    """A bound on the relative change of a metric. `operation`: empty for all operations."""
+
+    text: str
+    metric: str
+    operation: str
+    is_above: bool
+    bound: float
+
+    def holds(self, metric: str, change: float) -> bool:
+        """Whether the change of a metric (its key in results) is beyond the bound."""
+        kind, _, operation = metric.partition(".")
+        own = kind == RATE if self.metric == "rate" else kind.startswith(LATENCY)
+        if self.metric != "rate":
+            own = own and kind.endswith(f"_{self.metric}")
+        if not own or (self.operation and self.operation != operation):
+            return False
+        return change > self.bound if self.is_above else change < self.bound
+
+
+def parse_rules(text: str) -> list[FailRule]:
+    """Reads rules, separated by commas. InputError names what is allowed."""
+    return [_rule(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _rule(text: str) -> FailRule:
+    match = _RULE.match(text)
+    if match is None or match[1] not in METRICS:
+        allowed = (
+            f'needs METRIC [OPERATION] > N %, such as "p99 > +5 %"; METRIC is one of {METRICS}'
+        )
+        raise InputError(KEY, text, allowed.replace("(", "").replace(")", "").replace("'", ""))
+    return FailRule(text, match[1], match[2] or "", match[3] == ">", float(match[4]) / 100)

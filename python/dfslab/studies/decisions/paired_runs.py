@@ -1,0 +1,283 @@
+"""Compares two runs: paired effects with intervals, corrected for the number of comparisons.
+
+The effect of a metric at a configuration is the ratio of its geometric means. Its variance is that
+of the repetitions, shrunk towards the pooled variance of all configurations of the metric (as in
+Smyth 2004). Verdicts keep the probability of any false one below FALSE_SHARE, by Holm's method.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab import quantiles
+from dfslab.documents.metrics import LATENCY, RATE
+from dfslab.documents.table import Column, Table, TableCell, labels_text, words
+from dfslab.method import CONFIDENCE
+from dfslab.result import Result
+from dfslab.spec.input_error import InputError
+from dfslab.studies.decisions.fail_rules import FailRule
+
+RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
+# Probability that two equal runs get any verdict.
+FALSE_SHARE = 0.005
+# Weight of the pooled variance, in degrees of freedom.
+POOLED_FREEDOM = 4.0
+# Probability of finding a difference of the smallest detectable size.
+POWER = 0.80
+# Least standard deviation of the log of a metric: clocks and counters are no better.
+LEAST_LOG_SD = 0.001
+# Metrics of an operation's time that are compared.
+TIMES = ("mean", "p50", "p90", "p99")
+
+
+class ComparedMetric(BaseModel):
+    """One metric at one configuration in two runs. `change`: B / A - 1, with its 90 % interval.
+
+    `adjusted`: p value, corrected for all comparisons of the two runs. `detectable`: the smallest
+    relative change that would be found with a probability of 80 %.
+    """
+
+    configuration: str
+    metric: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    adjusted: float
+    detectable: float
+    verdict: RunVerdict
+
+
+class ComparedRuns(BaseModel):
+    """Two runs compared. `noise`: relative standard deviation of repeated rates. `failed`: rules
+    of --fail-if that hold."""
+
+    before: str
+    after: str
+    rows: list[ComparedMetric]
+    noise: float
+    failed: list[str]
+    notes: list[str]
+
+    def sentences(self) -> list[str]:
+        """The answer: what differs, and what would have been found."""
+        found = [one for one in self.rows if one.verdict in ("higher", "lower")]
+        smallest = float(np.median([one.detectable for one in self.rows]))
+        power = (
+            f"Repeated rates differ by {_percent(self.noise)}; a change of {_percent(smallest)} "
+            "would be found with 80 %."
+        )
+        if not found:
+            head = f"No difference found in {len(self.rows)} comparisons."
+        else:
+            largest = max(found, key=lambda one: abs(math.log1p(one.change)))
+            head = (
+                f"{len(found)} of {len(self.rows)} comparisons differ; most: {largest.metric} at "
+                f"{largest.configuration}, {_signed(largest.change)}."
+            )
+        return [head, power, *(f"Fails: {rule}" for rule in self.failed)]
+
+    def table(self) -> Table:
+        """One row for each metric and configuration, differences first."""
+        columns = [
+            Column("configuration", "left"),
+            Column("metric", "left"),
+            Column("change (90 %)"),
+        ]
+        columns += [Column("p, adjusted"), Column("verdict", "left")]
+        ordered = sorted(self.rows, key=lambda one: one.adjusted)
+        rows = [
+            (
+                words(one.configuration),
+                words(one.metric),
+                TableCell(
+                    one.change,
+                    f"{_signed(one.change)} ({_signed(one.low)} to {_signed(one.high)})",
+                    low=one.low,
+                    high=one.high,
+                ),
+                TableCell(one.adjusted, f"{one.adjusted:.3g}"),
+                words(one.verdict),
+            )
+            for one in ordered
+        ]
+        return Table(f"{self.after} compared with {self.before}", columns, rows, self.notes)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}".replace("%", " %")
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.1%}".replace("%", " %")
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The logs of one metric's repetitions in both runs."""
+
+    configuration: str
+    metric: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def freedom(self) -> int:
+        return len(self.before) + len(self.after) - 2
+
+    @property
+    def squares(self) -> float:
+        return sum(len(one) * float(np.var(one)) for one in (self.before, self.after))
+
+    @property
+    def effect(self) -> float:
+        return float(np.mean(self.after) - np.mean(self.before))
+
+    @property
+    def per_run(self) -> float:
+        """1 / repetitions before + 1 / repetitions after."""
+        return 1 / len(self.before) + 1 / len(self.after)
+
+
+def compare_runs(
+    before: Sequence[Result],
+    after: Sequence[Result],
+    names: tuple[str, str],
+    rules: Sequence[FailRule] = (),
+) -> ComparedRuns:
+    """Compares the measurements of two runs, configuration by configuration.
+
+    InputError if no configuration was measured in both, or none twice.
+    """
+    pairs = _pairs(before, after)
+    if not pairs:
+        raise InputError("B", names[1], f"has no measured configuration of {names[0]}")
+    if not any(one.freedom for one in pairs):
+        allowed = "no configuration was measured twice, so that noise is unknown: run.repetitions"
+        raise InputError("B", names[1], allowed)
+    pooled = _pooled(pairs)
+    rows = _judged([_tested(one, pooled[one.metric], len(pairs)) for one in pairs])
+    return ComparedRuns(
+        before=names[0],
+        after=names[1],
+        rows=rows,
+        noise=math.expm1(math.sqrt(pooled.get(RATE, max(pooled.values())))),
+        failed=[text for rule in rules for text in _failing(rule, rows)],
+        notes=[f"Verdicts: the probability of any false one is {_percent(FALSE_SHARE)} (Holm)."],
+    )
+
+
+def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
+    """Every metric that both runs measured at the same configuration; configurations of two file
+    systems are the same if all other varied keys are."""
+    for without in ((), ("file_system.", "deployment.")):
+        first, second = (_logs(results, without) for results in (before, after))
+        found = [
+            _Pair(configuration, metric, values, second[configuration, metric])
+            for (configuration, metric), values in first.items()
+            if (configuration, metric) in second
+        ]
+        if found:
+            return found
+    return []
+
+
+def _logs(
+    results: Sequence[Result], without: tuple[str, ...]
+) -> dict[tuple[str, str], tuple[float, ...]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for one in results:
+        if one.method != "measure" or not one.complete:
+            continue
+        labels = {key: v for key, v in one.labels.items() if not key.startswith(without)}
+        name = labels_text(labels) or "the only configuration"
+        for metric, value in _compared(one).items():
+            if value > 0:
+                found.setdefault((name, metric), []).append(math.log(value))
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _compared(result: Result) -> Mapping[str, float]:
+    """The metrics of a result that are compared: the rate, and times of each operation."""
+    found = {RATE: result.value()} if RATE in result.metrics else {}
+    for key, metric in result.metrics.items():
+        kind, _, operation = key.partition(".")
+        if kind.startswith(LATENCY) and operation and kind.rpartition("_")[2] in TIMES:
+            found[key] = metric.value
+    return found
+
+
+def _pooled(pairs: Sequence[_Pair]) -> dict[str, float]:
+    """Metric -> pooled variance of the logs of its repetitions."""
+    found = {}
+    for metric in {one.metric for one in pairs}:
+        own = [one for one in pairs if one.metric == metric]
+        freedom = sum(one.freedom for one in own)
+        variance = sum(one.squares for one in own) / freedom if freedom else 0.0
+        found[metric] = max(variance, LEAST_LOG_SD**2)
+    return found
+
+
+@dataclass(frozen=True)
+class _Tested:
+    pair: _Pair
+    p_value: float
+    half_width: float
+    detectable: float
+
+
+def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
+    """The p value and interval of one effect, with a variance that is shrunk to the pooled one."""
+    freedom = pair.freedom + POOLED_FREEDOM
+    variance = (pair.squares + POOLED_FREEDOM * pooled) / freedom
+    error = math.sqrt(variance * pair.per_run)
+    strict = quantiles.student(1 - FALSE_SHARE / (2 * comparisons), freedom)
+    return _Tested(
+        pair,
+        quantiles.student_beyond(pair.effect / error, freedom),
+        quantiles.student(0.5 + CONFIDENCE / 2, freedom) * error,
+        math.expm1((strict + quantiles.student(POWER, freedom)) * error),
+    )
+
+
+def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
+    """Rows with p values adjusted by Holm's step-down method."""
+    ordered = sorted(tested, key=lambda one: one.p_value)
+    rows, largest = [], 0.0
+    for place, one in enumerate(ordered):
+        largest = max(largest, min(1.0, one.p_value * (len(ordered) - place)))
+        effect = one.pair.effect
+        verdict: RunVerdict = "cannot tell" if one.detectable > 1 else "no difference found"
+        if largest <= FALSE_SHARE:
+            verdict = "higher" if effect > 0 else "lower"
+        rows.append(
+            ComparedMetric(
+                configuration=one.pair.configuration,
+                metric=one.pair.metric,
+                before=math.exp(float(np.mean(one.pair.before))),
+                after=math.exp(float(np.mean(one.pair.after))),
+                change=math.expm1(effect),
+                low=math.expm1(effect - one.half_width),
+                high=math.expm1(effect + one.half_width),
+                adjusted=largest,
+                detectable=one.detectable,
+                verdict=verdict,
+            )
+        )
+    return rows
+
+
+def _failing(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
+    """The rows for which a rule holds: those with a verdict whose change is beyond its bound."""
+    return [
+        f"{rule.text}: {one.metric} at {one.configuration} changed by {_signed(one.change)}"
+        for one in rows
+        if one.verdict in ("higher", "lower") and rule.holds(one.metric, one.change)
+    ]

@@ -1,0 +1,269 @@
+"""The cheapest deployments that reach targets, with intervals, checked by simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab import discover
+from dfslab.arrays import Floats
+from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.method import CONFIDENCE
+from dfslab.models.fit.demand import UNCALIBRATED_SD
+from dfslab.models.petri import FIT_FIRINGS, simulate
+from dfslab.models.tree.prediction import Situation
+from dfslab.models.tree.reader import Varies
+from dfslab.spec import units
+from dfslab.spec.environment import number
+from dfslab.spec.input_error import InputError
+from dfslab.studies.decisions.deployments import (
+    METADATA_MEMORIES,
+    USUAL_SYSTEMS,
+    PlanLayout,
+    copies_key,
+    layouts,
+    scenario_of,
+)
+from dfslab.studies.decisions.evidence import drawn_constants
+from dfslab.studies.decisions.gains import Sureness, sureness
+from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.decisions.sizing import (
+    Load,
+    fewest_clients,
+    fewest_servers,
+    memory_bytes,
+    workload_of,
+)
+from dfslab.studies.decisions.targets import KEY, Targets
+
+# Rows of a plan.
+MOST_ROWS = 6
+# Largest simulated deployment: a larger plan is checked on this number of servers.
+SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
+# Operations of each simulated client.
+SIMULATED_OPERATIONS = 6
+
+
+class PlannedDeployment(BaseModel):
+    """One deployment that reaches the targets. `headroom`: largest load over the targets' load,
+    with its 90 % interval. `probability`: that the largest load is above the targets' load.
+
+    `memory`: bytes that the metadata server needs for all files; 0 if it has no known limit.
+    """
+
+    system: str
+    copies: int
+    hardware: str
+    servers: int
+    clients: int
+    price: float
+    binding: str
+    headroom: float
+    low: float
+    high: float
+    probability: float
+    memory_bytes: float
+    metadata_memory: str
+
+    @property
+    def sureness(self) -> Sureness:
+        """How sure it is that the targets are reached."""
+        return sureness(self.probability)
+
+
+class SimulatedCheck(BaseModel):
+    """A closed workload on the cheapest deployment, or on a part of it, by net and by formula.
+
+    `standard_error`: relative standard error of the simulated rate.
+    """
+
+    servers: int
+    clients: int
+    operation: str
+    computed_per_s: float
+    simulated_per_s: float
+    standard_error: float
+
+
+class Planned(BaseModel):
+    """The cheapest deployments, what is checked by simulation, and why others fail."""
+
+    target: str
+    rows: list[PlannedDeployment]
+    check: SimulatedCheck
+    notes: list[str]
+
+    def sentences(self) -> list[str]:
+        """The answer: the cheapest deployment, what binds, and the check."""
+        best, check = self.rows[0], self.check
+        memory = ""
+        if best.memory_bytes:
+            needed = units.text(best.memory_bytes, "B", 3)
+            memory = f" The metadata server needs {needed} for its files and blocks."
+        return [
+            f"Cheapest: {best.system} on {best.servers:,} servers ({best.hardware}, {best.copies} "
+            f"copies), {best.price:,.0f}; binding: {best.binding}; sure: {best.sureness}.{memory}",
+            f"Simulated on {check.servers} servers with {check.clients} clients: "
+            f"{check.simulated_per_s:.4g} {check.operation}s a second (computed "
+            f"{check.computed_per_s:.4g}, standard error {check.standard_error:.1%}).",
+        ]
+
+    def table(self) -> Table:
+        """One row for each deployment, the cheapest first."""
+        columns = [Column("deployment", "left"), Column("servers"), Column("cost")]
+        columns += [
+            Column("headroom (90 %)"),
+            Column("binding", "left"),
+            Column("how sure", "left"),
+        ]
+        rows = [
+            (
+                words(f"{one.system}, {one.copies} copies\n{one.hardware}"),
+                TableCell(one.servers, f"{one.servers:,}"),
+                TableCell(one.price, f"{one.price:,.0f}"),
+                TableCell(
+                    one.headroom,
+                    f"× {one.headroom:.2f} ({one.low:.2f}–{one.high:.2f})",
+                    low=one.low,
+                    high=one.high,
+                ),
+                words(one.binding),
+                words(one.sureness),
+            )
+            for one in self.rows
+        ]
+        return Table(f"Deployments for {self.target}", columns, rows, self.notes)
+
+
+@dataclass(frozen=True)
+class _Found:
+    layout: PlanLayout
+    servers: int
+    clients: int
+    load: Load
+    row: PlannedDeployment
+
+
+def plan(
+    target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
+) -> Planned:
+    """The cheapest deployments of every file system. InputError if no deployment reaches the
+    targets: it names what stands in the way."""
+    found: list[_Found] = []
+    refused: list[str] = []
+    for layout in layouts(tuple(systems or USUAL_SYSTEMS), copies):
+        one = _planned(layout, targets, prices)
+        if isinstance(one, str):
+            refused.append(f"{layout.system} with {layout.text}: {one}")
+        else:
+            found.append(one)
+    if not found:
+        raise InputError(KEY, target, f"is impossible: {refused[0]}")
+    found.sort(key=lambda one: one.row.price)
+    notes = ["Clients are not priced. Copies, disks and links are those of the catalogue."]
+    if refused:
+        notes.append(f"{len(refused)} others do not reach it, such as {refused[0]}")
+    return Planned(
+        target=target,
+        rows=[one.row for one in found[:MOST_ROWS]],
+        check=_simulated(found[0], targets),
+        notes=notes,
+    )
+
+
+def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | str:
+    """The smallest deployment of a layout that reaches the targets, or why there is none."""
+    memory, memory_of_server = _metadata_memory(layout, targets)
+    if memory_of_server is None:
+        return f"the metadata server needs {units.text(memory, 'B', 3)} of memory"
+    clients = fewest_clients(layout, targets)
+    sized = fewest_servers(layout, clients, targets)
+    if isinstance(sized, str):
+        return sized
+    servers, load = sized
+    own = PlanLayout(layout.system, layout.copies, layout.link, layout.disk, memory_of_server)
+    (first, *_) = targets.rates_per_s()
+    scenario = scenario_of(own, servers, clients, workload_of(first, targets))
+    nodes = [group for group in scenario.deployment.node if group.name != "client"]
+    price = prices.of_deployment(scenario.deployment.model_copy(update={"node": nodes}))
+    headroom = 1 / load.utilisation if load.utilisation else math.inf
+    sd = math.hypot(UNCALIBRATED_SD, _constants_sd(load, targets))
+    half_width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sd
+    row = PlannedDeployment(
+        system=layout.system,
+        copies=layout.copies,
+        hardware=layout.text,
+        servers=servers,
+        clients=clients,
+        price=price,
+        binding=load.binding,
+        headroom=headroom,
+        low=headroom * math.exp(-half_width),
+        high=headroom * math.exp(half_width),
+        probability=NormalDist().cdf(math.log(headroom) / sd),
+        memory_bytes=memory,
+        metadata_memory=memory_of_server,
+    )
+    return _Found(own, servers, clients, load, row)
+
+
+def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
+    """(Bytes that the metadata server needs for all files, the least memory of the catalogue that
+    holds them); the memory is None if none does."""
+    system = discover.file_system(layout.system)
+    figures = [one for one in system.memory if not one.cached]
+    if not figures or not targets.files:
+        return 0.0, METADATA_MEMORIES[0]
+    blocks = system.parameters.of_origin("filesystem").get("block_size")
+    block_bytes = number(blocks, None) if blocks is not None else 0.0
+    needed = max(memory_bytes(one, targets, block_bytes) for one in figures)
+    fitting = [one for one in METADATA_MEMORIES if units.parse(one, "B") >= needed]
+    return needed, fitting[0] if fitting else None
+
+
+def _constants_sd(load: Load, targets: Targets) -> float:
+    """Standard deviation of the log of the bottleneck's utilisation, by the constants' priors."""
+    drawn: dict[str, Floats] = {}
+    rates = targets.rates_per_s()
+    for operation, situation in load.situations.items():
+        sets = drawn_constants(situation)
+        together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        try:
+            (cost,) = situation.costs(together).values()  # type: ignore[arg-type]
+        except Varies:
+            return 0.0
+        for station, demand_s in (*cost.demands.items(), *cost.background.items()):
+            share = rates.get(operation, 0.0) * demand_s / (station.copies * station.servers)
+            drawn[str(station)] = drawn.get(str(station), 0.0) + np.asarray(share)
+    if not drawn:
+        return 0.0
+    used = np.max(
+        [np.broadcast_to(one, len(sets)) for one in drawn.values() if np.any(one)], axis=0
+    )
+    return float(np.std(np.log(used)))
+
+
+def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
+    """Simulates a closed workload of the first operation on the deployment, or on a part of it."""
+    (operation, *_) = targets.rates_per_s()
+    servers = min(found.servers, SIMULATED_SERVERS)
+    servers -= servers % found.layout.copies if copies_key(found.layout.system) else 0
+    workload = workload_of(operation, targets)
+    workload |= {"clients": SIMULATED_CLIENTS, "operations_per_client": SIMULATED_OPERATIONS}
+    scenario = scenario_of(found.layout, max(servers, 1), SIMULATED_CLIENTS, workload)
+    situation = Situation(scenario)
+    constants = situation.constants
+    simulated = simulate(situation, constants, firings=FIT_FIRINGS, replications=SIMULATIONS)
+    return SimulatedCheck(
+        servers=servers,
+        clients=SIMULATED_CLIENTS,
+        operation=operation,
+        computed_per_s=situation.predict(constants).rate_per_s,
+        simulated_per_s=simulated.rate_per_s,
+        standard_error=simulated.errors.get("rate", 0.0),
+    )

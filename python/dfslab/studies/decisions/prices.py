@@ -1,0 +1,90 @@
+"""What changes cost: a small table of prices, which users replace by a file."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import Field
+
+from dfslab.spec.changes.change import Change
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.files import inputs
+from dfslab.spec.model import CheckedModel, InputError, build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.toml import TomlTable
+
+TABLE = Path(__file__).with_name("prices.toml")
+_GIB, _GHZ, _GB_PER_S, _GBIT_PER_S = 2.0**30, 1e9, 1e9, 1.25e8
+
+
+class Prices(CheckedModel):
+    """Prices of hardware, in one currency."""
+
+    server: float = Field(ge=0, description="A node, without disks and adapter")
+    client_node: float = Field(ge=0, description="A node that hosts clients only")
+    core: float = Field(ge=0, description="One core")
+    clock_per_ghz: float = Field(ge=0, description="One core, 1 GHz faster")
+    memory_per_gib: float = Field(ge=0, description="1 GiB of memory")
+    disk: float = Field(ge=0, description="One more disk")
+    disk_per_gb_per_s: float = Field(ge=0, description="1 GB/s of a disk's read rate")
+    disk_latency: float = Field(ge=0, description="A disk of half the latency")
+    link_per_gbit_per_s: float = Field(ge=0, description="1 Gbit/s of an adapter")
+    network_latency: float = Field(ge=0, description="A network of half the latency")
+
+    def of_deployment(self, deployment: Deployment, clients: Iterable[str] = ()) -> float:
+        """The price of a deployment. `clients`: names of the groups that host clients only."""
+        own = set(clients)
+        return sum(
+            group.count * self._of_node(group, group.name in own) for group in deployment.node
+        )
+
+    def _of_node(self, group: NodeGroup, is_client: bool) -> float:
+        cores = group.cores * group.processors
+        disks = group.disk.count
+        return (
+            (self.client_node if is_client else self.server)
+            + cores * (self.core + self.clock_per_ghz * group.frequency / _GHZ)
+            + self.memory_per_gib * group.memory / _GIB
+            + disks * (self.disk + self.disk_per_gb_per_s * group.disk.read_rate / _GB_PER_S)
+            + self.link_per_gbit_per_s * group.adapter.bandwidth / _GBIT_PER_S
+        )
+
+    def of_change(self, before: Scenario, after: Scenario, changes: Iterable[Change]) -> float:
+        """What changes cost: the difference of the deployments' prices, and faster disks and
+        networks. Settings cost nothing; less hardware gives no money back."""
+        clients = _client_groups(before)
+        difference = self.of_deployment(after.deployment, clients)
+        difference -= self.of_deployment(before.deployment, clients)
+        for one in changes:
+            for key in one.values:
+                halvings = one.distance / math.log(2)
+                if key.endswith("disk.latency"):
+                    group = key.split(".")[2]
+                    nodes = sum(g.count for g in before.deployment.node if g.name == group)
+                    difference += self.disk_latency * halvings * nodes
+                elif key == "deployment.network.latency":
+                    difference += self.network_latency * halvings
+        return max(0.0, difference)
+
+
+def _client_groups(scenario: Scenario) -> set[str]:
+    return {
+        one.name
+        for one in scenario.deployment.node
+        if {role for role, count in one.roles.items() if count} == {"client"}
+    }
+
+
+def prices_of(path: Path | None = None) -> Prices:
+    """The prices of the package, replaced by those that a user's file gives. InputError names a
+    wrong key of the file."""
+    usual: TomlTable = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    if path is None:
+        return build(Prices, usual)
+    try:
+        return build(Prices, {**usual, **inputs.table("--prices", path, str(path))})
+    except InputError as error:
+        raise error if error.file else error.of(str(path)) from error

@@ -1,0 +1,251 @@
+"""Searches the actions that gain most for a goal: single ones, and up to three together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.predicted import Prediction
+from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.spec.changes.change_language import apply
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point, Scenario
+from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
+from dfslab.studies.decisions.advice_table import NotWorthIt, Recommendation, Recommended
+from dfslab.studies.decisions.evidence import Evidence
+from dfslab.studies.decisions.gains import NO_GAIN, GainEstimate
+from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.decisions.trust import Trust, trust_in
+from dfslab.studies.decisions.whatif import PairedModel, settling_run
+
+# Goal -> the operations whose configurations it is about; empty: all.
+GOALS: dict[str, tuple[str, ...]] = {
+    "rate": (),
+    "read_throughput": ("read",),
+    "write_throughput": ("write", "append", "overwrite"),
+    "create_rate": ("create",),
+    "p99": (),
+    "cost": (),
+}
+# Most kinds of configurations that get advice, actions that are joined, and rows for each kind.
+MOST_GROUPS, MOST_JOINED = 4, 6
+# Rows for each kind of configurations, by the number of changes of an action: 1, 2, 3.
+ROWS = (4, 2, 1)
+# Beam of the search: best joint actions that are extended by a third.
+BEAM = 3
+# A joint action is listed if it gains this factor more than its best part.
+WORTH_JOINING = 1.05
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """Configurations with the same operations and the same busiest station; the first stands for
+    them."""
+
+    points: Sequence[Point]
+    total: int
+
+    @property
+    def first(self) -> Point:
+        return self.points[0]
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """An action and the log of its predicted gain for the goal."""
+
+    action: CandidateAction
+    log_gain: float
+
+
+def recommend(
+    evidence: Evidence, goal: str, prices: Prices, within: float | None = None
+) -> Recommended:
+    """The best actions of every kind of configuration.
+
+    `within`: most that an action may cost. InputError if no configuration has the goal's operation.
+    """
+    model, trust = PairedModel(evidence), trust_in(evidence)
+    rows: list[Recommendation] = []
+    spared: list[NotWorthIt] = []
+    notes = list(evidence.notes)
+    settling: list[str] = []
+    known: set[str] = set()
+    for alike in _kinds(evidence, goal):
+        search = _Search(model, alike, goal)
+        found = _affordable(search, prices, within)
+        own = [_row(search, trust, one, prices) for one in found]
+        rows += own
+        spared += [one for one in _spared(search, prices) if one.change not in known]
+        known |= {one.change for one in spared}
+        if own and own[0].withheld and not settling:
+            changes = found[0].action.changes
+            settling.append(settling_run(evidence, changes, model.gain(alike.first, changes)))
+    return Recommended(
+        source=str(evidence.source),
+        basis=evidence.basis,
+        goal=goal,
+        rows=rows,
+        spared=spared,
+        settling=settling,
+        notes=notes,
+    )
+
+
+def _kinds(evidence: Evidence, goal: str) -> list[_Alike]:
+    """Configurations by operations and busiest station, those of the goal only."""
+    if goal not in GOALS:
+        raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for point in evidence.points:
+        situation = situation_of(point.scenario)
+        if GOALS[goal] and not set(GOALS[goal]) & set(situation.mix):
+            continue
+        prediction = situation.predict(evidence.constants(situation)[0])
+        used = prediction.utilisation
+        busiest = str(max(used, key=lambda one: used[one])) if used else ""
+        groups.setdefault(("+".join(situation.mix), busiest), []).append(point)
+    if not groups:
+        wanted = " or ".join(GOALS[goal])
+        raise InputError("--goal", goal, f"no configuration has the operation {wanted}")
+    largest = sorted(groups.values(), key=lambda one: -len(one))[:MOST_GROUPS]
+    return [_Alike(points, len(evidence.points)) for points in largest]
+
+
+class _Search:
+    """Predicts actions at one configuration, each once, with the estimated constants."""
+
+    def __init__(self, model: PairedModel, alike: _Alike, goal: str) -> None:
+        self.model, self.alike, self.goal = model, alike, goal
+        self.scenario: Scenario = alike.first.scenario
+        self.situation = situation_of(self.scenario)
+        self.constants: Mapping[str, float] = model.evidence.constants(self.situation)[0]
+        self.before = self.situation.predict(self.constants)
+        self.singles = [one for each in candidates(self.scenario) if (one := self.tried(each))]
+
+    def tried(self, action: CandidateAction) -> _Tried | None:
+        """The predicted gain of an action; None if the changed configuration is illegal."""
+        try:
+            changed = situation_of(apply(self.scenario, action.changes))
+        except InputError:
+            return None
+        constants = self.model.evidence.constants(changed)[0]
+        return _Tried(action, self._log_gain(changed, changed.predict(constants)))
+
+    def _log_gain(self, changed: Situation, after: Prediction) -> float:
+        if self.goal == "p99":
+            return math.log(_p99_s(self.before) / _p99_s(after))
+        sizes = self.situation.environment["file_size"], changed.environment["file_size"]
+        ratio = after.rate_per_s / self.before.rate_per_s
+        return math.log(ratio * (sizes[1] / sizes[0] if all(sizes) else 1.0))
+
+    def best(self) -> list[_Tried]:
+        """Actions that gain, the best first: single ones, and joint ones that gain clearly more.
+
+        What gives something up, and more clients, are offered alone only.
+        """
+        found = [one for one in self.singles if one.log_gain >= NO_GAIN]
+        parts = self._parts()
+        pairs = self._joined([(one, other) for i, one in enumerate(parts) for other in parts[:i]])
+        triples = self._joined([(one, other) for one in pairs[:BEAM] for other in parts])
+        return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
+
+    def _parts(self) -> list[_Tried]:
+        """Single actions to join: those that gain, and those that relieve what nearly limits."""
+        used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
+        parts = [
+            one
+            for one in self.singles
+            if one.action.is_joinable
+            and (one.log_gain >= NO_GAIN or nearly_limits(one.action, used))
+        ]
+        return sorted(parts, key=lambda one: -one.log_gain)[:MOST_JOINED]
+
+    def _joined(self, pairs: Sequence[tuple[_Tried, _Tried]]) -> list[_Tried]:
+        found, known = [], set()
+        for one, other in pairs:
+            texts = frozenset(c.text for c in (*one.action.changes, *other.action.changes))
+            if one.action.conflicts(other.action) or texts in known:
+                continue
+            known.add(texts)
+            joint = self.tried(one.action.joined(other.action))
+            alone = max(one.log_gain, other.log_gain, 0.0)
+            if joint is not None and joint.log_gain >= alone + math.log(WORTH_JOINING):
+                found.append(joint)
+        return sorted(found, key=lambda one: -one.log_gain)
+
+
+def _p99_s(prediction: Prediction) -> float:
+    """The largest 99 % response time of the operations."""
+    own = [value for (_, label), value in prediction.quantiles_s.items() if label == "p99"]
+    return max(own, default=1.0 / prediction.rate_per_s)
+
+
+def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
+    """The best actions within a budget, by the goal; by gain for each price unit for `cost`."""
+    found = search.best()
+    if within is not None:
+        found = [one for one in found if _price(search, one.action, prices) <= within]
+    if search.goal == "cost":
+        found.sort(key=lambda one: -one.log_gain / (1.0 + _price(search, one.action, prices)))
+    kept: list[_Tried] = []
+    for one in found:
+        count = len(one.action.changes)
+        if sum(len(k.action.changes) == count for k in kept) < ROWS[count - 1]:
+            kept.append(one)
+    return kept
+
+
+def _price(search: _Search, action: CandidateAction, prices: Prices) -> float:
+    return prices.of_change(search.scenario, apply(search.scenario, action.changes), action.changes)
+
+
+def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommendation:
+    changes = one.action.changes
+    found = search.model.gain(search.alike.first, changes)
+    constants = search.model.evidence.constants(found.changed)[0]
+    return Recommendation(
+        operations=list(search.situation.mix),
+        configurations=len(search.alike.points),
+        total=search.alike.total,
+        limit=text_of(limits_of(search.situation, search.constants)),
+        change=one.action.text,
+        gain=_of_goal(search.goal, found.rate, one),
+        price=_price(search, one.action, prices),
+        risk=one.action.risk,
+        next_limit=text_of(limits_of(found.changed, constants)),
+        withheld=trust.reasons([change.kind for change in changes]),
+    )
+
+
+def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
+    """The gain of the goal: that of the rate, or of the 99 % time with the rate's uncertainty."""
+    if goal != "p99":
+        return rate
+    factor = math.exp(one.log_gain) / rate.gain
+    return rate.model_copy(
+        update={
+            "gain": rate.gain * factor,
+            "low": rate.low * factor,
+            "high": rate.high * factor,
+            "probability": NormalDist().cdf(one.log_gain / rate.sd),
+        }
+    )
+
+
+def _spared(search: _Search, prices: Prices) -> list[NotWorthIt]:
+    """The most expensive single action that gains nothing."""
+    idle = [
+        (price, one)
+        for one in search.singles
+        if abs(one.log_gain) < NO_GAIN and (price := _price(search, one.action, prices)) > 0
+    ]
+    if not idle:
+        return []
+    price, one = max(idle, key=lambda item: item[0])
+    gain = search.model.gain(search.alike.first, one.action.changes).rate
+    operations = list(search.situation.mix)
+    return [NotWorthIt(operations=operations, change=one.action.text, gain=gain, price=price)]

@@ -1,0 +1,178 @@
+"""The capacity of a deployment under several operations at once, from the demands of its stations.
+
+A station's utilisation is the sum over operations of rate times demand (utilisation law). The
+deployment is full when the busiest station is. Response times are those of an open network whose
+bottleneck is used as much as all operations together use it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dfslab.models.tree.predicted import OpenPrediction
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.check import check
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.spec.units import parse
+from dfslab.studies.decisions.deployments import PlanLayout, scenario_of
+from dfslab.studies.decisions.targets import BYTES_OPERATIONS, Targets
+
+# Most nodes of a plan, and most clients that a scenario declares.
+MOST_NODES, MOST_CLIENTS = 10_000, 4096
+# Utilisation up to which a plan loads its bottleneck: above it, times grow steeply.
+HEADROOM = 0.7
+# Size of a client's call in a plan.
+TRANSFER = "1 MiB"
+
+
+@dataclass(frozen=True)
+class Load:
+    """Utilisation of the busiest station and its name, at the targets' rates."""
+
+    utilisation: float
+    binding: str
+    situations: Mapping[str, Situation]
+
+    def time_s(self, operation: str, label: str) -> float | None:
+        """Mean or quantile of an operation's time in seconds; None if the deployment is full."""
+        situation = self.situations[operation]
+        full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
+        found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
+        if self.utilisation >= 1 or found.latency_s is None:
+            return None
+        return found.latency_s if label == "mean" else _quantile_s(found, label)
+
+
+def _quantile_s(found: OpenPrediction, label: str) -> float | None:
+    return found.quantiles_s.get(label, found.latency_s)
+
+
+def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
+    """The workload that does one operation alone."""
+    if operation in BYTES_OPERATIONS:
+        return {
+            "name": f"sequential_{operation}",
+            "file_size": f"{targets.size_bytes!r} B",
+            "transfer_size": TRANSFER,
+            "cache": "cold",
+        }
+    return {"name": "metadata", "operation": operation}
+
+
+def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) -> Load:
+    """The load that the targets are to a deployment. InputError if the deployment is illegal."""
+    used: dict[str, float] = {}
+    situations = {}
+    rates = targets.rates_per_s()
+    for operation in targets.operations:
+        workload = workload_of(operation, targets)
+        workload["clients"] = min(clients, MOST_CLIENTS)
+        scenario = scenario_of(layout, servers, clients, workload)
+        check(scenario)
+        situation = Situation(scenario)
+        (cost,) = situation.costs(situation.constants).values()
+        for demands in (cost.demands, cost.background):
+            for station, demand_s in demands.items():
+                share = rates.get(operation, 0.0) * demand_s / (station.copies * station.servers)
+                used[str(station)] = used.get(str(station), 0.0) + share
+        situations[operation] = situation
+    binding = max(used, key=lambda name: used[name], default="")
+    return Load(used.get(binding, 0.0), binding, situations)
+
+
+def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
+    """The smallest legal number of servers that reaches the targets, with its load.
+
+    A text with the reason if no number up to MOST_NODES does.
+    """
+    least = _servers_for_data(layout, targets)
+    if least > MOST_NODES:
+        return f"the data needs {least:,} servers of {layout.disk.name}"
+    low, high = 0, max(least, layout.copies, 1)
+    if (first := _legal(layout, high, clients, targets)) and (
+        reason := _too_slow(first[1], targets)
+    ):
+        return reason
+    while (load := _legal(layout, high, clients, targets)) and not _reaches(load[1], targets):
+        if load[0] >= MOST_NODES:
+            return _why_not(load[1], targets)
+        low, high = load[0], min(MOST_NODES, 2 * load[0])
+    if load is None:
+        return f"no legal number of servers up to {MOST_NODES:,}"
+    best = load
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        tried = _legal(layout, middle, clients, targets)
+        if tried is None or tried[0] > high or not _reaches(tried[1], targets):
+            low = middle
+        else:
+            best, high = tried, tried[0] if tried[0] < high else middle
+    return best
+
+
+def _legal(
+    layout: PlanLayout, servers: int, clients: int, targets: Targets
+) -> tuple[int, Load] | None:
+    """The next legal number of servers from `servers` on, with its load."""
+    for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
+        try:
+            return count, load_of(layout, count, clients, targets)
+        except InputError:
+            continue
+    return None
+
+
+def _reaches(load: Load, targets: Targets) -> bool:
+    if load.utilisation > HEADROOM:
+        return False
+    times = [(load.time_s(one.operation, one.label), one.most_s) for one in targets.latencies]
+    return all(time_s is not None and time_s <= most_s for time_s, most_s in times)
+
+
+def _too_slow(load: Load, targets: Targets) -> str:
+    """Why a time cannot be reached by any number of servers: it is longer without any load."""
+    for one in targets.latencies:
+        situation = load.situations[one.operation]
+        (cost,) = situation.costs(situation.constants).values()
+        if cost.latency_s > one.most_s:
+            return f"{one.operation} takes {cost.latency_s * 1e3:.3g} ms without any other load"
+    return ""
+
+
+def _why_not(load: Load, targets: Targets) -> str:
+    if load.utilisation > HEADROOM:
+        return f"{load.binding} is used {load.utilisation:.2f} times at {MOST_NODES:,} servers"
+    for one in targets.latencies:
+        time_s = load.time_s(one.operation, one.label)
+        if time_s is None or time_s > one.most_s:
+            shown = "endless" if time_s is None else f"{time_s * 1e3:.3g} ms"
+            return f"{one.label} {one.operation} is {shown} however many servers there are"
+    return "unknown"
+
+
+def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
+    data_bytes = targets.files * targets.size_bytes * layout.copies
+    return math.ceil(data_bytes / (HEADROOM * layout.node_bytes))
+
+
+def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
+    """Client nodes whose links carry the targets' bytes, with HEADROOM, before servers limit."""
+    link = parse(layout.link, "B/s")
+    most = max(targets.bytes_per_s.values(), default=0.0)
+    return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))
+
+
+def memory_bytes(figure: ObjectMemory, targets: Targets, block_bytes: float) -> float:
+    """Memory of the metadata server for all files: an object for each file and each block.
+
+    `block_bytes`: 0 if the file system has no blocks, so that the published number of objects of a
+    file is taken.
+    """
+    objects = figure.objects_per_file
+    if block_bytes:
+        objects = 1 + math.ceil(targets.size_bytes / block_bytes)
+    return targets.files * objects * figure.bytes_per_object / figure.usable

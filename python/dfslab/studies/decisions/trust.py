@@ -1,0 +1,163 @@
+"""Whether a model's gains can be trusted on a run: against its baselines and its measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import median
+
+from dfslab.models.tree.prediction import situation_of
+from dfslab.result import Result
+from dfslab.spec.changes.change import CLIENTS
+from dfslab.spec.changes.differences import change_between, differences, largest_difference
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.decisions.evidence import MODEL, Evidence
+
+# Methods that predict without a description, which a model has to beat.
+BASELINES = ("mean", "ideal")
+# Fewest held-out configurations and pairs from which a judgement is made.
+FEWEST = 3
+# A measured and a predicted change contradict each other if both are more than this and opposite.
+CLEAR_CHANGE = math.log(1.05)
+# How far a measured rate may be above the largest that the description allows, for noise.
+ABOVE_BOUND = 1.10
+# Most pairs of configurations that are compared.
+MOST_PAIRS = 300
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A statement of the model that the run's measurements contradict, and the kind of change that
+    it is about; "" for all kinds."""
+
+    kind: str
+    text: str
+
+
+@dataclass
+class Trust:
+    """Why gains are withheld. `contradictions`: each with a kind of change, or "" for all kinds."""
+
+    contradictions: list[Contradiction] = field(default_factory=list)
+
+    def reasons(self, kinds: Sequence[str]) -> list[str]:
+        """Why gains of changes of these kinds are withheld; empty if they are not."""
+        return [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
+
+
+def trust_in(evidence: Evidence) -> Trust:
+    """Judges the sequence model on the measurements of a run; nothing is held against a
+    description without measurements."""
+    found = Trust()
+    if evidence.basis == "description":
+        return found
+    scenarios = {one.point_id: one.point.scenario for one in evidence.results}
+    rates = _predicted(evidence, scenarios)
+    found.contradictions += _against_baselines(evidence)
+    found.contradictions += _above_capacity(evidence, scenarios)
+    found.contradictions += _against_pairs(evidence, scenarios, rates)
+    return found
+
+
+def _predicted(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
+    """Configuration -> rate per second with the run's constants."""
+    stored = evidence.rates_by(MODEL)
+    missing = [key for key in evidence.measured if key not in stored]
+    for key in missing:
+        situation = situation_of(scenarios[key])
+        stored[key] = situation.predict(evidence.constants(situation)[0]).rate_per_s
+    return stored
+
+
+def _against_baselines(evidence: Evidence) -> list[Contradiction]:
+    """Held-out errors of the model, compared with those of each baseline in the run."""
+    held_out = {one.point_id for one in evidence.results if one.point.held_out}
+    judged = [key for key in evidence.measured if key in held_out]
+    own = _median_error(evidence, evidence.rates_by(MODEL), judged)
+    found = []
+    for name in BASELINES:
+        other = _median_error(evidence, evidence.rates_by(name), judged)
+        if own is not None and other is not None and own >= other:
+            text = (
+                f"the model errs by {_percent(own)} on held-out configurations, "
+                f"the baseline {name} by {_percent(other)}"
+            )
+            found.append(Contradiction("", text))
+    return found
+
+
+def _median_error(
+    evidence: Evidence, rates: Mapping[str, float], keys: Sequence[str]
+) -> float | None:
+    errors = [abs(math.log(rates[key] / evidence.measured[key])) for key in keys if key in rates]
+    return median(errors) if len(errors) >= FEWEST else None
+
+
+def _above_capacity(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> list[Contradiction]:
+    """Measured rates above the largest that the calibrated description allows: a utilisation above
+    1 of the station that is named."""
+    found: dict[str, tuple[float, str]] = {}
+    for point in evidence.points:
+        if point.id not in evidence.measured:
+            continue
+        situation = situation_of(scenarios[point.id])
+        prediction = situation.predict(evidence.constants(situation)[0])
+        used = evidence.measured[point.id] / prediction.bounds_per_s[1]
+        busiest = max(prediction.utilisation.items(), key=lambda item: item[1], default=None)
+        if used > ABOVE_BOUND and busiest is not None:
+            name = str(busiest[0])
+            found[name] = max(found.get(name, (0.0, "")), (used, point.id))
+    return [
+        Contradiction(
+            "", f"utilisation of {name} would be {used:.2f}: more was measured than it allows"
+        )
+        for name, (used, _) in found.items()
+    ]
+
+
+def _against_pairs(
+    evidence: Evidence, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
+) -> list[Contradiction]:
+    """Measured changes within the run, compared with the predicted ones, by kind of change."""
+    pairs: dict[str, list[tuple[float, float, str]]] = {}
+    for first, second in _pairs(evidence.results, evidence.measured):
+        change = change_between(scenarios[first], scenarios[second])
+        if change is None:
+            continue
+        measured = math.log(evidence.measured[second] / evidence.measured[first])
+        predicted = math.log(rates[second] / rates[first])
+        keys = differences(scenarios[first], scenarios[second])
+        key, (old, new) = largest_difference(keys)
+        text = f"{key} {old} to {new} was measured as × {math.exp(measured):.2f}"
+        text += f", predicted × {math.exp(predicted):.2f}"
+        pairs.setdefault(change[0], []).append((measured, predicted, text))
+    found = []
+    for kind, own in pairs.items():
+        noise = max(CLEAR_CHANGE, 2 * math.sqrt(2) * evidence.noise_sd)
+        opposite = [one for one in own if one[0] * one[1] < 0 and min(map(abs, one[:2])) > noise]
+        errors, changes = [abs(m - p) for m, p, _ in own], [abs(m) for m, _, _ in own]
+        if 2 * len(opposite) > len(own):
+            # A bottleneck that the measured scaling refutes makes every other gain doubtful.
+            worst = max(opposite, key=lambda one: abs(one[0] - one[1]))
+            found.append(Contradiction("" if kind == CLIENTS else kind, worst[2]))
+        elif len(own) >= FEWEST and median(errors) >= max(noise, median(changes)):
+            text = (
+                f"measured changes of {kind}: the model errs by {_percent(median(errors))}, "
+                f'"nothing changes" by {_percent(median(changes))}'
+            )
+            found.append(Contradiction(kind, text))
+    return found
+
+
+def _pairs(results: Sequence[Result], measured: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs of measured configurations, at most MOST_PAIRS, in a fixed order."""
+    ids = [key for key in dict.fromkeys(one.point_id for one in results) if key in measured]
+    every = list(combinations(ids, 2))
+    step = max(1, len(every) // MOST_PAIRS)
+    return every[::step]
+
+
+def _percent(error: float) -> str:
+    return f"{math.expm1(error):.0%}".replace("%", " %")

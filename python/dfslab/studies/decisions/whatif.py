@@ -1,0 +1,268 @@
+"""What changes would gain: paired gains of every configuration, folded where they are equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel
+
+from dfslab.arrays import Floats
+from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.predicted import Predictions
+from dfslab.models.tree.prediction import Situation, situation_of
+from dfslab.spec.changes.change import Change, possible_log_gain
+from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point
+from dfslab.studies.decisions.change_error import recorded_errors
+from dfslab.studies.decisions.evidence import Evidence
+from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
+from dfslab.studies.decisions.trust import Trust, trust_in
+
+WITHHELD = "withheld"
+# Times that a configuration is measured, before and after a change, to settle whether it gains.
+SETTLING_RUNS = 3
+
+
+class ChangedOperation(BaseModel):
+    """The gain of one change for the configurations of one mix of operations that gain alike.
+
+    `rate`: gain of the rate. `times`: operation -> gain of its time (above 1: it takes less).
+    `limit`: what limits after the change. `before_per_s`, `after_per_s`: rates of the first
+    configuration.
+    `withheld`: why the gain is not to be relied on; empty if it is.
+    """
+
+    change: str
+    operations: list[str]
+    configurations: list[str]
+    total: int
+    rate: GainEstimate
+    times: dict[str, GainEstimate]
+    before_per_s: float
+    after_per_s: float
+    limit: str
+    withheld: list[str]
+
+
+class WhatIf(BaseModel):
+    """Gains of changes. `basis`: "run" or "description". `settling`: the command that would settle
+    the first change, and its seconds; empty if nothing is withheld."""
+
+    source: str
+    basis: str
+    rows: list[ChangedOperation]
+    settling: list[str]
+    notes: list[str]
+
+    def sentences(self) -> list[str]:
+        """The answer in one sentence for each change."""
+        return [_sentence(one) for one in self.rows]
+
+    def table(self) -> Table:
+        """One row for each change and kind of operation."""
+        columns = [Column(name, "left") for name in ("change", "operations")]
+        columns += [Column("gain (90 %)"), Column("P(gain)"), Column("how sure", "left")]
+        rows = [
+            (
+                words(one.change),
+                words(f"{'+'.join(one.operations)}\n{len(one.configurations)} of {one.total}"),
+                gain_cell(one.rate),
+                TableCell(one.rate.probability, f"{one.rate.probability:.0%}"),
+                words(WITHHELD if one.withheld else one.rate.sureness),
+            )
+            for one in self.rows
+        ]
+        return Table("What changes would gain", columns, rows, [WORDS, *self.settling, *self.notes])
+
+
+def gain_cell(gain: GainEstimate) -> TableCell:
+    """A cell with a gain and its interval."""
+    text = f"× {gain.gain:.2f} ({gain.low:.2f}–{gain.high:.2f})"
+    return TableCell(gain.gain, text, low=gain.low, high=gain.high)
+
+
+def _sentence(one: ChangedOperation) -> str:
+    what = f"{one.change}: {'+'.join(one.operations)}"
+    if one.withheld:
+        return f"{what}: withheld. {one.withheld[0]}"
+    interval = f"(90 %: {one.rate.low:.2f} to {one.rate.high:.2f})"
+    then = f"; then limits: {one.limit}" if one.limit else ""
+    if one.rate.is_none:
+        return f"{what}: no gain {interval}, sure: {one.rate.sureness}{then}"
+    return f"{what}: × {one.rate.gain:.2f} {interval}, sure: {one.rate.sureness}{then}"
+
+
+@dataclass(frozen=True)
+class PairedGain:
+    """The gain of changes at one configuration, with the predictions before and after."""
+
+    point: Point
+    situation: Situation
+    changed: Situation
+    rate: GainEstimate
+    times: dict[str, GainEstimate]
+    before_per_s: float
+    after_per_s: float
+
+
+class PairedModel:
+    """Predicts the gains of changes with the same draws of constants before and after."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self._before: dict[str, tuple[Situation, Predictions]] = {}
+
+    def before(self, point: Point) -> tuple[Situation, Predictions]:
+        """The prepared configuration and its predictions, computed once."""
+        if point.id not in self._before:
+            situation = situation_of(point.scenario)
+            sets = self.evidence.constants(situation)
+            self._before[point.id] = (situation, situation.predict_many(sets))
+        return self._before[point.id]
+
+    def gain(self, point: Point, changes: Sequence[Change]) -> PairedGain:
+        """The gain of changes at one configuration. InputError if the changed one is illegal."""
+        situation, before = self.before(point)
+        changed = situation_of(apply(point.scenario, changes))
+        after = changed.predict_many(self.evidence.constants(changed))
+        ratios = after.rate_per_s / before.rate_per_s * _size_ratio(situation, changed)
+        rate = self._gain(ratios, changes, possible_log_gain(changes))
+        times = {
+            name: self._gain(_ratios(before.latency_s[name], after.latency_s[name]), changes)
+            for name in before.latency_s
+            if name in after.latency_s
+        }
+        first = float(before.rate_per_s[0]), float(after.rate_per_s[0])
+        return PairedGain(point, situation, changed, rate, times, *first)
+
+    def _gain(
+        self,
+        ratios: Floats,
+        changes: Sequence[Change],
+        possible: tuple[float, float] = (-math.inf, math.inf),
+    ) -> GainEstimate:
+        error = recorded_errors().sd(self.evidence.basis, changes, math.log(ratios[0]))
+        return gain_of(ratios, (error, math.sqrt(2) * self.evidence.noise_sd), possible)
+
+
+def _ratios(before: Floats, after: Floats) -> Floats:
+    """Ratios of times; 1 where both are 0."""
+    both = np.maximum(before, 1e-15), np.maximum(after, 1e-15)
+    return np.asarray(both[0] / both[1], np.float64)
+
+
+def _size_ratio(situation: Situation, changed: Situation) -> float:
+    """By how much an operation moves more bytes after a change of file sizes."""
+    before, after = situation.environment["file_size"], changed.environment["file_size"]
+    return after / before if before and after else 1.0
+
+
+def whatif(evidence: Evidence, texts: Sequence[str], together: bool = True) -> WhatIf:
+    """The gains of changes, in the words of the change language.
+
+    With `together`, several changes are also predicted as one. InputError names a change that is
+    unknown, or illegal in every configuration.
+    """
+    model, trust = PairedModel(evidence), trust_in(evidence)
+    base = evidence.points[0].scenario
+    single = parse_changes(texts, base)
+    groups: list[tuple[Change, ...]] = [(one,) for one in single]
+    if together and len(single) > 1:
+        groups.append(tuple(single))
+    rows: list[ChangedOperation] = []
+    notes, settling = list(evidence.notes), []
+    for group in groups:
+        found, refused = _gains(model, [one.text for one in group])
+        notes += refused
+        rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
+        if rows and rows[-1].withheld and not settling:
+            settling.append(settling_run(evidence, group, found[0]))
+    return WhatIf(
+        source=str(evidence.source),
+        basis=evidence.basis,
+        rows=rows,
+        settling=settling,
+        notes=list(dict.fromkeys(notes)),
+    )
+
+
+def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
+    """Gains of changes at all configurations where they are legal and change something, and notes
+    on the others."""
+    found, illegal, same = [], [], 0
+    for point in model.evidence.points:
+        try:
+            changes = parse_changes(texts, point.scenario)
+            if not any(one.distance for one in changes):
+                same += 1
+                continue
+            found.append(model.gain(point, changes))
+        except InputError as error:
+            illegal.append(error)
+    if not found and illegal:
+        raise illegal[0]
+    if not found:
+        raise InputError("CHANGE", " and ".join(texts), "changes nothing: it is so already")
+    name = " and ".join(texts)
+    notes = [f"{name}: left out in {len(illegal)} configurations: {illegal[0]}"] if illegal else []
+    notes += [f"{name}: is so already in {same} configurations"] if same else []
+    return found, notes
+
+
+def _rows(
+    model: PairedModel,
+    trust: Trust,
+    name: str,
+    changes: Sequence[Change],
+    gains: Sequence[PairedGain],
+) -> list[ChangedOperation]:
+    """Rows of one change: configurations of equal operations and equal gains are one row."""
+    totals: dict[str, int] = {}
+    folded: dict[tuple[str, str], list[PairedGain]] = {}
+    for one in gains:
+        operations = "+".join(one.situation.mix)
+        totals[operations] = totals.get(operations, 0) + 1
+        folded.setdefault((operations, f"{one.rate.gain:.2f}"), []).append(one)
+    rows = []
+    for (operations, _), own in folded.items():
+        first = own[0]
+        limits = limits_of(first.changed, model.evidence.constants(first.changed)[0])
+        rows.append(
+            ChangedOperation(
+                change=name,
+                operations=operations.split("+"),
+                configurations=[str(one.point.labels) for one in own],
+                total=totals[operations],
+                rate=first.rate,
+                times=first.times,
+                before_per_s=first.before_per_s,
+                after_per_s=first.after_per_s,
+                limit=text_of(limits) if limits else "",
+                withheld=trust.reasons([one.kind for one in changes]),
+            )
+        )
+    return rows
+
+
+def settling_run(evidence: Evidence, changes: Sequence[Change], gain: PairedGain) -> str:
+    """The runs that would settle a gain, with their time: before and after, repeated."""
+    values = {**gain.point.labels}
+    for one in changes:
+        values |= one.values
+    sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
+    own = gain.situation.operations
+    seconds = SETTLING_RUNS * own * (1 / gain.before_per_s + 1 / gain.after_per_s)
+    file = evidence.source / "scenario.toml" if evidence.source.is_dir() else evidence.source
+    return (
+        f"Would settle it: {SETTLING_RUNS} runs before and after the change, about "
+        f"{_duration(seconds)}: dfslab measure {file} {sets}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1.0, seconds):.0f} s"

@@ -1,0 +1,244 @@
+"""Tests of gains and advice: intervals, withholding, folding, prices, and the two commands."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dfslab.models.tree.prediction import Situation
+from dfslab.result import Result
+from dfslab.spec.changes.change import KINDS, Change
+from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import read
+from dfslab.studies.decisions import change_error
+from dfslab.studies.decisions.actions import candidates
+from dfslab.studies.decisions.change_error import BLIND_SD, ErrorOfChange, recorded_errors
+from dfslab.studies.decisions.evidence import evidence_in, evidence_of
+from dfslab.studies.decisions.gains import gain_of, sureness
+from dfslab.studies.decisions.prices import prices_of
+from dfslab.studies.decisions.recommend import recommend
+from dfslab.studies.decisions.trust import trust_in
+from dfslab.studies.decisions.whatif import PairedModel, whatif
+from support import synthetic
+from support.command import dfslab
+from support.recorded import recorded_run
+
+__all__ = ["recorded_run"]
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+GIGABIT = """
+schema = 1
+name = "gigabit"
+[[deployment.node]]
+name = "server"
+count = 3
+roles = { brick = 1 }
+disk = { read_rate = "500 MB/s", write_rate = "500 MB/s" }
+adapter = { bandwidth = "1 Gbit/s" }
+[[deployment.node]]
+name = "client"
+roles = { client = 1 }
+adapter = { bandwidth = "1 Gbit/s" }
+[file_system]
+name = "glusterfs"
+copies = 3
+[workload]
+name = "sequential_write"
+file_size = "256 MiB"
+transfer_size = "1 MiB"
+operations_per_client = 2
+[run]
+methods = ["sequence"]
+"""
+
+
+@pytest.fixture
+def gigabit(tmp_path):
+    """A client that writes three copies through its link of 1 Gbit/s."""
+    path = tmp_path / "gigabit.toml"
+    path.write_text(GIGABIT)
+    return path
+
+
+def test_what_limits_gains_and_another_server_does_not(gigabit):
+    found = whatif(evidence_of(gigabit), ["client link x2", "server disk x2", "servers x2"])
+    link, disk, servers, both = found.rows
+    assert link.rate.gain == pytest.approx(2, rel=0.05)
+    assert link.rate.sureness in ("high", "medium")
+    assert servers.rate.is_none
+    assert disk.rate.is_none
+    assert servers.rate.low < 1 < servers.rate.high
+    assert both.change.count(" and ") == 2
+
+
+def test_no_interval_has_a_width_of_zero_over_random_scenarios():
+    """Every legal action of configurations of every kind has an interval that holds its gain."""
+    random = np.random.default_rng(20261126)
+    names = ["glusterfs", "hdfs-hosts", "nfs", "moosefs", "juicefs", "pvfs"]
+    for name in names:
+        evidence = evidence_of(SCENARIOS / f"{name}.toml")
+        model = PairedModel(evidence)
+        point = evidence.points[random.integers(len(evidence.points))]
+        actions = candidates(point.scenario)
+        for place in random.choice(len(actions), 6, replace=False):
+            try:
+                gain = model.gain(point, actions[place].changes).rate
+            except InputError:
+                continue
+            assert gain.low * 1.005 < gain.gain < gain.high * 0.995, (name, actions[place].text)
+            assert gain.sd > 0
+            assert 0 < gain.probability < 1
+
+
+def test_an_interval_grows_with_the_distance_and_the_gain():
+    errors = recorded_errors()
+    for kind in KINDS:
+        near, far = Change("", {}, kind, 0.2), Change("", {}, kind, 2.0)
+        for basis in ("run", "description"):
+            assert errors.sd(basis, [near], 0.2) < errors.sd(basis, [far], 2.0)
+            assert errors.sd(basis, [far], 0.0) < errors.sd(basis, [far], 2.0)
+            assert errors.sd(basis, [near, far], 1.0) > errors.sd(basis, [near], 0.1)
+
+
+def test_the_error_of_a_kind_is_learnt_and_shrunk_towards_the_blind_error():
+    random = np.random.default_rng(7)
+    for count in (1, 50):
+        planted = [
+            ErrorOfChange(
+                basis="run",
+                kind="link",
+                recording=str(number % count),
+                distance=math.log(2),
+                predicted=math.log(2),
+                measured=math.log(2) - 0.1 * random.standard_normal(),
+            )
+            for number in range(2000)
+        ]
+        learnt = change_error.learnt(planted).of_kind("run", "link").doubling_sd
+        expected = math.sqrt((count * 0.1**2 + 2 * BLIND_SD**2) / (count + 2))
+        assert learnt == pytest.approx(expected, rel=0.1)
+    assert change_error.learnt([]).of_kind("run", "link").doubling_sd == BLIND_SD
+
+
+def test_the_words_for_how_sure_a_gain_is():
+    assert [sureness(p) for p in (0.99, 0.95, 0.9, 0.75, 0.6)] == [
+        "high",
+        "high",
+        "medium",
+        "low",
+        "cannot tell",
+    ]
+    sure, none = gain_of(np.array([2.0]), [0.1]), gain_of(np.array([1.0]), [0.01])
+    assert (sure.sureness, none.sureness) == ("high", "high")
+    assert none.is_none
+    assert not sure.is_none
+    assert gain_of(np.array([1.0]), [0.5]).sureness == "cannot tell"
+
+
+def test_a_gain_stays_within_what_is_possible_but_for_noise():
+    free = gain_of(np.array([1.0]), [0.5])
+    bounded = gain_of(np.array([1.0]), [0.5], (0.0, math.log(1.5)))
+    assert free.low < 0.6 < 0.9 < bounded.low < 1
+    assert bounded.high == pytest.approx(1.5 * math.exp(0.05))
+
+
+def planted_run(rate_of):
+    """Results of local reads, each with the rate that `rate_of(its configuration)` gives."""
+    scenario = synthetic.scenario(sizes=("1 MiB", "4 MiB"), clients=(1, 2, 4), hold_out=())
+    reads = [p for p in scenario.points() if synthetic.operation(p) == "read"]
+    results: list[Result] = [
+        synthetic.measured(point, rate_of(point), repetition)
+        for point in reads
+        for repetition in range(2)
+    ]
+    return scenario, results
+
+
+def test_advice_is_withheld_if_the_measured_scaling_contradicts_the_model():
+    scenario, results = planted_run(lambda point: 100.0 / point.scenario.workload.clients)
+    evidence = evidence_in(Path("run"), scenario, results)
+    assert trust_in(evidence).reasons(["processor"])
+    found = recommend(evidence, "rate", prices_of())
+    assert all(row.withheld for row in found.rows)
+    assert found.settling
+    assert "dfslab measure" in found.settling[0]
+    assert "withheld" in found.sentences()[0]
+
+
+def test_advice_is_given_if_the_measured_scaling_agrees():
+    def described(point):
+        situation = Situation(point.scenario)
+        return situation.predict(situation.constants).rate_per_s
+
+    scenario, results = planted_run(described)
+    trust = trust_in(evidence_in(Path("run"), scenario, results))
+    assert not trust.reasons(["clients"])
+
+
+def test_advice_joins_actions_and_names_what_is_not_worth_its_price(gigabit):
+    found = recommend(evidence_of(gigabit), "write_throughput", prices_of())
+    gains = [row.gain.gain for row in found.rows]
+    assert any(" and " in row.change for row in found.rows)
+    assert max(gains) == max(row.gain.gain for row in found.rows if " and " in row.change)
+    assert found.rows[0].limit.startswith("client.nic.out")
+    assert any("servers" in one.change for one in found.spared)
+    risky = [row for row in found.rows if row.change == "copies 1"]
+    assert risky
+    assert "lost" in risky[0].risk
+
+
+def test_advice_keeps_to_a_budget_and_a_goal(gigabit):
+    evidence = evidence_of(gigabit)
+    assert all(row.price <= 30 for row in recommend(evidence, "rate", prices_of(), 30).rows)
+    with pytest.raises(InputError, match="no configuration has the operation read"):
+        recommend(evidence, "read_throughput", prices_of())
+    with pytest.raises(InputError, match="must be one of rate"):
+        recommend(evidence, "speed", prices_of())
+
+
+def test_prices_of_a_user_replace_those_of_the_package(tmp_path, gigabit):
+    scenario = read(gigabit)
+    change = parse_change("servers +1", scenario)
+    path = tmp_path / "prices.toml"
+    path.write_text("server = 1e6\n")
+    after = scenario.with_values(change.values)
+    usual, dear = (
+        prices.of_change(scenario, after, [change]) for prices in (prices_of(), prices_of(path))
+    )
+    assert usual < 2e4 < 1e6 < dear
+    path.write_text("sever = 3.0\n")
+    with pytest.raises(InputError, match=r"prices.toml: sever"):
+        prices_of(path)
+
+
+def test_the_commands_answer_first_and_in_json(gigabit, recorded_run):
+    shown = dfslab("whatif", gigabit, "client link x2", env={"COLUMNS": "80"})
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("client link x2: write: × ")
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    document = json.loads(dfslab("advise", gigabit, "--json").stdout)
+    assert document["basis"] == "description"
+    assert document["rows"]
+    document = json.loads(dfslab("whatif", recorded_run, "cores x2", "--json").stdout)
+    assert document["basis"] == "run"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("whatif", "nowhere", "servers +1"), "RUN|SCENARIO = 'nowhere': is neither"),
+        (("whatif", "{}", "servrs +1"), "CHANGE = 'servrs +1': names nothing that can change"),
+        (("whatif", "{}", "copies 3"), "CHANGE = 'copies 3': changes nothing"),
+        (("whatif", "{}", "copies 7"), "file_system.copies = 7: must be at most the 3 bricks"),
+        (("advise", "{}", "--goal", "speed"), "--goal = 'speed': must be one of rate"),
+        (("advise", "{}", "--prices", "none.toml"), "none.toml"),
+    ],
+)
+def test_wrong_input_is_one_line(gigabit, words, error):
+    done = dfslab(*(word.format(gigabit) for word in words))
+    assert done.returncode == 2
+    assert error in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,105 @@
+"""Tests of plans: targets as people write them, sizes of deployments, memory, and the command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.studies.decisions.deployments import PlanLayout, layouts
+from dfslab.studies.decisions.planning import plan
+from dfslab.studies.decisions.prices import prices_of
+from dfslab.studies.decisions.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
+from dfslab.studies.decisions.targets import LatencyTarget, parse_targets
+from support.command import dfslab
+
+TARGET = "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20 ms"
+
+
+def glusterfs() -> PlanLayout:
+    """The first layout of GlusterFS with one copy."""
+    return next(iter(layouts(("glusterfs",), 1)))
+
+
+def test_targets_are_read():
+    found = parse_targets(TARGET)
+    assert found.bytes_per_s == {"write": 2e9}
+    assert (found.files, found.file_bytes) == (50e6, 2.0**20)
+    assert found.latencies == [LatencyTarget("p99", "create", 0.02)]
+    assert found.rates_per_s() == {"write": 2e9 / 2**20}
+    assert found.operations == ["write", "create"]
+    assert parse_targets("create >= 5 k/s, 1 billion files of 4 KiB").calls_per_s == {
+        "create": 5000.0
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("", 'needs "write >= 2 GB/s"'),
+        ("fast please", 'needs "write >= 2 GB/s"'),
+        ("write <= 2 GB/s", "a rate needs a lower bound"),
+        ("p99 create >= 2 ms", "a time needs an upper bound"),
+        ("write >= 2 GB/s, write >= 3 GB/s", "contradicts an earlier rate of write"),
+        ("p99 create <= 2 ms, p99 create <= 3 ms", "contradicts p99 create"),
+        ("create >= 2 GB/s", "create moves no bytes"),
+        ("wriet >= 2 GB/s", "wriet is unknown; allowed: read, write"),
+        ("write >= 2", "needs a unit"),
+        ("50 M files of 1 MiB", "needs a rate or a time as well"),
+        ("write >= 0 B/s", "must be more than nothing"),
+    ],
+)
+def test_a_wrong_target_is_named(text, allowed):
+    with pytest.raises(InputError) as error:
+        parse_targets(text)
+    assert allowed in str(error.value)
+
+
+def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
+    targets = parse_targets("write >= 20 GB/s")
+    sized = fewest_servers(glusterfs(), 40, targets)
+    assert not isinstance(sized, str)
+    servers, load = sized
+    assert load.utilisation <= HEADROOM
+    assert load_of(glusterfs(), servers - 1, 40, targets).utilisation > HEADROOM
+
+
+def test_twice_the_load_uses_the_bottleneck_twice():
+    once, twice = (
+        load_of(glusterfs(), 20, 40, parse_targets(f"write >= {rate} GB/s")) for rate in (4, 8)
+    )
+    assert twice.utilisation == pytest.approx(2 * once.utilisation)
+    assert twice.binding == once.binding
+
+
+def test_memory_of_the_metadata_server_counts_blocks():
+    figure = ObjectMemory("namenode", 150, 2, "a test", usable=0.5)
+    targets = parse_targets("read >= 1 GB/s, 1 M files of 300 MiB")
+    assert memory_bytes(figure, targets, 128 * 2.0**20) == 1e6 * (1 + 3) * 150 / 0.5
+    assert memory_bytes(figure, targets, 0.0) == 1e6 * 2 * 150 / 0.5
+
+
+def test_a_plan_is_cheapest_first_and_simulated_as_it_is_computed():
+    found = plan("t", parse_targets("read >= 1 GB/s"), ["glusterfs"], 3, prices_of())
+    prices = [row.price for row in found.rows]
+    assert prices == sorted(prices)
+    assert all(row.low < row.headroom < row.high for row in found.rows)
+    check = found.check
+    assert check.simulated_per_s == pytest.approx(check.computed_per_s, rel=0.25)
+
+
+def test_an_impossible_target_is_one_line():
+    words = ("plan", "write >= 2 GB/s, p99 write <= 1 us", "--file-system", "glusterfs")
+    done = dfslab(*words)
+    assert done.returncode == 2
+    assert "is impossible" in done.stderr
+    assert done.stderr.count("\n") == 1
+    done = dfslab("plan", "write >= 2 GB/s", "--file-system", "glusterfss")
+    assert done.returncode == 2
+    assert "did you mean glusterfs?" in done.stderr
+
+
+def test_the_command_prints_one_document():
+    done = dfslab("plan", "write >= 1 GB/s", "--file-system", "glusterfs", "--json")
+    assert json.loads(done.stdout)["rows"][0]["system"] == "glusterfs"

@@ -1,0 +1,107 @@
+"""Learns how wrong predicted changes are, from recorded configurations that differ in one thing.
+
+Each fold of a recording's configurations is held out once. The model is calibrated on the others.
+Each pair has one configuration that was fitted and one that was held out. The error of a pair is
+log(predicted ratio / measured ratio) of the two rates. The uncalibrated model, whose constants are
+priors, gives the error of descriptions alone. The noise of the measurements is part of both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from dfslab.models.fit.demand import Calibration, Observation, calibrate, observations, uncalibrated
+from dfslab.models.tree.prediction import situation_of
+from dfslab.result import Result
+from dfslab.spec.changes.differences import change_between
+from dfslab.studies.decisions.change_error import TABLE, Basis, ErrorOfChange, learnt
+
+from verification import recordings
+
+FOLDS = 4
+SEED = 1
+
+
+def pairs_of(scenario: str, recording: str) -> Iterator[ErrorOfChange]:
+    """The pairs of one recording, by the calibrated and by the uncalibrated model."""
+    results = [one for one in recordings.runs(scenario, recording) if one.complete]
+    results = [one for one in results if one.point.scenario.workload.arrival == "closed"]
+    by_point: dict[str, list[Result]] = {}
+    for result in results:
+        by_point.setdefault(result.point_id, []).append(result)
+    ids = sorted(by_point)
+    random.Random(SEED).shuffle(ids)
+    observed = {key: observations(group) for key, group in by_point.items()}
+    known = {key: found[0] for key, found in observed.items() if found}
+    plain = uncalibrated(situation_of(results[0].point.scenario))
+    yield from _of_basis(recording, "description", plain, known, list(known), list(known))
+    for turn in range(FOLDS):
+        held_out = [key for key in ids[turn::FOLDS] if key in known]
+        fitted = [key for key in known if key not in held_out]
+        calibration = calibrate([one for key in fitted for one in by_point[key]])
+        yield from _of_basis(recording, "run", calibration, known, fitted, held_out)
+
+
+def _of_basis(
+    recording: str,
+    basis: Basis,
+    calibration: Calibration,
+    known: Mapping[str, Observation],
+    fitted: Sequence[str],
+    held_out: Sequence[str],
+) -> Iterator[ErrorOfChange]:
+    rates = {
+        key: one.situation.predict({**one.situation.constants, **calibration.values}).rate_per_s
+        for key, one in known.items()
+    }
+    for first in fitted:
+        for second in held_out:
+            if first == second or (basis == "description" and first > second):
+                continue
+            one, other = known[first], known[second]
+            found = change_between(one.situation.scenario, other.situation.scenario)
+            if found is None:
+                continue
+            measured = math.log(other.rate_per_s / one.rate_per_s)
+            predicted = math.log(rates[second] / rates[first])
+            yield ErrorOfChange(
+                basis=basis,
+                kind=found[0],
+                recording=recording,
+                distance=found[1],
+                predicted=predicted,
+                measured=measured,
+            )
+
+
+def learnt_from() -> list[tuple[str, str]]:
+    """(Scenario, recording) of every recording that is learnt from: the first of each scenario.
+
+    A designed study is left out: its configurations differ in many things at once.
+    """
+    names = dict.fromkeys(
+        recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))
+    )
+    return [
+        (name, recordings.of_scenario(name)[0])
+        for name in names
+        if not recordings.scenario(name).design.factor
+    ]
+
+
+def every_pair() -> list[ErrorOfChange]:
+    """The pairs of all recordings that are learnt from."""
+    return [pair for name, recording in learnt_from() for pair in pairs_of(name, recording)]
+
+
+def main() -> None:
+    """Computes the table of errors from all recordings and writes it."""
+    table = learnt(every_pair())
+    TABLE.write_text(json.dumps(table.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
