@@ -32,8 +32,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "measure",
-            "Measure every configuration; no models. A recorded stream is for the "
-            'workload "replay".',
+            "Measure a directory or every configuration of a scenario; no models.",
+            "quick.measuring",
         ),
         CommandEntry(
             "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
@@ -58,7 +58,9 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "Predict": (
         CommandEntry(
-            "predict", "Predict every configuration by one method, without measuring anything."
+            "predict",
+            "Predict every configuration by one method, without measuring anything.",
+            "quick.predict",
         ),
         CommandEntry(
             "calibrate",

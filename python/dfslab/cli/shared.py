@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -15,6 +16,7 @@ import typer
 
 from dfslab.cli.live.lines import LineReporter
 from dfslab.lazily import lazily
+from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -44,6 +46,9 @@ Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="All methods and repetitions, for wide terminals.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing regular file.")]
 AllowIncomplete = Annotated[
@@ -52,6 +57,8 @@ AllowIncomplete = Annotated[
 ]
 # The scenario key with a path. On the command line, this path is relative to the working directory.
 TRACE = "workload.trace"
+# Columns of sentences: longer lines are hard to read.
+WIDEST_TEXT = 100
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
@@ -98,11 +105,25 @@ def read_scenario(
     the scenario's methods, which are then not checked.
     """
     # Importing these modules takes half of the start time of commands that read no scenario.
+    from dfslab.spec.check import read_checked
+
+    # Methods that the command line replaces need no note.
+    replaced = any(text.startswith("run.methods") for text in sets or ())
+    notify = silent if replaced else note
+    return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
+
+
+def checked_with(
+    scenario: Scenario, sets: list[str] | None, budget: str = "", scheduler: str = ""
+) -> Scenario:
+    """Applies the changes from the command line to a valid scenario and checks the result.
+
+    Raises InputError if the changed scenario is wrong.
+    """
     from dfslab.spec import units
-    from dfslab.spec.check import check, read_checked
+    from dfslab.spec.check import check
     from dfslab.spec.inheritance import absolute_path
 
-    scenario = read_checked(path, methods)
     if budget:
         try:
             scenario = scenario.with_budget(units.parse(budget, "s"))
@@ -264,10 +285,14 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
-    from dfslab.documents.table import Table
+    from dfslab.documents.table import Paragraph, Table
 
     console = terminal.console(False)
     for table in tables:
+        if isinstance(table, Paragraph):
+            width = min(console.width, WIDEST_TEXT)
+            print(textwrap.fill(printable(table.text), width, subsequent_indent="  "))
+            continue
         if isinstance(table, str):
             # `print` does not wrap lines, because programs may read this text.
             print(printable(table))
