@@ -150,7 +150,13 @@ def _stop_for_usage(error: Exception) -> None:
         # The message is empty if no command was given. Typer has then printed the help, so nothing
         # is added.
         text = error.format_message()
-        _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
+        _stop(f"dfslab: {text} {_where_to_look()}".replace("\n", " ") if text else "", 2)
+
+
+def _where_to_look() -> str:
+    """Which help lists what is allowed: that of the command that was called, if there is one."""
+    called = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
+    return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
 
 
 def _stop(text: str, code: int) -> None:

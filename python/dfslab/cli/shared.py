@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
 
 Found = TypeVar("Found")
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A file (TOML), or a name: quickstart.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 SetOptions = Annotated[
@@ -106,11 +108,25 @@ def read_scenario(
     """
     # Importing these modules takes half of the start time of commands that read no scenario.
     from dfslab.spec.check import read_checked
+    from dfslab.spec.files.ready import scenario_file
 
+    _refuse_folder(path)
+    path = scenario_file(path)
     # Methods that the command line replaces need no note.
     replaced = any(text.startswith("run.methods") for text in sets or ())
     notify = silent if replaced else note
     return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
+
+
+def _refuse_folder(path: Path) -> None:
+    """InputError for a folder that is named instead of a scenario file."""
+    if (path / "scenario.toml").exists():
+        raise InputError(
+            "SCENARIO", str(path), f"is a run folder; its scenario is {path}/scenario.toml"
+        )
+    if path.is_dir():
+        allowed = f"is a folder, not a scenario file; `dfslab measure {path}` measures it"
+        raise InputError("SCENARIO", str(path), allowed)
 
 
 def checked_with(

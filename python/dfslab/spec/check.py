@@ -125,7 +125,11 @@ def _check_point(scenario: Scenario) -> None:
     instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
-        raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+        is_default = value is None and key in parameters(scenario, system)
+        if is_default:
+            value = parameters(scenario, system)[key]
+        hint = "; that is the default, so give the key a value" if is_default else ""
+        raise InputError(f"file_system.{key}", value, f"must be {allowed}{hint}")
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
