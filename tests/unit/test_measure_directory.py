@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 from dfslab.cli.quick.directory import Transfers, scenario
+from dfslab.documents.measured_load import MeasuredLoad
+from dfslab.instruments.measure import only_time_was_up
 from dfslab.spec import units
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from support.command import dfslab
 
-QUICK = ("--size", "1m", "--time", "50ms", "--repetitions", "2")
+# A number of transfers, so that the outcome does not depend on how busy the machine is.
+COUNTED = ("--set", "workload.operations_per_client=20", "--time", "60s")
+QUICK = ("--size", "1m", "--repetitions", "2", *COUNTED)
 
 
 def made(directory: Path, **changes):
@@ -65,10 +69,26 @@ def test_the_scenario_that_was_made_is_kept_and_can_be_measured_again(tmp_path):
 def test_a_run_that_is_not_timed_and_meets_its_time_limit_is_incomplete(tmp_path):
     place = tmp_path / "mount"
     place.mkdir()
-    words = ("measure", place, *QUICK, "--bs", "4k", "--rw", "read", "--clients", "1")
-    answer = dfslab(*words, "--set", "run.timed=false", cwd=tmp_path)
+    words = ("measure", place, "--size", "1m", "--bs", "4k", "--rw", "read", "--clients", "1")
+    answer = dfslab(*words, "--time", "50ms", "--set", "run.timed=false", cwd=tmp_path)
     assert answer.returncode == 1
     assert "incomplete" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("load", "is_whole"),
+    [
+        ({"window_s": 1.0}, True),
+        ({"window_s": 0.0}, False),
+        ({"window_s": 1.0, "errors": [{"operation": "pread", "kind": "io", "count": 1}]}, False),
+        ({"window_s": 1.0, "places": [{"name": "a", "lost": "gone"}]}, False),
+    ],
+)
+def test_a_timed_run_is_complete_if_nothing_else_ended_it(load, is_whole):
+    rows = [{"first": "", **one} for one in load.pop("errors", [])]
+    hosts = [{"clients_from": 0, "clients_to": 1, **one} for one in load.pop("places", [])]
+    known = MeasuredLoad.model_validate({"wall_s": 1.0, **load, "errors": rows, "places": hosts})
+    assert only_time_was_up(known) is is_whole
 
 
 WRONG = {

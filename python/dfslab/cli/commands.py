@@ -363,5 +363,5 @@ def visibility(
 
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
-    """File systems, workloads, methods, studies, sections, and where each came from."""
+    """File systems, workloads, methods, studies, exporters, importers, ready scenarios."""
     listing.show(as_json)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.spec.files import ready
 
 
 def members() -> dict[str, list[dict[str, str]]]:
@@ -41,6 +42,10 @@ def members() -> dict[str, list[dict[str, str]]]:
         "exporters": _titled(discover.EXPORTERS),
         "importers": _titled(discover.IMPORTERS),
         "result readers": _titled(discover.RESULT_READERS),
+        "scenarios": [
+            {"name": name, "title": "ready scenario", "from": str(file)}
+            for name, file in ready.files().items()
+        ],
     }
 
 

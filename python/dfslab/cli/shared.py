@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from dfslab.cli.live.lines import LineReporter
+from dfslab.cli.live.quiet import QUIET, SilentReporter
 from dfslab.lazily import lazily
 from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
@@ -230,6 +231,8 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     In a terminal, workload runs are also shown every second, unless the output is JSON. If the
     output is no terminal, progress lines are printed instead.
     """
+    if QUIET.get():
+        return work(SilentReporter())
     console = terminal.console(as_json)
     if not console.is_terminal:
         return work(LineReporter())
@@ -259,7 +262,7 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
     """Runs `work(laboratory)` and returns its result. Progress is shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
-    def begun(report: Reporter | LineReporter) -> Found:
+    def begun(report: Reporter | LineReporter | SilentReporter) -> Found:
         return work(Laboratory(report, report.watch))
 
     found: Found = with_progress(as_json, begun)

@@ -140,11 +140,11 @@ def run_load(
         faults=_faults(report, conductor),
     )
     lost = conductor is not None and recovery.lost_data(report.audit)
-    is_complete = report.complete or (run.timed and _only_time_was_up(load))
+    is_complete = report.complete or (run.timed and only_time_was_up(load))
     return Measured(report, load, done.spans, is_complete and not lost)
 
 
-def _only_time_was_up(load: MeasuredLoad) -> bool:
+def only_time_was_up(load: MeasuredLoad) -> bool:
     """Whether nothing but the time limit ended the run: no error, and no host of clients lost."""
     lost = any(place.lost for place in load.places or ())
     return not load.errors and not lost and load.window_s > 0

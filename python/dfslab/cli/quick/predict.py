@@ -54,10 +54,7 @@ def predict(
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict every configuration by one method, without measuring anything.
-
-    Example: dfslab predict quickstart --set workload.clients=4
-    """
+    """Predict every configuration by one method, without measuring anything."""
     if metadata_server and method:
         raise InputError("--method", method, "give either it or --metadata-server")
     method = method or USUAL_METHOD

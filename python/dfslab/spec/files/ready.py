@@ -12,9 +12,10 @@ _PACKAGE = Path(__file__).parents[2]
 FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
 
 
-def names() -> list[str]:
-    """The names of all ready scenarios, sorted."""
-    return sorted({path.stem for folder in FOLDERS for path in folder.glob("*.toml")})
+def files() -> dict[str, Path]:
+    """The ready scenarios: name -> file, sorted by name."""
+    found = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml")}
+    return dict(sorted(found.items()))
 
 
 def scenario_file(given: Path) -> Path:
@@ -25,10 +26,10 @@ def scenario_file(given: Path) -> Path:
     is_name = given.parent == Path() and given.suffix in ("", ".toml")
     if given.exists() or not is_name:
         return given
-    for folder in FOLDERS:
-        if (found := folder / f"{given.stem}.toml").is_file():
-            return found
-    close = difflib.get_close_matches(given.stem, names(), n=1)
+    known = files()
+    if given.stem in known:
+        return known[given.stem]
+    close = difflib.get_close_matches(given.stem, list(known), n=1)
     hint = f"did you mean {close[0]}?" if close else "such as quickstart (`dfslab list`)"
     allowed = f"no such file, and no ready scenario has this name; {hint}"
     raise InputError("scenario", str(given), allowed)
