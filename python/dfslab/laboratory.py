@@ -223,7 +223,7 @@ class Laboratory:
         If `page` is given, the page is also written to that file.
         """
         if not scenario.design.factor:
-            raise InputError("design.factor", None, "is empty: there is nothing to learn about")
+            raise InputError("design.factor", None, "is empty: name factors in [[design.factor]]")
         if page is not None:
             page.check([data])
         results = measured_before(data, scenario)

@@ -183,7 +183,7 @@ def test_there_are_thirty_of_them():
 
 
 @pytest.mark.parametrize(
-    ("text", "word"), [(b"name = ", "TOML"), (b"\xff\xfe\x00", "UTF-8"), (b"", "required")]
+    ("text", "word"), [(b"name = ", "TOML"), (b"\xff\xfe\x00", "UTF-8"), (b"", "is empty")]
 )
 def test_not_a_scenario(text, word, tmp_path):
     (tmp_path / "scenario.toml").write_bytes(text)

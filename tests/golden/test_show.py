@@ -30,7 +30,6 @@ CASES = {
         "create",
     ],
     "local-table": ["show", "filesystem", "local", "--as", "table", "--json"],
-    "version": ["--version"],
     "help": ["--help"],
     "help-run": ["run", "--help"],
 }

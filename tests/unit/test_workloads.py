@@ -350,6 +350,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "operations_per_client": 50,
         "transfer_size": "4 KiB",
     },
+    "transfers": {"mode": "randrw", "file_size": "64k", "transfer_size": "4k"},
     "random_read": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
     "random_write": {"file_size": "20 kB", "transfer_size": "4 KiB", "operations_per_client": 5},
     "sequential_read": {"file_size": "20 kB", "operations_per_client": 5},

@@ -62,16 +62,16 @@ def _at_once(words: list[str]) -> bool:
 
     Importing the parser takes longer than the answer.
     """
-    if words in ([], ["--help"]):
+    if words in ([], ["--help"], ["-h"]):
         from dfslab.cli.command_table import overview
 
         print(overview())
         if not words:
             sys.exit(2)
     elif words == ["--version"]:
-        from importlib.metadata import version
+        from dfslab.cli.version import text
 
-        print(f"dfslab {version('dfslab')}")
+        print(text())
     elif words in (["list"], ["list", "--json"]):
         from dfslab.cli.listing import show
         from dfslab.discover import DiscoveryError

@@ -32,8 +32,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "measure",
-            "Measure every configuration; no models. A recorded stream is for the "
-            'workload "replay".',
+            "Measure a directory or every configuration of a scenario; no models.",
+            "quick.measuring",
         ),
         CommandEntry(
             "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
@@ -58,7 +58,9 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "Predict": (
         CommandEntry(
-            "predict", "Predict every configuration by one method, without measuring anything."
+            "predict",
+            "Predict every configuration by one method, without measuring anything.",
+            "quick.predict",
         ),
         CommandEntry(
             "calibrate",
@@ -121,7 +123,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "What there is": (
         CommandEntry(
-            "list", "File systems, workloads, methods, studies, sections, and where each came from."
+            "list",
+            "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
         ),
         CommandEntry("show", "Show what is described.", "show", True),
         CommandEntry("trace", "Record, import and report traces.", "traces.trace", True),
@@ -134,14 +137,58 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
+# Command, or command and subcommand -> an example that its help shows.
+EXAMPLES = {
+    "run": "dfslab run quickstart",
+    "design": "dfslab design learn-hdfs.toml --budget 20min",
+    "measure": "dfslab measure /mnt/data --bs 4k,1m --rw randread,randwrite --clients 1,8",
+    "sweep": "dfslab sweep quickstart --set workload.clients=2",
+    "search": 'dfslab search open.toml --objective "response_s_p99 <= 20 ms"',
+    "visibility": "dfslab visibility quickstart --trials 20",
+    "compat": "dfslab compat mdtest -n 100 -d /tmp/mdtest",
+    "merge": "dfslab merge load-0.json load-1.json",
+    "predict": "dfslab predict hdfs --set workload.clients=4",
+    "calibrate": "dfslab calibrate --directory /mnt/data -o machine.toml",
+    "learn": "dfslab learn learn-hdfs.toml runs/learn-hdfs/latest --page learnt.html",
+    "next": "dfslab next learn-hdfs.toml runs/learn-hdfs/latest",
+    "compare": "dfslab compare runs/quickstart/latest",
+    "advise": "dfslab advise runs/quickstart/latest",
+    "fit": "dfslab fit runs/quickstart/latest",
+    "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
+    "import": "dfslab import fio.json",
+    "export": "dfslab export runs/quickstart/latest -o runs.csv",
+    "list": "dfslab list",
+    "show": "dfslab show filesystem hdfs --as mermaid",
+    "show filesystem": "dfslab show filesystem hdfs --as mermaid",
+    "show mount": "dfslab show mount /mnt/data",
+    "show scenario": "dfslab show scenario quickstart.toml",
+    "trace": "dfslab trace report jaeger.json",
+    "trace record": "dfslab trace record quickstart.toml -o trace.otlp",
+    "trace import": "dfslab trace import jaeger.json -o traces",
+    "trace query": 'dfslab trace query traces "select name, count(*) from spans group by 1"',
+    "trace receive": "dfslab trace receive --into traces",
+    "trace top": "dfslab trace top traces",
+    "trace report": "dfslab trace report jaeger.json --page trace.html",
+    "testbed": "dfslab testbed up hdfs --servers 3",
+    "testbed up": "dfslab testbed up hdfs --servers 3",
+    "testbed check": "dfslab testbed check",
+    "testbed down": "dfslab testbed down hdfs",
+    "testbed status": "dfslab testbed status",
+    "doctor": "dfslab doctor",
+    "net": "dfslab net check queue.pnml",
+    "net show": "dfslab net show queue.pnml",
+    "net check": "dfslab net check queue.pnml",
+    "net play": "dfslab net play queue.pnml",
+}
 # Former name of a command, which still works -> present name.
 FORMER = {"bed": "testbed"}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
 ABOUT = "A performance laboratory for distributed file systems."
 OPTIONS = (
-    ("--version", "Show the version."),
-    ("--help", "Show this message; `dfslab COMMAND --help` shows a command's."),
+    ("--version", "Show the version, with the commit in a source tree."),
+    ("-h, --help", "Show this message; `dfslab COMMAND -h` shows a command's, with an example."),
+    ("--install-completion", "Complete commands and options in this shell from now on."),
 )
 WIDTH, INDENT = 80, 2
 
@@ -156,7 +203,7 @@ def overview() -> str:
 
 def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
     """Lines with two columns: names, and texts that are wrapped between words."""
-    column = INDENT + 12
+    column = INDENT + max(12, *(len(name) + 2 for name, _ in rows))
     found = []
     for name, text in rows:
         line = f"{'':{INDENT}}{name}".ljust(column)

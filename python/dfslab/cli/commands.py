@@ -19,6 +19,7 @@ from dfslab.cli.shared import (
     ScenarioFile,
     Scheduler,
     SetOptions,
+    Wide,
     calibration,
     commands_work,
     compats,
@@ -31,12 +32,9 @@ from dfslab.cli.shared import (
     named_output,
     note,
     of,
-    predicting,
     read_scenario,
-    tables,
     terminal,
     testbed_calibration,
-    time_s,
     with_laboratory,
     with_progress,
 )
@@ -58,6 +56,7 @@ def run(
     scheduler: Scheduler = "",
     budget: Budget = "",
     allow_incomplete: AllowIncomplete = False,
+    wide: Wide = False,
     as_json: AsJson = False,
     recorded: Annotated[
         Path | None,
@@ -71,9 +70,7 @@ def run(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)
         )
     with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done))
-        if not as_json:
-            print(f"page: {done.page}")
+        emit(as_json, documents.of(done), *documents.tables(done, wide), f"page: {done.page}")
         note(done.processor_time.text if done.processor_time is not None else "")
 
 
@@ -90,29 +87,6 @@ def design(
 
 
 @app.command()
-def measure(
-    scenario: ScenarioFile,
-    sets: SetOptions = None,
-    out: Out = Path("runs"),
-    fresh: Fresh = False,
-    scheduler: Scheduler = "",
-    allow_incomplete: AllowIncomplete = False,
-    as_json: AsJson = False,
-    record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
-    ] = None,
-) -> None:
-    """Measure every configuration; no models. A recorded stream is for the workload "replay"."""
-    chosen = read_scenario(scenario, sets, scheduler=scheduler, methods=["measure"])
-    with of(scenario):
-        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
-    with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done))
-        if not as_json:
-            print(f"run: {done.folder}")
-
-
-@app.command()
 def sweep(
     scenario: ScenarioFile,
     sets: SetOptions = None,
@@ -120,6 +94,7 @@ def sweep(
     fresh: Fresh = False,
     scheduler: Scheduler = "",
     allow_incomplete: AllowIncomplete = False,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the scenario's instruments over its grids; resumes what was interrupted."""
@@ -128,53 +103,7 @@ def sweep(
     with of(scenario):
         done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
     with judged(done.results, allow_incomplete):
-        emit(as_json, documents.of(done), *documents.tables(done))
-        if not as_json:
-            print(f"run: {done.folder}")
-
-
-@app.command()
-def predict(
-    scenario: ScenarioFile,
-    method: Annotated[str, typer.Option("--method", help="sequence, petri, regression, …")] = "",
-    metadata_server: Annotated[
-        bool, typer.Option("--metadata-server", help="Its limits: files, requests, bursts.")
-    ] = False,
-    within: Annotated[
-        str, typer.Option(metavar="TIME", help="Longest response in a burst: 500ms.")
-    ] = "1s",
-    burst: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
-    ] = "",
-    servers: Annotated[
-        int | None, typer.Option(min=1, help="Metadata servers that share the work; else deployed.")
-    ] = None,
-    sets: SetOptions = None,
-    fitted_on: Annotated[
-        Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Predict every configuration by one method, without measuring anything."""
-    if metadata_server == bool(method):
-        raise InputError("--method", method or None, "give either it or --metadata-server")
-    if servers is not None and not metadata_server:
-        raise InputError("--servers", servers, "goes with --metadata-server")
-    if method:
-        predicting.check_method(method)
-    chosen = read_scenario(scenario, sets, methods=[method] if method else ())
-    if metadata_server:
-        bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
-        with of(scenario):
-            limits = predicting.metadata_limits(chosen, bound_s, burst_s, servers, fitted_on)
-        emit(as_json, limits, *(table for one in limits for table in tables.limits_tables(one)))
-        return
-    with of(scenario):
-        results = with_progress(
-            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
-        )
-    document = [result.model_dump(mode="json") for result in results]
-    emit(as_json, document, documents.result_table(results))
+        emit(as_json, documents.of(done), *documents.tables(done, wide), f"run: {done.folder}")
 
 
 @app.command()
@@ -413,5 +342,5 @@ def visibility(
 
 @app.command("list")
 def list_members(as_json: AsJson = False) -> None:
-    """File systems, workloads, methods, studies, sections, and where each came from."""
+    """File systems, workloads, methods, studies, exporters, importers, ready scenarios."""
     listing.show(as_json)

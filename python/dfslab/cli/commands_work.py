@@ -39,7 +39,7 @@ def design(scenario: Scenario) -> designs.DesignPlan:
     Raises InputError if the scenario declares no factor.
     """
     if not scenario.design.factor:
-        raise InputError("design.factor", None, "is empty: there is nothing to design")
+        raise InputError("design.factor", None, "is empty: name factors in [[design.factor]]")
     return designs.plan(scenario)
 
 

@@ -19,10 +19,7 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What killed runs left on this machine: temporary folders and testbeds.
-
-    Example: dfslab doctor --clean
-    """
+    """What killed runs left on this machine: temporary folders and testbeds."""
     folders, stale = scratch.abandoned(), testbeds.stale()
     removed: list[str] = []
     if clean:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.spec.files import ready
 
 
 def members() -> dict[str, list[dict[str, str]]]:
@@ -44,6 +45,10 @@ def members() -> dict[str, list[dict[str, str]]]:
         "rules": [
             {"name": name, "title": "rule", "from": discover.source(path)}
             for name, path in discover.members(discover.RULES).items()
+        ],
+        "scenarios": [
+            {"name": name, "title": "ready scenario", "from": str(file)}
+            for name, file in ready.files().items()
         ],
     }
 

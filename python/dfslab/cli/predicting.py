@@ -12,6 +12,7 @@ from dfslab import discover
 from dfslab.documents.table import labels_text, naming, shared_text
 from dfslab.result import Result
 from dfslab.spec.check import check
+from dfslab.spec.input_error import InputError, NothingLearnt
 from dfslab.spec.scenario import Point, Scenario
 
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ def predict(
     predicted = []
     for index, point in enumerate(points):
         report(index, len(points), f"{method}: {labels_text(point.labels)}")
-        predicted.append(model.run(point))
+        try:
+            predicted.append(model.run(point))
+        except NothingLearnt as error:
+            allowed = "learns from measured results: name a run with --from RUN, or use sequence"
+            raise InputError("--method", method, allowed) from error
     return predicted
 
 

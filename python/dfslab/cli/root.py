@@ -8,13 +8,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
 
-from dfslab.cli.command_table import ABOUT, COMMANDS, FORMER
+from dfslab.cli.command_table import ABOUT, COMMANDS, EXAMPLES, FORMER
+from dfslab.cli.live.quiet import QUIET
+from dfslab.cli.version import text
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -34,9 +35,43 @@ def command(name: str) -> Any:
         return None
     found = typer.main.get_group(module(entry.module).app)
     if not entry.group:
-        return found.commands[entry.name]
+        return _with_common_options(found.commands[entry.name], entry.name)
     found.name = entry.name
+    for name, inner in found.commands.items():
+        _with_common_options(inner, f"{entry.name} {name}")
+    return _with_common_options(found, entry.name)
+
+
+def _with_common_options(found: Any, name: str) -> Any:
+    """Adds what every command has: `--quiet` and an example. Flags are shown without a value."""
+    found.params = [*found.params, _quiet()]
+    for option in found.params:
+        if option.param_type_name == "option" and option.is_flag:
+            option.metavar = ""
+    found.epilog = f"Example: {EXAMPLES[name]}" if name in EXAMPLES else None
     return found
+
+
+def _quiet() -> Any:
+    """The option `--quiet` of a command, made by Typer from a command that has nothing else."""
+    bare = typer.Typer(add_completion=False)
+    bare.command()(_with_quiet)
+    (option,) = (one for one in typer.main.get_command(bare).params if "--quiet" in one.opts)
+    option.expose_value = False
+    return option
+
+
+def _become_quiet(is_quiet: bool) -> None:
+    if is_quiet:
+        QUIET.set(True)
+
+
+def _with_quiet(
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", callback=_become_quiet, help="Print no progress.")
+    ] = False,
+) -> None:
+    """Has the option that every command gets."""
 
 
 class _OnDemand(TyperGroup):
@@ -61,14 +96,14 @@ app = typer.Typer(
     help=ABOUT,
     cls=_OnDemand,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
 
 def _version(requested: bool) -> None:
     if requested:
-        print(f"dfslab {version('dfslab')}")
+        print(text())
         raise typer.Exit
 
 
@@ -86,6 +121,7 @@ def main() -> None:
 
     Exits with 0 (done), 1 (the run failed), 2 (wrong input) or 130 (interrupted).
     """
+    QUIET.set(False)
     try:
         code = app(standalone_mode=False, prog_name="dfslab")
         if code == INTERRUPTED:
@@ -149,8 +185,14 @@ def _stop_for_usage(error: Exception) -> None:
     if isinstance(error, _Formatted):
         # The message is empty if no command was given. Typer has then printed the help, so nothing
         # is added.
-        text = error.format_message()
-        _stop(f"dfslab: {text}".replace("\n", " ") if text else "", 2)
+        said = error.format_message()
+        _stop(f"dfslab: {said} {_where_to_look()}".replace("\n", " ") if said else "", 2)
+
+
+def _where_to_look() -> str:
+    """Which help lists what is allowed: that of the command that was called, if there is one."""
+    called = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
+    return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
 
 
 def _stop(text: str, code: int) -> None:

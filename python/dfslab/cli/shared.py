@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from dfslab.cli.live.lines import LineReporter
+from dfslab.cli.live.quiet import QUIET, SilentReporter
 from dfslab.lazily import lazily
+from dfslab.notify import silent
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     from dfslab.spec.scenario import Scenario
 
 Found = TypeVar("Found")
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A file (TOML), or a name: quickstart.")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 SetOptions = Annotated[
@@ -44,6 +49,9 @@ Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Budget = Annotated[
     str, typer.Option("--budget", metavar="TIME", help='Plan the design within it: "20min".')
 ]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="All methods and repetitions, for wide terminals.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do not resume an unfinished run.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing regular file.")]
 AllowIncomplete = Annotated[
@@ -52,6 +60,8 @@ AllowIncomplete = Annotated[
 ]
 # The scenario key with a path. On the command line, this path is relative to the working directory.
 TRACE = "workload.trace"
+# Columns of sentences: longer lines are hard to read.
+WIDEST_TEXT = 100
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
 
@@ -98,11 +108,39 @@ def read_scenario(
     the scenario's methods, which are then not checked.
     """
     # Importing these modules takes half of the start time of commands that read no scenario.
+    from dfslab.spec.check import read_checked
+    from dfslab.spec.files.ready import scenario_file
+
+    _refuse_folder(path)
+    path = scenario_file(path)
+    # Methods that the command line replaces need no note.
+    replaced = any(text.startswith("run.methods") for text in sets or ())
+    notify = silent if replaced else note
+    return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
+
+
+def _refuse_folder(path: Path) -> None:
+    """InputError for a folder that is named instead of a scenario file."""
+    if (path / "scenario.toml").exists():
+        raise InputError(
+            "SCENARIO", str(path), f"is a run folder; its scenario is {path}/scenario.toml"
+        )
+    if path.is_dir():
+        allowed = f"is a folder, not a scenario file; `dfslab measure {path}` measures it"
+        raise InputError("SCENARIO", str(path), allowed)
+
+
+def checked_with(
+    scenario: Scenario, sets: list[str] | None, budget: str = "", scheduler: str = ""
+) -> Scenario:
+    """Applies the changes from the command line to a valid scenario and checks the result.
+
+    Raises InputError if the changed scenario is wrong.
+    """
     from dfslab.spec import units
-    from dfslab.spec.check import check, read_checked
+    from dfslab.spec.check import check
     from dfslab.spec.inheritance import absolute_path
 
-    scenario = read_checked(path, methods)
     if budget:
         try:
             scenario = scenario.with_budget(units.parse(budget, "s"))
@@ -193,6 +231,8 @@ def with_progress(as_json: bool, work: Callable[..., Any]) -> Any:
     In a terminal, workload runs are also shown every second, unless the output is JSON. If the
     output is no terminal, progress lines are printed instead.
     """
+    if QUIET.get():
+        return work(SilentReporter())
     console = terminal.console(as_json)
     if not console.is_terminal:
         return work(LineReporter())
@@ -222,7 +262,7 @@ def with_laboratory(as_json: bool, work: Callable[[Laboratory], Found]) -> Found
     """Runs `work(laboratory)` and returns its result. Progress is shown as by `with_progress`."""
     from dfslab.laboratory import Laboratory
 
-    def begun(report: Reporter | LineReporter) -> Found:
+    def begun(report: Reporter | LineReporter | SilentReporter) -> Found:
         return work(Laboratory(report, report.watch))
 
     found: Found = with_progress(as_json, begun)
@@ -264,10 +304,14 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
     if as_json:
         print(json.dumps(document, default=_encoded, allow_nan=False))
         return
-    from dfslab.documents.table import Table
+    from dfslab.documents.table import Paragraph, Table
 
     console = terminal.console(False)
     for table in tables:
+        if isinstance(table, Paragraph):
+            width = min(console.width, WIDEST_TEXT)
+            print(textwrap.fill(printable(table.text), width, subsequent_indent="  "))
+            continue
         if isinstance(table, str):
             # `print` does not wrap lines, because programs may read this text.
             print(printable(table))

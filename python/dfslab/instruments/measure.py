@@ -145,7 +145,14 @@ def run_load(
         machine=during,
     )
     lost = conductor is not None and recovery.lost_data(report.audit)
-    return Measured(report, load, done.spans, report.complete and not lost)
+    is_complete = report.complete or (run.timed and only_time_was_up(load))
+    return Measured(report, load, done.spans, is_complete and not lost)
+
+
+def only_time_was_up(load: MeasuredLoad) -> bool:
+    """Whether nothing but the time limit ended the run: no error, and no host of clients lost."""
+    lost = any(place.lost for place in load.places or ())
+    return not load.errors and not lost and load.window_s > 0
 
 
 def _plan(

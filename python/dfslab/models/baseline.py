@@ -14,6 +14,7 @@ from dfslab.models.fit.demand import observations, operations_key
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Mean:
         configurations if no configuration has the same operations.
         """
         if not self._logs:
-            raise RunFailed("mean: needs measured results to learn from (--from RUN)")
+            raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
         key = operations_key(situation_of(point.scenario))
         everything = [value for group in self._logs.values() for value in group]
         logs = self._logs.get(key, everything)

@@ -31,6 +31,7 @@ from dfslab.models.learn.split_linear import SplitLinear, first_model, operation
 from dfslab.models.regression import metrics_of
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear", "linear-split")
@@ -280,7 +281,7 @@ class LearntModel:
         the method has not learnt.
         """
         if self.fitted is None:
-            raise RunFailed(f"{self.name}: needs measured results to learn from (--from RUN)")
+            raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)
         if self.name == "greybox":
             bounds = np.minimum(bounds, np.exp(self.priors.matrix(points)[:, 1:2]))

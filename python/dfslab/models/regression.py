@@ -22,6 +22,7 @@ from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.learn.features import Columns, columns_for, describe
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Metric, Result, provenance
+from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Regression:
     def run(self, point: Point) -> Result:
         """Predicts one configuration. RunFailed before a fit."""
         if self.fitted is None:
-            raise RunFailed("regression: needs measured results to learn from (--from RUN)")
+            raise NothingLearnt("regression: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
         frame = self.fitted.results.get_prediction(row).summary_frame(alpha=1 - CONFIDENCE)
         middle, low, high = (

@@ -40,7 +40,6 @@ SPARE = ["#56B4E9", "#B8A000", "#7F3C8D", "#11A579"]
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D"]
 DASHES = {"regression": "dash", "petri": "dot"}
 SYMBOLS = {"sequence": "circle", "petri": "diamond", "regression": "square"}
-BASELINES = ("mean", "ideal")
 GRID = "rgba(128,128,128,0.22)"
 MOST_COLUMNS = 4
 

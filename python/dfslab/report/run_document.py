@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from dfslab import discover
 from dfslab.documents import metrics
 from dfslab.documents.table import (
+    Paragraph,
     Table,
     TableCell,
     absent,
@@ -18,6 +19,8 @@ from dfslab.documents.table import (
     number_text,
     words,
 )
+from dfslab.report.answers import narrow, rates
+from dfslab.report.answers import verdict as verdicts
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.studies.bottlenecks import Programs
@@ -37,6 +40,8 @@ def of(run: FinishedRun) -> dict[str, JsonValue]:
     }
     if run.processor_time is not None:
         found["processor_time"] = run.processor_time.model_dump(exclude_none=True)
+    if (answered := verdicts.verdict(run)) is not None:
+        found["answer"] = list(answered.sentences)
     if lacking := completeness.rows(run.results):
         found["incomplete"] = lacking
     if not _has_summary(run):
@@ -50,20 +55,36 @@ def _has_summary(run: FinishedRun) -> bool:
     return any(one.stands_for_results for one in run.findings.found.values())
 
 
-def tables(run: FinishedRun) -> list[Table | str]:
+def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph]:
     """The tables that `dfslab run` prints: first the results, unless a study's tables replace
-    them, then the tables of the studies."""
-    shown: list[Table | str] = []
+    them, then the tables of the studies, then the answer in sentences.
+
+    `wide`: all methods and every repetition, instead of one line a configuration.
+    """
+    shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
         # The study of bottlenecks already summarises a traced program, so a table of its traces is
         # not added.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
-        shown += [result_table(results)] if results or not traced else []
+        if results or not traced:
+            shown += [result_table(results)] if wide else result_tables(results)
     for one in run.findings.found.values():
         if one.is_printed_by_run:
-            shown += one.tables(run)
-    return [*shown, *run.findings.notes]
+            shown += narrow.tables_of(one, run) if not wide else one.tables(run)
+    return [*shown, *run.findings.notes, *answer(verdicts.verdict(run))]
+
+
+def answer(found: verdicts.Verdict | None) -> list[Paragraph]:
+    """The sentences of an answer, as commands print them last."""
+    return [Paragraph(one) for one in found.sentences] if found is not None else []
+
+
+def result_tables(results: Sequence[Result]) -> list[Table]:
+    """A table for each method, with one line for each configuration."""
+    names = dict.fromkeys(one.method for one in results)
+    of_method = [[one for one in results if one.method == name] for name in names]
+    return [rates.rate_table(group, rates.title_of(group)) for group in of_method]
 
 
 def every_table(run: FinishedRun) -> list[Table]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dfslab import discover
+from dfslab.notify import Notify, silent
 from dfslab.spec.deployment import Emulation
 from dfslab.spec.design import LevelValue
 from dfslab.spec.environment import parameters, workload_parameters
@@ -31,20 +32,42 @@ OF_LOADS = ("nodes", "processes", "think_time", "arrival", "rate", "ramp", "cach
 OF_POISSON = frozenset({"sequence"})
 
 
-def read_checked(path: Path, methods: Sequence[str] = ()) -> Scenario:
+def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silent) -> Scenario:
     """Reads a scenario file and checks everything that can be checked without touching the file
     system.
 
-    `methods`, if any, replace those of the scenario. InputError names the first error.
+    `methods`, if any, replace those of the scenario. `notify` receives a line if models are left
+    out. InputError names the first error.
     """
     scenario = read(path)
     if methods:
         scenario = scenario.with_methods(list(methods))
     try:
+        scenario, reason = without_unable_models(scenario)
+        if reason:
+            notify(reason)
         check(scenario)
     except InputError as error:
         raise error.of(str(path)) from error
     return scenario
+
+
+def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
+    """Leaves out the models of a scenario that names no methods, if they cannot answer it but
+    instruments can. Returns the scenario and the reason, which is "" if all methods are kept.
+
+    Methods that a scenario names are all kept, so that `check` reports what is wrong with them.
+    """
+    if "methods" in scenario.run.model_fields_set:
+        return scenario, ""
+    try:
+        check(scenario)
+    except InputError as error:
+        instruments = [name for name in scenario.run.methods if name in MEASURING]
+        measured = scenario.with_methods(instruments)
+        check(measured)
+        return measured, f"only measured, not predicted: {error.allowed.partition(';')[0]}"
+    return scenario, ""
 
 
 def check(scenario: Scenario) -> list[Point]:
@@ -102,7 +125,11 @@ def _check_point(scenario: Scenario) -> None:
     instances = {role.name: scenario.deployment.instances(role.name) for role in system.roles}
     for key, allowed in system.check(parameters(scenario, system), instances):
         value = scenario.file_system.parameters.get(key, instances.get(key))
-        raise InputError(f"file_system.{key}", value, f"must be {allowed}")
+        is_default = value is None and key in parameters(scenario, system)
+        if is_default:
+            value = parameters(scenario, system)[key]
+        hint = "; that is the default, so give the key a value" if is_default else ""
+        raise InputError(f"file_system.{key}", value, f"must be {allowed}{hint}")
 
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
@@ -164,9 +191,11 @@ def _check_described(
     known = system.trees if stream.given else {*system.operations, "open"} & {*system.trees}
     for operation in workload.mix(own):
         if operation not in known:
-            raise InputError(
-                "workload.name", scenario.workload.name, f"{system.name} describes no {operation}"
+            allowed = (
+                f"{system.name} describes no {operation}; without "
+                f"{', '.join(sorted(modelled))} it runs, as `dfslab measure` does"
             )
+            raise InputError("workload.name", scenario.workload.name, allowed)
     if stream.arrival != "closed" and not stream.given:
         allowed = (
             "arrives by itself, which is not modelled; without "

@@ -29,7 +29,13 @@ def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameter
     """Returns the parameters that belong to the workload, validated. InputError names the first
     wrong key.
     """
-    return build(workload.parameters, scenario.workload.parameters, "workload")
+    given, declared = scenario.workload.parameters, workload.parameters
+    if declared.model_config.get("extra") != "allow":
+        allowed = [*declared.model_fields, *type(scenario.workload).model_fields]
+        for key, value in given.items():
+            if key not in allowed:
+                raise InputError(f"workload.{key}", value, unknown(key, allowed))
+    return build(declared, given, "workload")
 
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:

@@ -31,6 +31,10 @@ class RunFailed(Exception):
     """
 
 
+class NothingLearnt(RunFailed):
+    """A method that learns from measured results was asked to predict before it had any."""
+
+
 def unknown(name: str, allowed: list[str]) -> str:
     """Returns the error text for an unknown name: the names that are allowed, and a similar one as
     a hint.

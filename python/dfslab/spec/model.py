@@ -16,6 +16,30 @@ from dfslab.spec.input_error import InputError, unknown
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
+# Types of pydantic's errors -> what is allowed, in the words of the files that people write. Names
+# in braces are of the error's context.
+_ALLOWED = {
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": 'must be text in quotes: "…"',
+    "list_type": "must be a list: [ … ]",
+    "dict_type": "must be a table: {{ key = value }}",
+    "model_type": "must be a table: {{ key = value }}",
+    "literal_error": "must be {expected}",
+    "too_short": "must have at least {min_length} entry",
+    "string_pattern_mismatch": "must match {pattern}",
+}
+# Keys that are lists of tables, which TOML writes as [[KEY]].
+_LISTS_OF_TABLES = ("deployment.node", "sweep")
 
 
 class CheckedModel(BaseModel):
@@ -71,13 +95,21 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
     steps = [str(part) for part in (prefix, *detail["loc"]) if "[" not in str(part)]
     path = ".".join(step for step in steps if step)
     if detail["type"] == "extra_forbidden":
+        value = None if isinstance(detail["input"], dict | list) else detail["input"]
         return InputError(
-            path, detail["input"], unknown(str(detail["loc"][-1]), _keys(model, detail["loc"][:-1]))
+            path, value, unknown(str(detail["loc"][-1]), _keys(model, detail["loc"][:-1]))
         )
     if detail["type"] == "missing":
         return InputError(path, None, "is required")
-    message = str(cause) if cause else detail["msg"]
+    if path in _LISTS_OF_TABLES and detail["type"] == "list_type":
+        return InputError(path, None, f"must be a list of tables: write [[{path}]], not [{path}]")
+    message = str(cause) if cause else _worded(detail["type"], detail.get("ctx", {}), detail["msg"])
     return InputError(path or "scenario", detail["input"], message[0].lower() + message[1:])
+
+
+def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
+    """What is allowed, for one of pydantic's errors; its own message if the error is a rare one."""
+    return _ALLOWED[kind].format(**context) if kind in _ALLOWED else message
 
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
@@ -94,7 +126,7 @@ def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
         if found is None:
             break
         model = found
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _nested(annotation: Any) -> type[BaseModel] | None:

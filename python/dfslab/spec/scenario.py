@@ -158,6 +158,9 @@ class Run(CheckedModel):
     time_limit: Seconds = quantity(
         "60 s", description="Longest time of each phase of a measured run"
     )
+    timed: bool = Field(
+        False, description="A run that lasts until its time limit is complete, not cut short"
+    )
     warm_up: Seconds = quantity(
         "0 s", description="How long a fresh testbed is given small operations; 0: few larger ones"
     )

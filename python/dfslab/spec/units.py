@@ -27,11 +27,24 @@ _EXAMPLES = {
     "1/s": '"100 /s"',
     "W": '"95 W"',
 }
+_KINDS = {
+    "B": "a size",
+    "s": "a time",
+    "B/s": "a rate in bytes",
+    "Hz": "a frequency",
+    "1/s": "a rate",
+}
 _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 # The usual notation of a quantity: a number and a unit. Other texts are left to pint, which loads
 # slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+# The suffixes of fio, dd and other tools: "64k" is 64 KiB.
+_SUFFIXES = {
+    name: size
+    for prefix, size in (("k", 2.0**10), ("m", 2.0**20), ("g", 2.0**30), ("t", 2.0**40))
+    for name in (prefix, prefix.upper())
+}
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {**_BINARY, **{f"{prefix}B": size for prefix, size in _DECIMAL.items()}}
 FACTORS: dict[str, dict[str, float]] = {
@@ -69,10 +82,20 @@ def parse(text: str, unit: str) -> float:
             magnitude = by_pint(text, unit)
         # pint raises errors of many types, including those of its tokenizer
         except Exception as error:
-            raise ValueError(f"is not {allowed}") from error
+            raise ValueError(f"{_reason(text, unit)}{allowed}") from error
     if not math.isfinite(magnitude) or magnitude < 0:
         raise ValueError(f"must be finite and not negative, {allowed}")
     return magnitude
+
+
+def _reason(text: str, unit: str) -> str:
+    """The beginning of the message for a text that is no quantity in `unit`: its kind, if it is a
+    quantity of another kind.
+    """
+    for other, kind in _KINDS.items():
+        if other != unit and plainly(text, other) is not None:
+            return f"is {kind}; needs {_KINDS[unit]}: "
+    return "is not "
 
 
 def plainly(text: str, unit: str) -> float | None:
@@ -80,8 +103,11 @@ def plainly(text: str, unit: str) -> float | None:
     other notations.
     """
     found = _PLAIN.match(text)
-    factor = FACTORS[unit].get(found[2]) if found else None
-    return float(found[1]) * factor if found and factor is not None else None
+    if not found:
+        return None
+    suffixes = _SUFFIXES if unit == "B" else {}
+    factor = FACTORS[unit].get(found[2], suffixes.get(found[2]))
+    return None if factor is None else float(found[1]) * factor
 
 
 def by_pint(text: str, unit: str) -> float:

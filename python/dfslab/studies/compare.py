@@ -19,6 +19,8 @@ from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("comparison",)
+# Methods that predict without a model: what a model has to be better than.
+BASELINES = ("mean", "ideal")
 
 
 class ComparedPoint(BaseModel):

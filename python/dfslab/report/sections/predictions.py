@@ -13,8 +13,8 @@ from dfslab.documents.table import Name
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import FAR_OFF, note, number, predicted, signed, table
-from dfslab.report.plot import BASELINES, INK, SYMBOLS, chart, colour, heading, log_axis, words
-from dfslab.studies.compare import ComparedPoint, Comparison
+from dfslab.report.plot import INK, SYMBOLS, chart, colour, heading, log_axis, words
+from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Predictions"

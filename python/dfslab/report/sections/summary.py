@@ -12,11 +12,10 @@ from dfslab.documents.table import Name
 from dfslab.lazily import lazily
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import number, percent
-from dfslab.report.plot import BASELINES
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.advice import Advised
-from dfslab.studies.compare import ComparedPoint, Comparison, ErrorScore, geometric_mean
+from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison, ErrorScore, geometric_mean
 from dfslab.studies.contract import FinishedRun
 
 if TYPE_CHECKING:

@@ -14,21 +14,11 @@ from dfslab.models.learn.features import describe
 from dfslab.report.contract import PageSection
 from dfslab.report.figure import Axis, AxisOptions, Curve
 from dfslab.report.page_table import note, number
-from dfslab.report.plot import (
-    BASELINES,
-    DASHES,
-    INK,
-    axis,
-    colour,
-    log_axis,
-    panels,
-    with_interval,
-    words,
-)
+from dfslab.report.plot import DASHES, INK, axis, colour, log_axis, panels, with_interval, words
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
-from dfslab.studies.compare import geometric_mean
+from dfslab.studies.compare import BASELINES, geometric_mean
 from dfslab.studies.contract import FinishedRun
 
 TITLE = "Throughput"

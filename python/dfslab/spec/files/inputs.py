@@ -49,11 +49,24 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 def table(key: str, path: Path, file: str = "") -> TomlTable:
     """The table in a TOML file. InputError for `key` (in `file`, a scenario) as for `text`, and
     where it is not TOML."""
+    written = text(key, path)
+    if not written.strip():
+        raise InputError(key, str(path), "is empty")
     try:
-        return tomllib.loads(text(key, path))
+        return tomllib.loads(written)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = "nested too deeply" if isinstance(error, RecursionError) else _toml_reason(error)
         raise InputError(key, None if file else str(path), f"is not TOML: {reason}", file) from None
+
+
+def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
+    """The reason in the words of who writes the file."""
+    return (
+        str(error)
+        .replace("Cannot overwrite a value", "a key is given twice")
+        .replace("Cannot declare", "a table is given twice:")
+        .replace("Invalid value", "invalid value; text needs quotes")
+    )
 
 
 @contextmanager

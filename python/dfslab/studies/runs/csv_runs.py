@@ -136,7 +136,12 @@ def read(path: Path, scenario: Scenario) -> list[Result]:
         provenance = Provenance.model_validate(about["provenance"])
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, RecursionError) as error:
+    except KeyError as error:
+        raise InputError("DATA", str(path), f"is no table of runs: it lacks {error}") from error
+    except FileNotFoundError as error:
+        allowed = f"needs {path.with_suffix('.json').name} in its folder, as `dfslab export` writes"
+        raise InputError("DATA", str(path), allowed) from error
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError("DATA", str(path), f"is no table of runs: {error}") from error
     if not rows or "rate_per_s" not in rows[0]:
         raise InputError("DATA", str(path), "is no table of runs: it has no rate_per_s")

@@ -172,8 +172,14 @@ def results_of(folder: Path) -> list[Result]:
 
 def check_folder(folder: Path) -> None:
     """Raises InputError if the folder is no run folder, that is, if it has no scenario.toml."""
-    if not (folder / "scenario.toml").exists():
-        raise InputError("RUN", str(folder), "is no run folder: it has no scenario.toml")
+    if (folder / "scenario.toml").exists():
+        return
+    made = "`dfslab run SCENARIO` makes run folders, such as runs/NAME/latest"
+    if not folder.exists():
+        raise InputError("RUN", str(folder), f"no such folder; {made}")
+    if folder.is_file():
+        raise InputError("RUN", str(folder), f"is a file, not the folder of a run; {made}")
+    raise InputError("RUN", str(folder), f"is no run folder: it has no scenario.toml; {made}")
 
 
 def write_parquet(results: Sequence[Result], path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Commands that need no scenario file: the scenario is made of a directory and options."""

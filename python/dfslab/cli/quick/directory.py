@@ -1,0 +1,180 @@
+"""Makes the scenario of `dfslab measure DIRECTORY`: transfers in files of one directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from dfslab.spec import units
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError, unknown
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.toml import TomlTable
+from dfslab.workloads.transfers import Mode
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+# Share of the free space that the files of a measurement may take.
+SPACE_SHARE = 0.8
+# Transfers of a client: more than any client does until the time limit.
+ENDLESS = 1_000_000_000
+# Direct I/O needs sizes in multiples of a disk's sectors; 4096 B suits all disks.
+SECTOR_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """What is measured, as the options say it. Lists are separated by commas.
+
+    `size`: bytes of all files together; each client has one file with an equal part.
+    `cache`: "warm", "cold" or "direct", as in `workload.cache`.
+    """
+
+    block_sizes: str = "4k,1m"
+    modes: str = "read,randread,randwrite"
+    clients: str = "1,8"
+    size: str = "256m"
+    time: str = "5s"
+    cache: str = "warm"
+    repetitions: int = 3
+
+
+def scenario(directory: Path, wanted: Transfers) -> Scenario:
+    """Returns the scenario that measures transfers in `directory`. InputError names the option
+    that is wrong, or says what is wrong with the directory.
+    """
+    check_directory(directory)
+    blocks = [int(_quantity("--bs", text, "B")) for text in _listed("--bs", wanted.block_sizes)]
+    size_bytes = int(_quantity("--size", wanted.size, "B"))
+    time_s = _quantity("--time", wanted.time, "s")
+    _check_blocks(blocks, wanted)
+    _check_room(directory, size_bytes, wanted.size)
+    clients = [_clients(text) for text in _listed("--clients", wanted.clients)]
+    modes = [_mode(text) for text in _listed("--rw", wanted.modes)]
+    parts = [_part_bytes(size_bytes, number, blocks, wanted.size) for number in clients]
+    return build(
+        Scenario,
+        {
+            "schema": 1,
+            "name": _name(directory),
+            "title": f"How fast are transfers in {directory}?",
+            "deployment": {"node": [_machine()]},
+            "file_system": {"name": "local", "access": {"directory": str(directory.resolve())}},
+            "workload": {
+                "name": "transfers",
+                "operations_per_client": ENDLESS,
+                "cache": wanted.cache,
+            },
+            "run": {
+                "methods": ["measure"],
+                "repetitions": wanted.repetitions,
+                "timed": True,
+                "time_limit": units.exact(time_s, "s"),
+            },
+            "sweep": [
+                _grid(modes, blocks, number, part)
+                for number, part in zip(clients, parts, strict=True)
+            ],
+        },
+    )
+
+
+def check_directory(directory: Path) -> None:
+    """Raises InputError unless files can be made in the directory."""
+    if not directory.is_dir():
+        raise InputError("DIRECTORY", str(directory), "must be an existing directory")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        user = f"user {os.geteuid()} may not make files here"
+        raise InputError("DIRECTORY", str(directory), f"{user}; try another one or `sudo`")
+
+
+def _grid(
+    modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
+) -> dict[str, list[LevelValue]]:
+    """The grid of one number of clients, whose files together have the wanted size."""
+    return {
+        "workload.mode": list(modes),
+        "workload.transfer_size": [units.exact(block, "B") for block in blocks],
+        "workload.clients": [clients],
+        "workload.file_size": [units.exact(part_bytes, "B")],
+    }
+
+
+def _machine() -> TomlTable:
+    """The node group of this machine."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "name": "machine",
+        "cores": os.cpu_count() or 1,
+        "memory": units.exact(memory_bytes, "B"),
+        "roles": {"client": 1, "storage": 1},
+    }
+
+
+def _name(directory: Path) -> str:
+    """A name for run folders: the directory's path with hyphens, such as `mnt-data`."""
+    words = re.sub(r"[^A-Za-z0-9_.]+", "-", str(directory.resolve())).strip("-._")
+    return words[-64:].lstrip("-._") or "root"
+
+
+def _listed(option: str, text: str) -> list[str]:
+    """The items of a list separated by commas, each once."""
+    found = list(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
+    if not found:
+        raise InputError(option, text, "needs at least one value")
+    return found
+
+
+def _quantity(option: str, text: str, unit: str) -> float:
+    """A positive quantity in SI units."""
+    try:
+        found = units.parse(text, unit)
+    except ValueError as error:
+        raise InputError(option, text, str(error)) from error
+    if found <= 0:
+        raise InputError(option, text, "must be more than nothing")
+    return found
+
+
+def _clients(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise InputError("--clients", text, "must be whole numbers from 1 on, such as 1,8")
+    return int(text)
+
+
+def _mode(text: str) -> Mode:
+    for mode in MODES:
+        if text == mode:
+            return mode
+    raise InputError("--rw", text, unknown(text, list(MODES)))
+
+
+def _part_bytes(size_bytes: int, clients: int, blocks: Sequence[int], written: str) -> int:
+    """Bytes of each client's file: a multiple of the largest block."""
+    largest = max(blocks)
+    part = size_bytes // clients // largest * largest
+    if part < largest:
+        shown = units.text(largest, "B")
+        allowed = f"must be at least one block of {shown} for each of {clients} clients"
+        raise InputError("--size", written, allowed)
+    return part
+
+
+def _check_blocks(blocks: Sequence[int], wanted: Transfers) -> None:
+    for block in blocks:
+        if wanted.cache == "direct" and block % SECTOR_BYTES:
+            allowed = f"with --direct must be multiples of {SECTOR_BYTES} B, such as 4k"
+            raise InputError("--bs", wanted.block_sizes, allowed)
+
+
+def _check_room(directory: Path, size_bytes: int, written: str) -> None:
+    free_bytes = shutil.disk_usage(directory).free
+    if size_bytes > SPACE_SHARE * free_bytes:
+        shown = units.text(free_bytes, "B")
+        allowed = f"{directory} has {shown} free, of which {SPACE_SHARE:.0%} may be used"
+        raise InputError("--size", written, allowed)

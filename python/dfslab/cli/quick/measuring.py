@@ -1,0 +1,151 @@
+"""The command `measure`: every configuration of a scenario, or transfers in a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfslab.cli.shared import (
+    AllowIncomplete,
+    AsJson,
+    Fresh,
+    Out,
+    Scheduler,
+    SetOptions,
+    Wide,
+    checked_with,
+    documents,
+    emit,
+    judged,
+    of,
+    read_scenario,
+    with_laboratory,
+)
+from dfslab.lazily import lazily
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.cli.quick import directory as directories
+    from dfslab.spec.scenario import Scenario
+else:
+    directories = lazily("dfslab.cli.quick.directory")
+
+app = typer.Typer()
+Text = str | None
+
+
+@app.command()
+def measure(
+    place: Annotated[
+        Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario file, or a directory.")
+    ],
+    block_sizes: Annotated[
+        Text, typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory).")
+    ] = None,
+    modes: Annotated[
+        Text,
+        typer.Option(
+            "--rw",
+            metavar="MODES",
+            help="read, write, randread, randwrite, rw, randrw; else read,randread,randwrite.",
+        ),
+    ] = None,
+    clients: Annotated[
+        Text, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
+    ] = None,
+    size: Annotated[
+        Text, typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m.")
+    ] = None,
+    time: Annotated[
+        Text, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option("--repetitions", min=1, help="Runs of each configuration: 3.")
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Page caches emptied before each timed part.")
+    ] = False,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Page caches bypassed (O_DIRECT).")
+    ] = False,
+    sets: SetOptions = None,
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    scheduler: Scheduler = "",
+    allow_incomplete: AllowIncomplete = False,
+    wide: Wide = False,
+    as_json: AsJson = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Keep the first run's stream.")
+    ] = None,
+) -> None:
+    """Measure a directory or every configuration of a scenario; no models.
+
+    A directory needs no scenario file: options say what is measured, and the run folder keeps the
+    scenario that was made of them. Files are made in a new folder there, and removed afterwards.
+    """
+    given = {
+        "--bs": block_sizes,
+        "--rw": modes,
+        "--clients": clients,
+        "--size": size,
+        "--time": time,
+        "--repetitions": repetitions,
+        "--cold": cold or None,
+        "--direct": direct or None,
+    }
+    if place.is_dir():
+        made = _of_directory(place, given)
+        chosen = checked_with(made, sets, scheduler=scheduler)
+    else:
+        _refuse_options(place, given)
+        chosen = read_scenario(place, sets, scheduler=scheduler, methods=["measure"])
+    with of(place):
+        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen, record), out, fresh))
+    with judged(done.results, allow_incomplete):
+        emit(as_json, documents.of(done), *documents.tables(done, wide), f"run: {done.folder}")
+
+
+def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:
+    """The scenario of a directory. Options that were not given have the defaults of `Transfers`."""
+    if given["--cold"] and given["--direct"]:
+        raise InputError("--direct", None, "and --cold exclude each other: give one of them")
+    usual = directories.Transfers()
+    cache = "cold" if given["--cold"] else "direct" if given["--direct"] else usual.cache
+
+    def text(option: str, default: str) -> str:
+        value = given[option]
+        return default if value is None else str(value)
+
+    wanted = directories.Transfers(
+        block_sizes=text("--bs", usual.block_sizes),
+        modes=text("--rw", usual.modes),
+        clients=text("--clients", usual.clients),
+        size=text("--size", usual.size),
+        time=text("--time", usual.time),
+        repetitions=int(text("--repetitions", str(usual.repetitions))),
+        cache=cache,
+    )
+    return directories.scenario(place, wanted)
+
+
+def _refuse_options(place: Path, given: dict[str, str | int | bool | None]) -> None:
+    """InputError for an option of directories that is given with a scenario file."""
+    keys = {
+        "--bs": "workload.transfer_size",
+        "--rw": "workload.name",
+        "--clients": "workload.clients",
+        "--size": "workload.file_size",
+        "--time": "run.time_limit",
+        "--repetitions": "run.repetitions",
+        "--cold": "workload.cache",
+        "--direct": "workload.cache",
+    }
+    for option, value in given.items():
+        if value is not None:
+            if not place.exists():
+                raise InputError("DIRECTORY", str(place), "no such directory or scenario file")
+            allowed = f"is for a directory; for a scenario write --set {keys[option]}=VALUE"
+            raise InputError(option, None, allowed)

@@ -1,0 +1,80 @@
+"""The command `predict`: every configuration of a scenario by one method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfslab.cli.shared import (
+    AsJson,
+    ScenarioFile,
+    SetOptions,
+    Wide,
+    documents,
+    emit,
+    of,
+    predicting,
+    read_scenario,
+    tables,
+    time_s,
+    with_progress,
+)
+from dfslab.lazily import lazily
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.report.answers import verdict as verdicts
+else:
+    verdicts = lazily("dfslab.report.answers.verdict")
+
+app = typer.Typer()
+# The method that needs no calibration, and whose answer takes milliseconds.
+USUAL_METHOD = "sequence"
+
+
+@app.command()
+def predict(
+    scenario: ScenarioFile,
+    method: Annotated[str, typer.Option("--method", help="sequence (the default), petri, …")] = "",
+    metadata_server: Annotated[
+        bool, typer.Option("--metadata-server", help="Its limits: files, requests, bursts.")
+    ] = False,
+    within: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest response in a burst: 500ms.")
+    ] = "1s",
+    burst: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of a burst; else 1, 10 and 60 s.")
+    ] = "",
+    servers: Annotated[
+        int | None, typer.Option(min=1, help="Metadata servers that share the work; else deployed.")
+    ] = None,
+    sets: SetOptions = None,
+    fitted_on: Annotated[
+        Path | None, typer.Option("--from", metavar="RUN", help="Learn from this run's results.")
+    ] = None,
+    wide: Wide = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict every configuration by one method, without measuring anything."""
+    if metadata_server and method:
+        raise InputError("--method", method, "give either it or --metadata-server")
+    if servers is not None and not metadata_server:
+        raise InputError("--servers", servers, "goes with --metadata-server")
+    method = method or USUAL_METHOD
+    predicting.check_method(method)
+    chosen = read_scenario(scenario, sets, methods=[method])
+    if metadata_server:
+        bound_s, burst_s = time_s("--within", within), time_s("--burst", burst) if burst else None
+        with of(scenario):
+            limits = predicting.metadata_limits(chosen, bound_s, burst_s, servers, fitted_on)
+        emit(as_json, limits, *(table for one in limits for table in tables.limits_tables(one)))
+        return
+    with of(scenario):
+        results = with_progress(
+            as_json, lambda report: predicting.predict(chosen, method, fitted_on, report)
+        )
+    document = [result.model_dump(mode="json") for result in results]
+    shown = [documents.result_table(results)] if wide else documents.result_tables(results)
+    emit(as_json, document, *shown, *documents.answer(verdicts.of_predictions(results)))

@@ -1,0 +1,27 @@
+"""The version of dfslab, with the commit if it runs from a source tree."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+SOURCE_TREE = Path(__file__).parents[3]
+
+
+def text(tree: Path = SOURCE_TREE) -> str:
+    """The line that `dfslab --version` prints."""
+    commit = commit_of(tree)
+    return f"dfslab {version('dfslab')}" + (f" (commit {commit})" if commit else "")
+
+
+def commit_of(tree: Path) -> str:
+    """The commit of a source tree; "" if the folder is none, or if there is no git."""
+    if not (tree / ".git").exists():
+        return ""
+    words = ["git", "-C", str(tree), "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,1 @@
+"""What a run answers: one line for each configuration, and one to three sentences."""

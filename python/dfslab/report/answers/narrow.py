@@ -1,0 +1,64 @@
+"""Tables of studies for 80 columns: the comparison with the best model only."""
+
+from __future__ import annotations
+
+from dfslab.documents.table import Table, absent, heads, number, signed, words
+from dfslab.report.answers.operation_units import common_unit
+from dfslab.report.answers.rates import SURE, interval, short_names
+from dfslab.report.answers.verdict import best_model
+from dfslab.studies.compare import BASELINES, Comparison
+from dfslab.studies.contract import FinishedRun, StudyResult
+
+
+def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
+    """The tables of a study. Those of the comparison have one line for each configuration."""
+    if not isinstance(found, Comparison):
+        return found.tables(run)
+    _, *others = found.tables(run)
+    return [comparison(found, run), *others]
+
+
+def comparison(found: Comparison, run: FinishedRun) -> Table:
+    """A table with the measured rate of each configuration and the best model's prediction."""
+    model = _shown_model(found, run)
+    unit = common_unit(row.operations for row in found.rows) or "operations"
+    columns = heads("configuration", f"{unit}/s", "±", *([model, "± ", "error"] if model else []))
+    names = short_names(row.labels for row in found.rows)
+    rows = []
+    for name, row in zip(names, found.rows, strict=True):
+        predicted = row.predictions.get(model)
+        rows.append(
+            (
+                words(name + (" *" if row.held_out else "")),
+                number(row.measured.value),
+                interval(row.measured),
+                *(
+                    []
+                    if not model
+                    else [absent()] * 3
+                    if predicted is None
+                    else [
+                        number(predicted.value),
+                        interval(predicted),
+                        signed(row.errors.get(model)),
+                    ]
+                ),
+            )
+        )
+    notes = ["* held out: never fitted on.", SURE]
+    if len(run.methods) > 1 and model:
+        notes.append(f"{model}: the best of {len(run.methods)} methods; --wide has all.")
+    return Table(
+        "Measured, and predicted by the best model" if model else "Measured",
+        columns,
+        rows,
+        notes,
+        frozenset(i for i, row in enumerate(found.rows) if row.held_out),
+    )
+
+
+def _shown_model(found: Comparison, run: FinishedRun) -> str:
+    """The best model on held-out configurations, else the first model; "" if there is none."""
+    models = [name for name in run.methods if name not in BASELINES]
+    best = best_model(found.held_out)
+    return best or next(iter(models or run.methods), "")

@@ -1,0 +1,83 @@
+"""Names what a rate counts: transfers, whole files, or calls of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dfslab.documents.metrics import LATENCY, RESPONSE, operations_with
+from dfslab.result import Result
+from dfslab.spec import units
+
+ANY = "operations"
+# Operation -> what is counted. Operations that are not listed are counted as operations.
+NAMES = {
+    "pread": "reads",
+    "pwrite": "writes",
+    "read": "files read",
+    "write": "files written",
+    "overwrite": "files overwritten",
+    "append": "appends",
+    "create": "files created",
+    "delete": "files deleted",
+    "stat": "stats",
+    "list": "listings",
+    "rename": "renames",
+    "mkdir": "directories made",
+    "command": "program runs",
+}
+# What is counted where several operations occur: the first family that holds all of them.
+FAMILIES = (
+    ("transfers", frozenset({"pread", "pwrite"})),
+    ("files", frozenset({"read", "write", "overwrite"})),
+)
+
+
+def unit_of(operations: Iterable[str]) -> str:
+    """What the rate of a run counts that does these operations, such as "files read"."""
+    found = frozenset(operations)
+    if len(found) == 1:
+        return NAMES.get(next(iter(found)), ANY)
+    return _family(found)
+
+
+def common_unit(runs: Iterable[Iterable[str]]) -> str:
+    """What the rates of several runs count, if one word holds for all of them; else ""."""
+    each = [frozenset(one) for one in runs]
+    if len({unit_of(one) for one in each}) == 1:
+        return unit_of(each[0])
+    family = _family(frozenset().union(*each))
+    return "" if family == ANY else family
+
+
+def _family(operations: frozenset[str]) -> str:
+    return next((name for name, members in FAMILIES if operations <= members), ANY)
+
+
+def operations_of(result: Result) -> list[str]:
+    """The operations whose times a result has."""
+    kinds = (LATENCY, RESPONSE)
+    return sorted({one for kind in kinds for one in operations_with(result.metrics, kind)})
+
+
+def explained(results: Sequence[Result]) -> str:
+    """A sentence on what one operation is, where it is a whole file that is moved in several
+    transfers; else ""."""
+    moved = set()
+    for result in results:
+        if not frozenset(operations_of(result)) & {"read", "write", "overwrite"}:
+            continue
+        given = result.point.scenario.workload.parameters
+        sizes = [str(given.get(key, "")) for key in ("file_size", "transfer_size")]
+        moved.add(tuple(sizes))
+    transfers = {size for _, size in moved if size}
+    if not moved:
+        return ""
+    part = f" in transfers of {_shown(transfers.pop())}" if len(transfers) == 1 else ""
+    return f"One operation moves a whole file{part}."
+
+
+def _shown(text: str) -> str:
+    try:
+        return units.text(units.parse(text, "B"), "B")
+    except ValueError:
+        return f"{text} B"

@@ -1,0 +1,182 @@
+"""The rate of each configuration in one line: the mean of its repetitions with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dfslab import discover
+from dfslab.documents import metrics
+from dfslab.documents.table import (
+    DASH,
+    Column,
+    Table,
+    TableCell,
+    Value,
+    absent,
+    heads,
+    labels_text,
+    naming,
+    number_text,
+    quantity,
+    words,
+)
+from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
+from dfslab.result import Metric, Result
+from dfslab.studies.compare import geometric_mean
+
+SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value."
+
+
+@dataclass(frozen=True)
+class ConfigurationRate:
+    """The results of one method for one configuration, taken together.
+
+    `rate`: operations per second; `throughput`: bytes per second (None: no bytes are moved);
+    `latency_s_p99`: of the slowest operation. Means are geometric means over
+    the repetitions.
+    """
+
+    results: Sequence[Result]
+    rate: Metric
+    throughput: Metric | None
+    latency_s_p99: float | None
+
+    @property
+    def labels(self) -> Mapping[str, Value]:
+        """Scenario key -> value, for the keys that vary."""
+        return self.results[0].labels
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every repetition is complete."""
+        return all(one.complete for one in self.results)
+
+
+def by_configuration(results: Iterable[Result]) -> list[ConfigurationRate]:
+    """The results of one method, one entry for each configuration, in the order of the results.
+
+    Results without a rate are left out.
+    """
+    groups: dict[str, list[Result]] = {}
+    for one in results:
+        if metrics.RATE in one.metrics:
+            groups.setdefault(one.point_id, []).append(one)
+    return [_taken_together(group) for group in groups.values()]
+
+
+def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
+    rate = _mean(group, metrics.RATE)
+    assert rate is not None
+    return ConfigurationRate(group, rate, _mean(group, metrics.THROUGHPUT), _slowest(group, "p99"))
+
+
+def _mean(group: Sequence[Result], key: str) -> Metric | None:
+    """The mean of a metric. A single result keeps its own interval."""
+    known = [one.metrics[key] for one in group if key in one.metrics]
+    if not known or any(one.value <= 0 for one in known):
+        return known[0] if known else None
+    return known[0] if len(known) == 1 else geometric_mean([one.value for one in known])
+
+
+def _slowest(group: Sequence[Result], statistic: str) -> float | None:
+    """The longest time in seconds among the operations of a configuration."""
+    operations = {name for one in group for name in operations_of(one)}
+    keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
+    means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
+    return max(means, default=None)
+
+
+def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
+    """Short names of configurations, in their order. A key that follows from an earlier key, such
+    as the size of a file from the number of clients, is left out."""
+    every = [dict(one) for one in configurations]
+    keys = list(dict.fromkeys(key for one in every for key in one))
+    for later in reversed(keys):
+        for earlier in keys[: keys.index(later)]:
+            pairs = {(str(one.get(earlier)), str(one.get(later))) for one in every}
+            values = {value for _, value in pairs}
+            if len(values) > 1 and len(pairs) == len({key for key, _ in pairs}):
+                every = [{k: v for k, v in one.items() if k != later} for one in every]
+                break
+    name = naming(every)
+    return [name(one) for one in every]
+
+
+def rate_table(results: Sequence[Result], title: str) -> Table:
+    """A table with one line for each configuration of one method: rate, interval, throughput,
+    times, and the limit if the method predicts one."""
+    rates = by_configuration(results)
+    operations = [operations_of(one.results[0]) for one in rates]
+    common = common_unit(operations) if rates else ""
+    predicts = any(limit_of(one.results[0]) for one in rates)
+    last = ("limit",) if predicts else ("p99 time",)
+    columns: list[Column] = heads(
+        "configuration", f"{common or 'operations'}/s", "±", "bytes/s", *last, left=("limit",)
+    )
+    rows = []
+    for name, one, done in zip(
+        short_names(one.labels for one in rates), rates, operations, strict=True
+    ):
+        unit = "" if common else f" {unit_of(done)}/s"
+        rows.append(
+            (
+                words(name + ("" if one.is_complete else " (incomplete)")),
+                _value(one.rate, unit),
+                interval(one.rate),
+                quantity(one.throughput.value, "B/s") if one.throughput else absent(),
+                *(
+                    [words(limit_of(one.results[0]))]
+                    if predicts
+                    else [quantity(one.latency_s_p99, "s")]
+                ),
+            )
+        )
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    about = [_common(rates), SURE, explained(results)]
+    return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
+
+
+def _common(rates: Sequence[ConfigurationRate]) -> str:
+    """What all configurations have in common among the swept keys, which names leave out."""
+    if len(rates) < 2:
+        return ""
+    first = rates[0].labels
+    same = {
+        key: value
+        for key, value in first.items()
+        if all(key in one.labels and one.labels[key] == value for one in rates)
+    }
+    return f"All: {labels_text(same)}." if same else ""
+
+
+def _value(rate: Metric, unit: str) -> TableCell:
+    return TableCell(rate.value, number_text(rate.value) + unit, low=rate.low, high=rate.high)
+
+
+def interval(metric: Metric) -> TableCell:
+    """The interval of a metric relative to its value: "4 %", or "×÷2.1" from 100 % on."""
+    if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
+        return TableCell(None, DASH)
+    factor = max(metric.high / metric.value, metric.value / metric.low)
+    share = max(metric.high - metric.value, metric.value - metric.low) / metric.value
+    text = f"{share:.0%}" if factor < 2 else f"×÷{factor:.2g}" if factor < 1000 else "unknown"
+    return TableCell(share, text)
+
+
+def limit_of(result: Result) -> str:
+    """What limits a predicted configuration most, with its share of the time; "" if the method
+    names nothing."""
+    if result.limits:
+        return f"{result.limits[0].name} ({result.limits[0].share:.0%})"
+    return result.binding
+
+
+def title_of(results: Sequence[Result]) -> str:
+    """The title of a table of one method's results."""
+    method = results[0].method if results else ""
+    if not discover.is_instrument(method):
+        return f"Predicted by {method}"
+    repetitions = 1 + max(one.repetition for one in results)
+    done = "Traced" if method == "trace" else "Measured"
+    return done if repetitions == 1 else f"{done}, means of {repetitions} runs"

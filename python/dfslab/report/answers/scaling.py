@@ -1,0 +1,59 @@
+"""What more clients gained, as far as a run measured several numbers of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dfslab.report.answers.rates import ConfigurationRate
+
+# Share of proportional growth from which rates are called proportional, and growth up to which they
+# are called flat (choices: differences below a fifth are usual between repetitions).
+PROPORTIONAL, FLAT = 0.8, 1.2
+
+
+def scaling(rates: Sequence[ConfigurationRate]) -> str:
+    """A sentence on the growth of rates from the fewest to the most clients; "" if the number of
+    clients was not varied."""
+    growths = _growths(rates)
+    if not growths:
+        return ""
+    fewest, most = growths[0][0], growths[0][1]
+    factors = [growth for *_, growth in growths]
+    shown = f"{float(np.median(factors)):.2g}"
+    if len(factors) > 1:
+        shown += f" (median of {len(factors)}; {min(factors):.2g} to {max(factors):.2g})"
+    start = f"From {fewest} to {most} clients rates grow by a factor {shown}:"
+    if fewest == 1:
+        start = f"From 1 client to {most} rates grow by a factor {shown}:"
+    median, proportional = float(np.median(factors)), PROPORTIONAL * most / fewest
+    if median >= proportional:
+        return f"{start} no shared resource was at its limit; more clients would do more."
+    if median <= FLAT:
+        return f"{start} clients share a resource at its limit; which one, rates alone cannot tell."
+    return f"{start} clients begin to wait for each other; for what, rates alone cannot tell."
+
+
+def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:
+    """(fewest clients, most clients, growth of the rate) of each group of configurations that
+    differ in the number of clients and the size of files only."""
+    groups: dict[str, dict[int, float]] = {}
+    for one in rates:
+        labels = {
+            key: value
+            for key, value in one.labels.items()
+            if key not in ("workload.clients", "workload.file_size")
+        }
+        size = one.labels.get("workload.file_size")
+        workload = one.results[0].point.scenario.workload
+        # The files of `transfers` share one size, so that the size of a file follows from clients.
+        key = str(labels) if workload.name == "transfers" else f"{labels} {size}"
+        groups.setdefault(key, {})[workload.clients] = one.rate.value
+    found = []
+    for group in groups.values():
+        fewest, most = min(group), max(group)
+        if fewest < most and group[fewest] > 0:
+            found.append((fewest, most, group[most] / group[fewest]))
+    same = max(((low, high) for low, high, _ in found), default=None)
+    return [one for one in found if one[:2] == same]

@@ -1,0 +1,195 @@
+"""The answer of a run in one to three sentences: what was observed, what limits it, what to do.
+
+A sentence is withheld, with the reason, where the results do not support it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab.documents.table import number_text
+from dfslab.report.answers.operation_units import operations_of, unit_of
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
+from dfslab.report.answers.scaling import scaling
+from dfslab.result import Result
+from dfslab.spec import units
+from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
+from dfslab.studies.contract import FinishedRun
+
+# Standard deviation between repetitions from which no conclusion is drawn (a choice: a gain of a
+# quarter then lies inside the noise of three repetitions).
+TOO_NOISY = 0.2
+# Median error on held-out configurations up to which a model's limit is printed (a choice: half of
+# the value; a larger error confuses one resource with another).
+CREDIBLE = 0.5
+# The note of a prediction whose constants are defaults.
+UNCALIBRATED = "not calibrated: nothing was measured"
+READS = frozenset({"read", "pread"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Sentences that answer a run's question. A sentence without basis is empty.
+
+    `limit`: what limits, how sure that is, or why it is withheld. `advice`: what would help or tell
+    more.
+    """
+
+    observed: str
+    limit: str = ""
+    advice: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences in their order, without empty ones."""
+        return [one for one in (self.observed, self.limit, self.advice) if one]
+
+
+def verdict(run: FinishedRun) -> Verdict | None:
+    """The answer of a finished run; None if it has no rates."""
+    measured = by_configuration(run.of_method("measure"))
+    if measured:
+        comparison = run.find(Comparison)
+        if comparison is None or not run.methods:
+            return _of_measurements(measured, run)
+        return _of_comparison(measured, comparison, run)
+    predicted = [one for name in run.methods for one in run.of_method(name)]
+    return of_predictions(predicted)
+
+
+def of_predictions(results: Sequence[Result]) -> Verdict | None:
+    """The answer of predictions without measurements. The first method that is no baseline
+    answers; None if there is none."""
+    names = [one.method for one in results if one.method not in BASELINES]
+    if not names:
+        return None
+    of_method = [one for one in results if one.method == names[0]]
+    rates = by_configuration(of_method)
+    if not rates:
+        return None
+    uncalibrated = any(UNCALIBRATED in one.notes for one in of_method)
+    sure = (
+        "nothing was measured, so its error is not known; --from RUN calibrates it"
+        if uncalibrated
+        else "its error on these configurations is not known"
+    )
+    observed = f"Predicted by {names[0]} ({sure}): {_most(rates)}."
+    return Verdict(observed, _predicted_limit(of_method, names[0]))
+
+
+def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Verdict:
+    observed = f"Measured: {_most(rates)}."
+    noise = _noise(rates)
+    if noise is not None and noise > TOO_NOISY:
+        return Verdict(observed, _too_noisy(noise), _from_memory(rates))
+    limit = scaling(rates)
+    if limit and noise is None:
+        limit += " Nothing was repeated, so the noise is not known."
+    elif limit and noise is not None:
+        limit += f" Repeats differ by {noise:.0%} (median standard deviation)."
+    return Verdict(observed, limit, _from_memory(rates))
+
+
+def _of_comparison(
+    rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
+) -> Verdict:
+    observed = f"Measured: {_most(rates)}."
+    noise = _noise(rates)
+    if noise is not None and noise > TOO_NOISY:
+        return Verdict(observed, _too_noisy(noise), _from_memory(rates))
+    model = best_model(comparison.held_out)
+    if model is None:
+        reason = "no configuration was held out, so no model was put to the test"
+        return Verdict(observed, f"What limits is withheld: {reason}.", _from_memory(rates))
+    error = comparison.held_out[model].median_abs_error
+    mean = comparison.held_out.get("mean")
+    if error > CREDIBLE or (mean is not None and error >= mean.median_abs_error):
+        limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
+        if mean is not None and error >= mean.median_abs_error:
+            limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
+        return Verdict(observed, f"{limit}.", scaling(rates) or _from_memory(rates))
+    limit = _predicted_limit(run.of_method(model), model)
+    sure = f" It errs by {error:.0%} (median, held-out configurations)."
+    return Verdict(observed, limit + sure if limit else "", _from_memory(rates))
+
+
+def _too_noisy(noise: float) -> str:
+    return (
+        f"Inconclusive: repeats of one configuration differ by {noise:.0%} (median standard "
+        "deviation). Repeat on a quiet machine, or with --set run.repetitions=10."
+    )
+
+
+def best_model(scores: dict[str, ErrorScore]) -> str | None:
+    """The model with the smallest median error on held-out configurations; None without one.
+    Baselines are no models."""
+    known = {
+        name: one.median_abs_error
+        for name, one in scores.items()
+        if name not in BASELINES and np.isfinite(one.median_abs_error)
+    }
+    return min(known, key=lambda name: known[name], default=None)
+
+
+def _predicted_limit(results: Sequence[Result], model: str) -> str:
+    """A sentence on the most frequent limit that a model predicts; "" if it names none."""
+    counts = Counter(limit_of(one).partition(" (")[0] for one in results if limit_of(one))
+    if not counts:
+        return ""
+    name, number = counts.most_common(1)[0]
+    return f"The limit by {model}, in {number} of {len(results)} configurations: {name}."
+
+
+def _most(rates: Sequence[ConfigurationRate]) -> str:
+    """The highest rate of each kind of operation, and the highest throughput, with their
+    configurations."""
+    names = short_names(one.labels for one in rates)
+    best: dict[str, tuple[float, str]] = {}
+    bytes_best = (0.0, "")
+    for one, name in zip(rates, names, strict=True):
+        unit = unit_of(operations_of(one.results[0]))
+        best[unit] = max(best.get(unit, (0.0, "")), (one.rate.value, name))
+        if one.throughput is not None:
+            bytes_best = max(bytes_best, (one.throughput.value, name))
+    alone = len(rates) == 1
+    found = [
+        f"{number_text(value)} {unit}/s" + ("" if alone else f" ({name})")
+        for unit, (value, name) in best.items()
+    ]
+    if bytes_best[0]:
+        shown = units.text(bytes_best[0], "B/s", 3)
+        found.append(shown + ("" if alone else f" ({bytes_best[1]})"))
+    return ("" if alone else "highest ") + _and(found)
+
+
+def _and(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def _noise(rates: Sequence[ConfigurationRate]) -> float | None:
+    """The median, over configurations, of the relative standard deviation between repetitions;
+    None if nothing was repeated."""
+    found = []
+    for one in rates:
+        values = [result.value() for result in one.results]
+        if len(values) > 1 and min(values) > 0:
+            found.append(float(np.log(values).std(ddof=1)))
+    return float(np.median(found)) if found else None
+
+
+def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
+    """A sentence if the page cache of this machine may have answered; "" if it was avoided."""
+    warm = [one for one in rates if one.results[0].point.scenario.workload.cache == "warm"]
+    moved = [one for one in warm if one.throughput is not None]
+    if not moved:
+        return ""
+    reads = any(READS & set(operations_of(one.results[0])) for one in moved)
+    what = "reads and writes" if reads else "writes"
+    return (
+        f"Page cache: {what} were not kept from this machine's memory (cache = warm); --cold or "
+        "--direct (workload.cache in a scenario) measures what is behind it."
+    )

@@ -1,0 +1,73 @@
+"""Tests that the help of every command has an example that the command accepts, and short forms."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from dfslab.cli import root
+from dfslab.cli.command_table import COMMANDS, EXAMPLES
+from dfslab.cli.version import commit_of, text
+from support.command import dfslab
+
+
+def leaves():
+    """Returns the name of every command and subcommand -> the command."""
+    found = {}
+    for name in COMMANDS:
+        made = root.command(name)
+        found[name] = made
+        if COMMANDS[name].group:
+            found |= {f"{name} {inner}": one for inner, one in made.commands.items()}
+    return found
+
+
+def test_every_command_has_an_example_and_a_quiet_option():
+    assert set(EXAMPLES) == set(leaves())
+    for name, made in leaves().items():
+        assert made.epilog == f"Example: {EXAMPLES[name]}"
+        assert any("-q" in option.opts for option in made.params), name
+
+
+def test_the_options_of_every_example_exist():
+    for name, made in leaves().items():
+        if name == "compat":
+            # The options of its example are those of the other benchmark.
+            continue
+        inner = made
+        words = shlex.split(EXAMPLES[name])[1:]
+        if COMMANDS.get(name) is not None and COMMANDS[name].group:
+            inner = made.commands[words[1]]
+        known = {text for option in inner.params for text in option.opts}
+        used = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert used <= known, name
+
+
+def test_flags_are_shown_without_a_value():
+    shown = dfslab("run", "-h").stdout
+    assert "--json" in shown
+    flags = [line for line in shown.splitlines() if "<bool>" in line and "--help" not in line]
+    assert not flags
+
+
+@pytest.mark.parametrize(
+    "words", [("-h",), ("run", "-h"), ("trace", "-h"), ("trace", "report", "-h")]
+)
+def test_h_is_help(words):
+    answer = dfslab(*words)
+    assert answer.returncode == 0
+    assert "Usage:" in answer.stdout
+
+
+def test_a_source_tree_has_a_commit_in_its_version(tmp_path):
+    assert commit_of(tmp_path) == ""
+    assert re.fullmatch(r"dfslab \d+\.\d+\.\d+", text(tmp_path))
+    assert text().startswith(text(tmp_path))
+
+
+def test_quiet_prints_no_progress(tmp_path):
+    words = ("measure", tmp_path, "--size", "64k", "--bs", "4k", "--rw", "read", "--clients", "1")
+    counted = ("--set", "workload.operations_per_client=4", "--repetitions", "1", "--quiet")
+    answer = dfslab(*words, *counted, cwd=tmp_path)
+    assert (answer.returncode, answer.stderr) == (0, "")

@@ -1,0 +1,158 @@
+"""Tests that typical mistakes of newcomers give one clear line with what to do, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from support.command import dfslab
+
+GOOD = """schema = 1
+name = "good"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "sequential_read"
+file_size = "64 KiB"
+operations_per_client = 2
+[run]
+methods = ["measure"]
+repetitions = 1
+"""
+HDFS = GOOD.replace('"local"', '"hdfs"\naccess = { uri = "hdfs://127.0.0.1:1" }').replace(
+    "storage = 1", "namenode = 1, datanode = 1"
+)
+# Name of a scenario file -> its text.
+FILES = {
+    "good": GOOD,
+    "empty": "",
+    "text": "hello world\n",
+    "runn": GOOD.replace("[run]", "[runn]"),
+    "twice": GOOD + "repetitions = 2\n",
+    "nounit": GOOD.replace('"64 KiB"', '"64"'),
+    "time": GOOD.replace('"64 KiB"', '"64 s"'),
+    "negative": GOOD.replace("repetitions = 1", "repetitions = -1"),
+    "fraction": GOOD.replace("repetitions = 1", "repetitions = 1.5"),
+    "words": GOOD.replace("repetitions = 1", 'repetitions = "three"'),
+    "nolist": GOOD.replace('["measure"]', '"measure"'),
+    "key": GOOD.replace("file_size", "filesize"),
+    "number": GOOD.replace('"sequential_read"', "5"),
+    "noname": GOOD.replace('name = "sequential_read"', ""),
+    "single": GOOD.replace("[[deployment.node]]", "[deployment.node]"),
+    "replicated": HDFS,
+    "nodir": GOOD.replace('"local"', '"local"\naccess = { directory = "/nope" }'),
+    "blank": GOOD.replace('"good"', '"a b"'),
+    "schema": GOOD.replace("schema = 1", "schema = 2"),
+    "roles": GOOD.replace("{ client = 1, storage = 1 }", '["client"]'),
+    "unquoted": GOOD.replace('"local"', "local"),
+    "boolean": GOOD.replace("repetitions = 1", "timed = 3"),
+}
+# Words of the command -> words that the line must contain.
+MISTAKES = {
+    "benchmark": ["No such command", "dfslab --help"],
+    "mesure good.toml": ["Did you mean", "measure"],
+    "trace reprot x": ["Did you mean", "report"],
+    "run good.toml --verbose": ["No such option", "dfslab run --help"],
+    "run good.toml --jsn": ["--json"],
+    "run good.toml --out": ["requires an argument"],
+    "run": ["Missing argument", "dfslab run --help"],
+    "run folder": ["is a folder", "dfslab measure folder"],
+    "predict folder": ["is a folder", "dfslab measure folder"],
+    "run kept": ["is a run folder", "kept/scenario.toml"],
+    "run nothing.toml": ["nothing.toml", "no such file"],
+    "run quickstrat": ["did you mean quickstart"],
+    "run empty.toml": ["is empty"],
+    "run binary.toml": ["is no UTF-8 text"],
+    "run text.toml": ["is not TOML", "line 1"],
+    "run runn.toml": ["did you mean run?"],
+    "run twice.toml": ["given twice", "line"],
+    "run nounit.toml": ["needs a unit", "64 MiB"],
+    "run time.toml": ["is a time; needs a size"],
+    "run negative.toml": ["run.repetitions = -1", "must be at least 1"],
+    "run fraction.toml": ["must be a whole number"],
+    "run words.toml": ["'three'", "must be a whole number"],
+    "run nolist.toml": ["run.methods", "must be a list"],
+    "run key.toml": ["did you mean file_size"],
+    "run number.toml": ["workload.name = 5", "text in quotes"],
+    "run noname.toml": ["workload.name", "is required"],
+    "run single.toml": ["[[deployment.node]]"],
+    "run replicated.toml": ["replication", "1 datanodes", "default"],
+    "run nodir.toml": ["/nope", "existing directory"],
+    "run blank.toml": ["'a b'", "must match"],
+    "run schema.toml": ["schema = 2", "must be 1"],
+    "run roles.toml": ["roles", "must be a table"],
+    "run unquoted.toml": ["line 7", "quotes"],
+    "run boolean.toml": ["run.timed", "true or false"],
+    "run good.toml --set run.repetitions": ["KEY=VALUE"],
+    "run good.toml --set run.repetitions=0": ["must be at least 1"],
+    "run good.toml --set run.repetition=2": ["did you mean repetitions"],
+    "run good.toml --set workload.cleints=2": ["did you mean clients"],
+    "run good.toml --set workload.file_size=64X": ["64 MiB"],
+    "run good.toml --set run.seed=x": ["must be a whole number"],
+    "run good.toml --budget 20": ["needs a unit"],
+    "run good.toml --from nowhere": ["no such file"],
+    "run good.toml --out /proc/x": ["no folder can be made there"],
+    "measure nothing": ["no such file"],
+    "measure good.toml --bs 4k": ["--set workload.transfer_size"],
+    "measure folder --rw rndread": ["did you mean randread"],
+    "measure folder --cold --direct": ["exclude each other"],
+    "predict good.toml --method regression": ["--from RUN"],
+    "predict good.toml --method mean": ["--from RUN"],
+    "predict good.toml --method petrii": ["did you mean petri"],
+    "predict good.toml --metadata-server": ["no metadata server"],
+    "compare folder": ["no run folder", "dfslab run"],
+    "compare nowhere": ["no such folder", "dfslab run"],
+    "compare good.toml": ["is a file", "dfslab run"],
+    "report folder --as pdf": ["must be one of", "csv"],
+    "export folder": ["Missing option", "--output"],
+    "next good.toml nowhere": ["no such file"],
+    "next good.toml table.csv": ["as `dfslab export` writes"],
+    "learn good.toml table.csv": ["[[design.factor]]"],
+    "design good.toml": ["[[design.factor]]"],
+    "import text.toml": ["no result of a known tool"],
+    "import nowhere.json": ["nowhere.json", "No such file"],
+    "trace report nowhere": ["no such file"],
+    "trace report empty.toml": ["empty"],
+    "trace report text.toml": ["neither OTLP"],
+    "show filesystem hdsf": ["did you mean hdfs"],
+    "show mount nowhere": ["existing directory"],
+    "testbed down nothing": ["no such testbed"],
+    "net check text.toml": ["must end in"],
+    "compat fio": ["dfs-perf, mdtest"],
+    "calibrate --directory nowhere": ["is no directory"],
+    "doctor --cleen": ["--clean"],
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Creates a folder with the wrong files."""
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "scenario.toml").write_text(GOOD)
+    return tmp_path
+
+
+def test_there_are_sixty_of_them():
+    assert len(MISTAKES) >= 60
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_one_line_with_what_to_do(words, place):
+    before = sorted(os.listdir(place))
+    state = {"DFSLAB_STATE": str(place / "state"), "COLUMNS": "80"}
+    answer = dfslab(*shlex.split(words), cwd=place, env=state)
+    assert answer.returncode == 2, answer.stderr + answer.stdout
+    (line,) = answer.stderr.strip().splitlines()
+    for expected in MISTAKES[words]:
+        assert expected in line, line
+    assert sorted(set(os.listdir(place)) - {"state"}) == before

@@ -1,0 +1,163 @@
+"""Tests of the sentences and the narrow tables that end a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from dfslab.documents.table import DASH
+from dfslab.report.answers import verdict as verdicts
+from dfslab.report.answers.operation_units import common_unit, unit_of
+from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
+from dfslab.report.answers.scaling import scaling
+from dfslab.result import Metric, Result, provenance
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.compare import compare
+from dfslab.studies.contract import Findings, FinishedRun
+
+
+@dataclass(frozen=True)
+class Law:
+    """A planted law of rates: one client's rate, the exponent of clients, and the relative
+    differences of three repetitions."""
+
+    first: float = 100.0
+    exponent: float = 1.0
+    spread: tuple[float, ...] = (0.99, 1.0, 1.01)
+
+    def rate(self, clients: int, repetition: int) -> float:
+        return self.first * clients**self.exponent * self.spread[repetition]
+
+
+def scenario(**workload: object) -> Scenario:
+    return build(
+        Scenario,
+        {
+            "name": "planted",
+            "deployment": {"node": [{"name": "m", "roles": {"client": 1, "storage": 1}}]},
+            "file_system": {"name": "local"},
+            "workload": {"name": "transfers", **workload},
+            "run": {"methods": ["measure", "sequence", "mean"]},
+            "sweep": [{"workload.clients": [1, 4]}],
+            "judge": {"hold_out": [{"workload.clients": 4}]},
+        },
+    )
+
+
+def result(point, method, rate, repetition=0, **more) -> Result:
+    return Result(
+        method=method,
+        point_id=point.id,
+        point=point,
+        repetition=repetition,
+        metrics={
+            "rate_per_s": Metric(value=rate, low=rate / 2, high=rate * 2),
+            "throughput_bytes_per_s": Metric(value=rate * 4096),
+            "latency_s_mean.pread": Metric(value=1 / rate),
+            "latency_s_p99.pread": Metric(value=2 / rate),
+        },
+        provenance=provenance(1),
+        **more,
+    )
+
+
+def measured(law: Law = Law(), **workload: object) -> list[Result]:
+    return [
+        result(point, "measure", law.rate(point.scenario.workload.clients, turn), turn)
+        for point in scenario(**workload).points()
+        for turn in range(len(law.spread))
+    ]
+
+
+def predicted(factor: float, method: str = "sequence", law: Law = Law()) -> list[Result]:
+    return [
+        result(point, method, factor * law.rate(point.scenario.workload.clients, 1), binding="disk")
+        for point in scenario().points()
+    ]
+
+
+def answer(results: list[Result], *, compared: bool = False) -> verdicts.Verdict:
+    found = Findings.of(compare(results)) if compared else Findings()
+    told = verdicts.verdict(FinishedRun(scenario(), results, found))
+    assert told is not None
+    return told
+
+
+@pytest.mark.parametrize(
+    ("exponent", "words"),
+    [(1.0, "more clients would do more"), (0.0, "at its limit"), (0.5, "begin to wait")],
+)
+def test_growth_with_clients_is_put_into_words(exponent, words):
+    told = answer(measured(Law(exponent=exponent)))
+    assert words in told.limit
+    assert "From 1 client to 4" in told.limit
+
+
+def test_noisy_repeats_give_no_conclusion():
+    told = answer(measured(Law(exponent=0.0, spread=(0.5, 1.0, 2.0))))
+    assert told.limit.startswith("Inconclusive")
+    assert "at its limit" not in told.limit
+
+
+def test_the_unit_and_the_configuration_of_the_highest_rate_are_named():
+    told = answer(measured())
+    assert "400 reads/s (4 clients)" in told.observed
+
+
+@pytest.mark.parametrize(("cache", "marked"), [("warm", True), ("direct", False), ("cold", False)])
+def test_results_of_a_page_cache_are_marked(cache, marked):
+    assert ("Page cache" in answer(measured(cache=cache)).advice) is marked
+
+
+def test_a_model_that_is_no_better_than_the_mean_names_no_limit():
+    results = [*measured(), *predicted(1.4), *predicted(1.2, "mean")]
+    told = answer(results, compared=True)
+    assert "withheld" in told.limit
+    assert "disk" not in told.limit
+
+
+def test_a_model_with_a_small_error_names_the_limit_and_its_error():
+    results = [*measured(), *predicted(1.1), *predicted(1.5, "mean")]
+    told = answer(results, compared=True)
+    assert "in 2 of 2 configurations: disk" in told.limit
+    assert "errs by 10%" in told.limit
+
+
+def test_predictions_alone_do_not_claim_an_error():
+    told = verdicts.of_predictions(predicted(1.0))
+    assert told is not None
+    assert "error on these configurations is not known" in told.observed
+    assert verdicts.of_predictions(predicted(1.0, "mean")) is None
+
+
+def test_repetitions_are_one_row_with_an_interval():
+    table = rate_table(measured(), "Measured")
+    assert len(table.rows) == 2
+    assert [row[2].text for row in table.rows] == ["2%", "2%"]
+
+
+def test_intervals_are_relative_or_factors():
+    assert interval(Metric(value=10, low=9.5, high=10.4)).text == "5%"
+    assert interval(Metric(value=10, low=5, high=20)).text == "×÷2"
+    assert interval(Metric(value=10)).text == DASH
+
+
+def test_what_is_counted_has_a_name():
+    assert unit_of(["pread"]) == "reads"
+    assert unit_of(["pread", "pwrite"]) == "transfers"
+    assert unit_of(["read", "stat"]) == "operations"
+    assert common_unit([["read"], ["write"]]) == "files"
+    assert common_unit([["read"], ["stat"]]) == ""
+
+
+def test_a_key_that_follows_from_another_is_not_in_names():
+    told = short_names(
+        [{"w.clients": 1, "w.file_size": "8 MiB"}, {"w.clients": 2, "w.file_size": "4 MiB"}]
+    )
+    assert told == ["1 client", "2 clients"]
+
+
+def test_one_number_of_clients_says_nothing_of_scaling():
+    one = [r for r in measured() if r.point.scenario.workload.clients == 1]
+    assert scaling(by_configuration(one)) == ""
