@@ -17,7 +17,7 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
-from dfslab.spec.scenario import FileSystemChoice
+from dfslab.spec.systems.choice import FileSystemChoice
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLimit
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.target import NullTarget, PosixTarget
