@@ -52,7 +52,7 @@ class UnderHdfs:
         self._namenode = DaemonLocation("under-namenode", master, master.address, NAMENODE_PORTS)
         self._datanodes = [
             DaemonLocation(f"under-datanode-{number}", host, host.address, _ports(number))
-            for number, host in enumerate(dict.fromkeys(workers), 1)
+            for number, host in enumerate(_distinct(workers), 1)
         ]
 
     @property
@@ -122,6 +122,11 @@ def jars(notify: Notify = lambda text: None) -> Path:
     the download fails.
     """
     return hdfs.Testbed.jars(TestbedParameters(), notify)
+
+
+def _distinct(hosts: Sequence[Host]) -> list[Host]:
+    """The hosts, each once. Several workers may share a host."""
+    return list({host.name: host for host in hosts}.values())
 
 
 def _ports(number: int) -> dict[str, int]:

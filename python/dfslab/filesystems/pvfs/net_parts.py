@@ -29,7 +29,7 @@ class PaperHardware:
 
     A server spends `server_request_s` on a request and `server_chunk_s` on each stripe that it
     reads, or each flow buffer that it stores: together some 150 us for a small request, as measured
-    on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting request in a receive buffer.
+    on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a receive buffer.
     """
 
     network_rate_bytes_per_s: float = 125e6

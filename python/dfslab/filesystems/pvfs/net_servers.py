@@ -27,19 +27,30 @@ def admit(pvfs: SharedElements, requested: Place, out: Place) -> None:
         guard=p["bytes"] > 0,
     )
     net.transition("no_part", [Take(requested, "p")], guard=equal(p["bytes"], 0))
-    handled_s = k["server_request_s"]
+    takes, puts = [Take(pvfs.daemons, "d")], list[Put]()
+    handled_s: Expr = k["server_request_s"]
+    mine, waiting = equal(p["server"], d["id"]), at_server
+    if pvfs.setup.hardware.dequeue_s:
+        # A receive buffer is a linked list (section 6.2.1 of Nguyen & Apon 2012): taking a request
+        # out takes longer the more requests wait.
+        waiting, count = _buffered(pvfs, at_server)
+        b = count.colour.token("b")
+        handled_s += k["dequeue_s"] * b["items"]
+        takes, puts = [*takes, Take(count, "b")], [Put(count, [b["id"], b["items"] - 1])]
+        mine &= equal(p["server"], b["id"])
+    admitted = Put(out, "p", handled_s + k["network_latency_s"])
     pvfs.work(
         "admit",
-        [Take(at_server, "p"), Take(pvfs.daemons, "d")],
-        [Put(pvfs.daemons, "d", handled_s), Put(out, "p", handled_s + k["network_latency_s"])],
+        [Take(waiting, "p"), *takes],
+        [Put(pvfs.daemons, "d", handled_s), admitted, *puts],
         handled_s,
-        guard=equal(p["server"], d["id"]),
+        guard=mine,
     )
 
 
 def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
-    """Adds the servers' receive buffers. Returns the places (waiting data, number of waiting items
-    of each server).
+    """Adds the servers' receive buffers for requests. Returns the places (waiting requests, number
+    of waiting requests of each server).
     """
     net = pvfs.net
     counted = net.colour("counted", id=int, items=int)
@@ -55,28 +66,6 @@ def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
     return waiting, count
 
 
-def _accept_data(pvfs: SharedElements, arrived: Place, writing: Place) -> None:
-    """Adds the acceptance of a received flow buffer. If `dequeue_s` is not 0, taking an item out
-    takes longer the more items wait: the receive buffer is a linked list (section 6.2.1 of Nguyen &
-    Apon 2012).
-    """
-    k = pvfs.constants
-    p, d = pvfs.payload.token("p"), pvfs.one.token("d")
-    mine = equal(p["server"], d["id"])
-    if not pvfs.setup.hardware.dequeue_s:
-        handled_s: Expr = k["server_chunk_s"]
-        takes = [Take(arrived, "p"), Take(pvfs.daemons, "d")]
-        puts = [Put(writing, "p", handled_s)]
-    else:
-        waiting, count = _buffered(pvfs, arrived)
-        b = count.colour.token("b")
-        handled_s = k["server_chunk_s"] + k["dequeue_s"] * b["items"]
-        takes = [Take(waiting, "p"), Take(pvfs.daemons, "d"), Take(count, "b")]
-        puts = [Put(writing, "p", handled_s), Put(count, [b["id"], b["items"] - 1])]
-        mine &= equal(p["server"], b["id"])
-    pvfs.work("accept_data", takes, puts, handled_s, guard=mine)
-
-
 def write_server(
     pvfs: SharedElements, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
@@ -90,7 +79,14 @@ def write_server(
     daemon = pvfs.daemons
     writing = net.place("writing", pvfs.payload)
     queue, done = pvfs.disks
-    _accept_data(pvfs, arrived, writing)
+    d = pvfs.one.token("d")
+    pvfs.work(
+        "accept_data",
+        [Take(arrived, "p"), Take(daemon, "d")],
+        [Put(writing, "p", k["server_chunk_s"])],
+        k["server_chunk_s"],
+        guard=equal(p["server"], d["id"]),
+    )
     _absorb(pvfs, writing, cache, files)
     net.transition(
         "written",

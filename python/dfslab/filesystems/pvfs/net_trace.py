@@ -293,17 +293,17 @@ def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -
     """Collects the parts of a read from all servers at the client. After the last part, the client
     continues.
     """
-    net = pvfs.net
     empty = equal(requested.colour.token("p")["bytes"], 0)
-    net.transition("nothing", [Take(requested, "p")], guard=empty)
+    pvfs.net.transition("nothing", [Take(requested, "p")], guard=empty)
     p, w = pvfs.payload.token("p"), pvfs.waiting.token("w")
     mine = equal(p["client"], w["id"])
     takes = [Take(got, "p"), Take(pending, "w")]
     copy_s = p["total"] / pvfs.constants["memory_rate_bytes_per_s"]
-    net.transition(
+    pvfs.work(
         "gather",
         takes,
         [Put(pending, [w["id"], w["block"], w["want"] - p["total"]])],
+        copy_s,
         guard=mine & (w["want"] > p["total"]),
     )
     pvfs.work(
