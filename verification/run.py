@@ -1,10 +1,10 @@
-"""Runs `make verify`: every recording against every bar, variations of constants, and every case of
-every grid of tests.
+"""Runs `make verify`: every recording against every bar, variations of constants, the page of the
+papers, and every case of every grid of tests.
 
 The exit code is 1 when a figure that met its bar in the committed table no longer does, when a
-figure cannot be computed, or when a case of a grid fails. A known miss is printed and counted, but
-is no failure. `--share` computes a share of the recordings, at least one of each experiment, and
-compares them with the committed table without changing it.
+figure cannot be computed, when papers.md is not current, or when a case of a grid fails. A known
+miss is printed and counted, but is no failure. `--share` computes a share of the recordings, at
+least one of each experiment, and compares them with the committed table without changing it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from verification import variation
 from verification.experiments import EXPERIMENTS, computed, tasks
 from verification.figures import Figure, bars, committed, differences, lost, missing, save, shown
 from verification.page import PAGE, closing, page
+from verification.papers import page as papers
 from verification.sampling import commit, sampled
 
 ROOT = PAGE.parents[1]
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
         other = [*changed, *moved]
         print("\n".join(["otherwise than in the committed table:", *other] if other else []))
+    wrong += papers.stale()
     if asked.grids:
         wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]
     for text in wrong:

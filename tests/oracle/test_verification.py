@@ -175,6 +175,7 @@ def test_a_run_ends_with_1_when_a_figure_is_lost(monkeypatch, value, code):
     monkeypatch.setattr(run, "compute", lambda *_: ([replace(HIT, value=value)], []))
     monkeypatch.setattr(run, "committed", lambda: [HIT])
     monkeypatch.setattr(variation, "compute", lambda *_: [])
+    monkeypatch.setattr(run.papers, "stale", list)
     assert run.main(["--share", "0.1", "--seed", "1", "--no-grids"]) == code
 
 

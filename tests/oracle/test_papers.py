@@ -1,0 +1,140 @@
+"""Tests of the page of the papers: every row is right, its command and probe exist, and the page is
+current."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from dfslab.cli.command_table import PURPOSES
+
+from verification.papers import obtained, page, rows
+from verification.papers.obtained import Obtained, figures_of, judged, not_judged, of_figures
+from verification.papers.rows import Row, RowError
+
+ROOT = Path(__file__).parents[2]
+PAPERS = rows.written()
+ROWS = [pytest.param(row, id=row.id) for paper in PAPERS for row in rows.rows(paper)]
+COMMANDS = {one.name for group in PURPOSES.values() for one in group}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+FILE = re.compile(r"(?:scenarios|verification|benches|docs|tests)/[\w./-]+")
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_command_of_a_row_exists(row):
+    program, *words = shlex.split(row.command)
+    assert program in ("dfslab", "make", "python"), row.command
+    if program == "dfslab":
+        assert words[0] in COMMANDS, row.command
+    elif program == "make":
+        assert words[0] in TARGETS, row.command
+    else:
+        assert words[0] == "-m" or (ROOT / words[0]).exists(), row.command
+        assert words[0] != "-m" or importlib.util.find_spec(words[1]), row.command
+    for name in FILE.findall(row.command):
+        assert (ROOT / name).exists(), row.command
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_a_row_names_exists(row):
+    if row.probe:
+        assert row.probe.startswith("verification.papers.")
+        assert callable(obtained.probe_of(row))
+    else:
+        assert figures_of(row)
+
+
+@pytest.mark.parametrize(("paper", "least"), [("wu", 30)])
+def test_a_paper_has_its_rows(paper, least):
+    found = rows.rows(paper)
+    assert len(found) >= least
+    assert {row.kind for row in found} == {"table", "figure", "equation", "claim"}
+    numbers = {row.id for row in found if row.kind == "equation"}
+    assert paper != "wu" or numbers == {f"wu.equation-{number}" for number in range(1, 13)}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_rows_of_a_paper_are_current(paper):
+    answers = page.answers_of(paper)
+    assert page.section(paper, answers) in page.PAGE.read_text(encoding="utf-8"), (
+        "python -m verification.papers, and commit"
+    )
+    for row, found in answers:
+        assert found.text, row.id
+
+
+def test_the_page_has_the_papers_that_are_written_and_no_other():
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert text.startswith(page.OPENING)
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [rows.PAPERS[one] for one in PAPERS]
+
+
+def test_a_changed_line_is_stale(monkeypatch, tmp_path):
+    row = Row("wu.x", "claim", "x is 1.", "make verify", "By 2.", probe="verification.papers:x")
+    monkeypatch.setattr(page, "written", lambda: ["wu"])
+    monkeypatch.setattr(page, "answers_of", lambda _: [(row, judged(True, "1 of 1"))])
+    monkeypatch.setattr(page, "PAGE", tmp_path / "papers.md")
+    assert page.stale()
+    page.PAGE.write_text(page.page(), encoding="utf-8")
+    assert not page.stale()
+    assert "| x (claim) | x is 1. | 1 of 1 | **hit** | By 2. | `make verify` |" in page.page()
+    monkeypatch.setattr(page, "answers_of", lambda _: [(row, judged(False, "0 of 1"))])
+    first, *_, last = page.stale()
+    assert first.startswith("papers.md: not as committed: ")
+    assert last == "renew it: python -m verification.papers"
+
+
+def test_verdicts_of_figures():
+    every = of_figures(figures_of(_row(figures=("wu.function-error / wu-write-last",))))
+    assert every.verdict == "miss"
+    one = of_figures(figures_of(_row(figures=("wu.law-r2 / wu-namenode",))))
+    assert one.verdict == "hit"
+    assert "3 of 3 at least 0.95" in one.text
+    few = of_figures(figures_of(_row(figures=("wu.function-error / wu-write-last / write/rest",))))
+    assert few == Obtained("wu.function-error: too few data points", "not judged")
+    assert not_judged("no figure").verdict == "not judged"
+
+
+def _row(figures: tuple[str, ...] = (), probe: str = "") -> Row:
+    return Row("wu.x", "claim", "x", "make verify", "x", figures, probe)
+
+
+@pytest.mark.parametrize("name", ["wu.none", "wu.law-r2 / none", "wu.law-r2 / wu-namenode / none"])
+def test_a_figure_that_does_not_exist_is_named(name):
+    with pytest.raises(RowError, match="must be BAR"):
+        figures_of(_row(figures=(name,)))
+
+
+@pytest.mark.parametrize("probe", ["none:x", "verification.papers:none", "no colon"])
+def test_a_probe_that_does_not_exist_is_named(probe):
+    with pytest.raises(RowError, match="must be module:function"):
+        obtained.probe_of(_row(probe=probe))
+
+
+GOOD = {"id": "wu.x", "kind": "claim", "says": "x", "command": "make verify", "why": "x"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "allowed"),
+    [
+        ({}, "must have either figures or probe"),
+        ({"probe": "a:b", "figures": ["c"]}, "must have either figures or probe"),
+        ({"probe": "a:b", "kind": "theorem"}, "must be one of table, figure, equation, claim"),
+        ({"probe": "a:b", "id": "kumar.x"}, "must begin with wu."),
+        ({"probe": "a:b", "why": ""}, "why: must be a text that is not empty"),
+        ({"probe": "a:b", "verdict": "hit"}, "unknown key verdict"),
+    ],
+)
+def test_a_wrong_row_is_one_line(wrong, allowed, monkeypatch, tmp_path):
+    lines = [f"{key} = {value!r}" for key, value in {**GOOD, **wrong}.items()]
+    (tmp_path / "wu.toml").write_text("\n".join(["[[row]]", *lines, ""]))
+    monkeypatch.setattr(rows, "FOLDER", tmp_path)
+    rows.rows.cache_clear()
+    with pytest.raises(RowError, match=re.escape(allowed)) as raised:
+        rows.rows("wu")
+    assert str(raised.value).startswith("wu.toml: row ")
+    assert "\n" not in str(raised.value)

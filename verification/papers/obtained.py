@@ -1,0 +1,110 @@
+"""What the product obtains for a row of a paper, with a verdict: from the committed figures of the
+recordings, or from a probe that computes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from verification.figures import Figure, bars, committed, shown
+from verification.papers.rows import Row, RowError
+
+Verdict = Literal["hit", "miss", "not judged"]
+SEPARATOR = " / "
+# Texts of single figures are listed up to this number; more figures are summarised.
+LISTED_MAX = 4
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """What the product obtains for one row: a text with figures, and the verdict.
+
+    A row is "not judged" when nothing can be compared with the paper; the text or the row's `why`
+    says the reason.
+    """
+
+    text: str
+    verdict: Verdict
+
+
+def judged(holds: bool, text: str) -> Obtained:
+    """Returns what a probe obtained: "hit" if the paper's statement holds, else "miss"."""
+    return Obtained(text, "hit" if holds else "miss")
+
+
+def not_judged(text: str) -> Obtained:
+    """Returns what a probe obtained when nothing can be compared with the paper."""
+    return Obtained(text, "not judged")
+
+
+Probe = Callable[[], Obtained]
+
+
+def obtained(row: Row) -> Obtained:
+    """Returns what the product obtains for a row."""
+    return probe_of(row)() if row.probe else of_figures(figures_of(row))
+
+
+def probe_of(row: Row) -> Probe:
+    """Returns the function that a row's `probe` names. RowError if there is none."""
+    module, _, name = row.probe.partition(":")
+    try:
+        found: Probe = vars(importlib.import_module(module))[name]
+    except (ImportError, KeyError, ValueError):
+        raise RowError(f"row {row.id}: probe = {row.probe}: must be module:function") from None
+    return found
+
+
+def figures_of(row: Row) -> list[Figure]:
+    """Returns the committed figures that a row names. RowError if one of its names has none."""
+    known = committed()
+    found: list[Figure] = []
+    for name in row.figures:
+        wanted = name.split(SEPARATOR, 2)
+        of_name = [
+            one for one in known if [one.bar, one.recording, one.part][: len(wanted)] == wanted
+        ]
+        if not of_name:
+            allowed = "must be BAR, BAR / RECORDING or BAR / RECORDING / PART of figures.json"
+            raise RowError(f"row {row.id}: figures = {name}: {allowed}")
+        found += [one for one in of_name if one not in found]
+    return found
+
+
+def of_figures(figures: Sequence[Figure]) -> Obtained:
+    """Returns the figures as text and their common verdict.
+
+    The verdict is "hit" if every figure with enough data points meets its bar, "miss" if one does
+    not, and "not judged" if every figure has too few data points.
+    """
+    texts = [_of_bar(bar, [one for one in figures if one.bar == bar]) for bar in _bars_of(figures)]
+    verdicts = {one.verdict for one in figures}
+    verdict: Verdict = (
+        "miss" if "MISS" in verdicts else "hit" if "hit" in verdicts else "not judged"
+    )
+    return Obtained("; ".join(texts), verdict)
+
+
+def _bars_of(figures: Sequence[Figure]) -> list[str]:
+    return list(dict.fromkeys(one.bar for one in figures))
+
+
+def _of_bar(name: str, figures: Sequence[Figure]) -> str:
+    """Returns the figures of one bar as text, with the bar and the number that meet it."""
+    bar = bars()[name]
+    with_points = [one for one in figures if one.verdict != "few"]
+    values = [one.value for one in with_points if one.value is not None]
+    if not values:
+        return f"{name}: too few data points"
+    if len(values) <= LISTED_MAX:
+        listed = ", ".join(shown(value, bar.unit) for value in values)
+    else:
+        middle, least, most = statistics.median(values), min(values), max(values)
+        listed = f"median {shown(middle, bar.unit)}, {shown(least, bar.unit)} to "
+        listed += shown(most, bar.unit)
+    met = sum(one.verdict == "hit" for one in with_points)
+    return f"{name}: {listed}; {met} of {len(with_points)} {bar.allowed}"

@@ -1,0 +1,90 @@
+"""Reads the rows of a paper: one for each of its tables, figures, equations and claims.
+
+A paper is one file PAPER.toml beside this module, with one `[[row]]` for each row.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+FOLDER = Path(__file__).parent
+# Papers in the order of the page: name of the file -> citation.
+PAPERS = {
+    "wu": "Wu, Ye, Chen, Zheng 2013: Modeling of Distributed File Systems",
+    "kumar": "Kumar 2018: regression models of GlusterFS",
+    "liu": "Liu 2018: bottlenecks of HDFS",
+    "dfsperf": "DFS-Perf: a scalable and unified benchmark",
+    "nguyen": "Nguyen and Apon 2012: Petri net models of PVFS",
+}
+
+Kind = Literal["table", "figure", "equation", "claim"]
+
+
+class RowError(Exception):
+    """A row of a paper is wrong. The message names the file, the row, and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One table, figure, equation or claim of a paper.
+
+    `id`: the paper and the place in it, such as "wu.table-1". `says`: one sentence with the paper's
+    figure. `command`: the command that reproduces it. Either `figures` or `probe` gives what the
+    product obtains. `figures`: figures of verification/figures.json, each as BAR, BAR / RECORDING
+    or BAR / RECORDING / PART. `probe`: "module:function", a function without arguments that returns
+    an `Obtained`. `why`: the reason of the verdict, or what the reader has to know of it.
+    """
+
+    id: str
+    kind: Kind
+    says: str
+    command: str
+    why: str
+    figures: tuple[str, ...] = ()
+    probe: str = ""
+
+
+@cache
+def rows(paper: str) -> tuple[Row, ...]:
+    """Returns the rows of a paper, in the order of its file. RowError if a row is wrong."""
+    path = FOLDER / f"{paper}.toml"
+    with path.open("rb") as stream:
+        read = tomllib.load(stream)["row"]
+    found = tuple(_row(path.name, paper, one) for one in read)
+    twice = sorted({one.id for one in found if sum(one.id == other.id for other in found) > 1})
+    if twice:
+        raise RowError(f"{path.name}: rows of one id: {', '.join(twice)}")
+    return found
+
+
+def written() -> list[str]:
+    """Returns the names of the papers whose rows are written, in the order of the page."""
+    return [paper for paper in PAPERS if (FOLDER / f"{paper}.toml").exists()]
+
+
+def _row(file: str, paper: str, read: dict[str, object]) -> Row:
+    """Returns a checked row. RowError unless every field is as `Row` describes it."""
+    where = f"{file}: row {read.get('id', '(without id)')}"
+    texts = ("id", "kind", "says", "command", "why")
+    for key in texts:
+        if not isinstance(read.get(key), str) or not read[key]:
+            raise RowError(f"{where}: {key}: must be a text that is not empty")
+    unknown = read.keys() - {*texts, "figures", "probe"}
+    if unknown:
+        raise RowError(f"{where}: unknown key {sorted(unknown)[0]}")
+    if not str(read["id"]).startswith(f"{paper}."):
+        raise RowError(f"{where}: id: must begin with {paper}.")
+    if read["kind"] not in get_args(Kind):
+        raise RowError(
+            f"{where}: kind = {read['kind']}: must be one of {', '.join(get_args(Kind))}"
+        )
+    if ("figures" in read) == ("probe" in read):
+        raise RowError(f"{where}: must have either figures or probe")
+    asked = read.get("figures", [])
+    if not isinstance(asked, list):
+        raise RowError(f"{where}: figures: must be a list of texts")
+    return Row(**{**read, "figures": tuple(map(str, asked))})  # type: ignore[arg-type]

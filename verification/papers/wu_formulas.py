@@ -1,0 +1,201 @@
+"""Probes of Wu 2013, sections 2 and 3: what the description of HDFS gives of its tables, diagrams
+and formulas (1) to (11), read with the misprints corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import sympy
+from dfslab import discover
+from dfslab.models.queue.queueing import mean_value_analysis
+from dfslab.models.tree.invocations import Invocation, dependences, invocations
+from dfslab.report.description import parameter_rows
+from dfslab.report.diagrams.interaction import Event, Fragment, interaction, messages
+from dfslab.report.diagrams.uml import COMPUTING, MEDIA, PARTS, uml
+
+from verification.papers.obtained import Obtained, judged
+
+HDFS = discover.file_system("hdfs")
+TABLE_1 = {
+    *(f"Dp{number}" for number in range(1, 10)),
+    *(f"Np{number}" for number in range(1, 5)),
+    "Dap1",
+    "Dap2",
+    "Pp1",
+}
+DATA = {"Dap1", "Dap2"}
+NAMENODE = {"Dp4", "Dp5", "Dp6", "Dp8", "Dp9"}
+
+
+def _by_label(operation: str) -> dict[str, Invocation]:
+    return {one.label: one for one in invocations(HDFS, operation)}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def table_1() -> Obtained:
+    """The parameters of Table 1 that the description of HDFS has."""
+    found = {row.parameter.wu for row in parameter_rows(HDFS)} - {""}
+    text = f"{len(found & TABLE_1)} of {len(TABLE_1)} found; besides: {_listed(found - TABLE_1)}"
+    return judged(found >= TABLE_1, text)
+
+
+def figure_1() -> Obtained:
+    """Classes, nodes and MARTE stereotypes of the structural model."""
+    drawn = uml(HDFS)
+    classes = {one.name for one in drawn.classes}
+    wanted = {"DataNode", "NameNode", "ClientNode", "File", "Block"}
+    stereotypes = {*COMPUTING, MEDIA, *(name for name, _ in PARTS.values())}
+    marked = ", ".join(f"«{name}»" for name in sorted(stereotypes))
+    text = f"classes {_listed(classes)}; {len(drawn.machines)} nodes; {marked}"
+    return judged(wanted <= classes and len(drawn.machines) == 3, text)
+
+
+def _operators(body: Iterable[Event]) -> Iterator[str]:
+    for event in body:
+        if isinstance(event, Fragment):
+            yield event.operator
+            for operand in event.operands:
+                yield from _operators(operand.body)
+
+
+def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
+    """Compares the fragments and messages of one sequence diagram with those of the paper."""
+    body = interaction(HDFS, operation).body
+    found, sent = set(_operators(body)), {one.name for one in messages(body)}
+    text = f"fragments {_listed(found)}; messages {_listed(sent)}"
+    return judged(operators <= found and calls <= sent, text)
+
+
+def figure_2() -> Obtained:
+    """The sequence diagram of a read."""
+    return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
+
+
+def figure_3() -> Obtained:
+    """The sequence diagram of a write: data go from each DataNode to the next."""
+    drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
+    sent = list(messages(interaction(HDFS, "write").body))
+    data = [one for one in sent if one.sender.startswith("datanode")]
+    chained = any(one.receiver.startswith("datanode") for one in data)
+    hops = "data go from DataNode to DataNode" if chained else "data go from the client alone"
+    return judged(drawn.verdict == "hit" and chained, f"{drawn.text}; {hops}")
+
+
+def _terms(operation: str, wanted: set[str]) -> Obtained:
+    """Compares the invocations of one operation with the terms of a sum of the paper."""
+    found = _by_label(operation)
+    terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
+    return judged(
+        wanted <= found.keys(), f"T_t_{operation} = {terms}; N: the count that the formula has"
+    )
+
+
+def equation_1() -> Obtained:
+    """The terms of a read's response time."""
+    return _terms("read", {"T_open_self", "T_getBlockLocations", "T_readBlock"})
+
+
+def equation_6() -> Obtained:
+    """The terms of a write's response time."""
+    return _terms("write", {"T_create_self", "T_rpc_create", "T_writeRequest", "T_addBlock"})
+
+
+def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Obtained:
+    """Compares the parameters of one invocation's time with the arguments of the paper's f_i."""
+    found = dependences(HDFS, operation, _by_label(operation)[label], whole=whole)
+    return judged(found == wanted, f"{label} = f({_listed(found)})")
+
+
+def equation_2() -> Obtained:
+    """The arguments of f1, the self time of open."""
+    return _depends("read", "T_open_self", whole=False, wanted=DATA | {"Dp8"})
+
+
+def equation_3() -> Obtained:
+    """The arguments of f2, getBlockLocations."""
+    return _depends("read", "T_getBlockLocations", whole=True, wanted=DATA | NAMENODE)
+
+
+def equation_4() -> Obtained:
+    """The arguments of f3, readBlock."""
+    return _depends("read", "T_readBlock", whole=True, wanted=DATA | {"Dp7", "Dp8", "Dp9"})
+
+
+def equation_7() -> Obtained:
+    """The arguments of f4, create with its inner call."""
+    return _depends("write", "T_create_self", whole=True, wanted=DATA | NAMENODE)
+
+
+def equation_8() -> Obtained:
+    """The arguments of f5, rpc create."""
+    return _depends("write", "T_rpc_create", whole=True, wanted=DATA | NAMENODE)
+
+
+def equation_9() -> Obtained:
+    """The arguments of f6, append with its inner call."""
+    return _depends("append", "T_append_self", whole=True, wanted=DATA | NAMENODE)
+
+
+def equation_10() -> Obtained:
+    """The arguments of f7, writeRequest."""
+    return _depends("write", "T_writeRequest", whole=True, wanted=DATA | NAMENODE | {"Dp7"})
+
+
+def _counted(operation: str) -> Obtained:
+    """Compares count times the unloaded time with the makespan on one server."""
+    unloaded_s, count = 0.02, 64
+    serial = count / mean_value_analysis([unloaded_s], count).rate_per_s
+    two = count / mean_value_analysis([unloaded_s], count, servers=[2]).rate_per_s
+    printed = count * unloaded_s
+    text = (
+        f"{count} {operation}s of {unloaded_s} s: {printed:.3g} s by the formula, "
+        f"{serial:.3g} s on one server, {two:.3g} s on two"
+    )
+    return judged(abs(serial / printed - 1) < 1e-9, text)
+
+
+def equation_5() -> Obtained:
+    """Several reads at a time."""
+    return _counted("read")
+
+
+def equation_11() -> Obtained:
+    """Several writes at a time."""
+    return _counted("write")
+
+
+def decomposed() -> Obtained:
+    """The nested operations of writeRequest, which the paper leaves to future work."""
+    one = _by_label("write")["T_writeRequest"]
+    found = {str(symbol) for symbol in one.own.free_symbols}
+    named = {"packet_size", "replication", "datanode.disk_write_rate"}
+    return judged(
+        named <= found,
+        f"T_writeRequest has {len(found)} parameters, {_listed(named & found)} among them",
+    )
+
+
+def other_systems() -> Obtained:
+    """Formulas of reads for the systems to which the paper says that its approach applies."""
+    texts, holds = [], True
+    for name in ("moosefs", "gfs", "zfs"):
+        system = discover.file_system(name)
+        roles = {role.kind for role in system.roles}
+        terms = invocations(system, "read")
+        holds &= bool(terms) and {"metadata", "data"} <= roles
+        texts.append(
+            f"{name}: {len(terms)} terms, roles {_listed(role.name for role in system.roles)}"
+        )
+    return judged(holds, "; ".join(texts))
+
+
+def file_list() -> Obtained:
+    """The operation File List."""
+    found = _by_label("list")
+    entries = sympy.Symbol("entries", positive=True)
+    symbols = {str(symbol) for one in found.values() for symbol in one.own.free_symbols}
+    return judged(str(entries) in symbols, f"T_t_list = {' + '.join(found)}; grows with entries")

@@ -1,0 +1,261 @@
+"""Probes of Wu 2013, section 4.1: what the recordings say of its three phases and of its
+deployments.
+
+The total time of a step is its mean times the number of files, as in the paper's Figures 4 and 5.
+The recordings are those that began after the last choice in the models of HDFS. "Level" means
+within a factor of two, which is one unit of the paper's logarithmic axis. "Rises" and "falls" mean
+a rank correlation of size and total time of at least 0.8, or at most -0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from dfslab.result import Result
+from dfslab.spec import units
+from dfslab.studies.compare import geometric_mean
+from scipy.stats import spearmanr
+
+from verification import recordings
+from verification.papers.obtained import Obtained, judged, not_judged
+
+LEVEL = 2.0
+TREND = 0.8
+# Deployments of the recordings, by network latency: even (Tansuo), uneven (Inspur), virtual (EC2).
+EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
+KIB, MIB = 2.0**10, 2.0**20
+# Sizes in bytes of the paper's phases at 1/64 of its sizes.
+PHASE_1 = (16.0, KIB)
+PHASE_2 = (16 * KIB, 512 * KIB)
+PHASE_3 = (MIB, 64 * MIB)
+Curve = list[tuple[float, float]]
+
+
+@cache
+def _runs(operation: str) -> list[Result]:
+    return recordings.runs(f"wu-{operation}", f"wu-{operation}-anew")
+
+
+def curve(
+    operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
+) -> Curve:
+    """Returns (file size in bytes, total seconds of the steps over all files) for the sizes of a
+    phase.
+
+    `steps`: names of steps, whose times are added; a name that begins with "-" is subtracted. In
+    Phase I and II the tests with the paper's counts are taken, so those of one client are left out.
+    """
+    times: dict[float, list[float]] = {}
+    for result in _runs(operation):
+        labels = result.point.labels
+        size = units.parse(str(labels["workload.file_size"]), "B")
+        one_client = labels["workload.clients"] == 1
+        if labels["deployment.network.latency"] != latency or not phase[0] <= size <= phase[1]:
+            continue
+        if one_client != (phase == PHASE_3):
+            continue
+        times.setdefault(size, []).append(_total_s(result, steps, one_client))
+    return [(size, geometric_mean(found).value) for size, found in sorted(times.items())]
+
+
+def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
+    """Returns the total seconds of some steps in one run, over all files or of one file."""
+    found = {one.step: one for one in result.steps}
+    total_s = 0.0
+    for name in steps:
+        step = found[name.removeprefix("-")]
+        count = 1 if one_file else step.count
+        total_s += (-1 if name.startswith("-") else 1) * step.time_s_mean * count
+    return total_s
+
+
+def _of(*curves: Curve) -> str:
+    """Returns curves as text: the totals of the first and the last size, in milliseconds."""
+    return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
+
+
+def _factor(found: Curve) -> float:
+    totals = [total for _, total in found]
+    return max(totals) / min(totals)
+
+
+def _trend(found: Curve) -> float:
+    return float(spearmanr([size for size, _ in found], [total for _, total in found]).statistic)
+
+
+def _level(*curves: Curve) -> Obtained:
+    most = max(map(_factor, curves))
+    return judged(
+        most <= LEVEL, f"totals over the sizes {_of(*curves)}; largest over smallest {most:.2g}"
+    )
+
+
+def _rises(*curves: Curve, sign: int = 1) -> Obtained:
+    trends = [_trend(one) for one in curves]
+    holds = all(sign * one >= TREND for one in trends)
+    correlations = ", ".join(f"{one:+.2f}" for one in trends)
+    return judged(holds, f"totals over the sizes {_of(*curves)}; rank correlation {correlations}")
+
+
+def _longest_in_phase_1(operation: str, steps: Sequence[str]) -> Obtained:
+    texts, holds = [], True
+    for step in steps:
+        firsts, *others = [
+            [total for _, total in curve(operation, [step], phase)]
+            for phase in (PHASE_1, PHASE_2, PHASE_3)
+        ]
+        longest = max(max(other) for other in others)
+        holds &= min(firsts) > longest
+        first, later = f"{1e3 * min(firsts):.3g} ms", f"{1e3 * longest:.3g} ms"
+        texts.append(f"{step.split('/')[-1]} at least {first}, later at most {later}")
+    return judged(holds, "; ".join(texts))
+
+
+LOOKUPS = ("open", "open/getBlockLocations")
+WRITE_REQUEST = ("write", "-write/addBlock", "close", "-close/complete")
+NAMENODE_CALLS = ("create", "create/create", "write/addBlock")
+
+
+def read_phase_1_level() -> Obtained:
+    """Open and getBlockLocations in Phase I."""
+    return _level(*(curve("read", [step], PHASE_1) for step in LOOKUPS))
+
+
+def read_phase_1_longest() -> Obtained:
+    """Open and getBlockLocations in Phase I, compared with the later phases."""
+    return _longest_in_phase_1("read", LOOKUPS)
+
+
+def read_phase_1_blocks() -> Obtained:
+    """ReadBlock in Phase I."""
+    return _rises(curve("read", ["read"], PHASE_1))
+
+
+def read_phase_2_level() -> Obtained:
+    """ReadBlock in Phase II."""
+    return _level(curve("read", ["read"], PHASE_2))
+
+
+def read_phase_2_lookups() -> Obtained:
+    """Open and getBlockLocations in Phase II."""
+    return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
+
+
+def read_phase_3() -> Obtained:
+    """ReadBlock and getBlockLocations in Phase III."""
+    return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
+
+
+def read_blocks_dominate() -> Obtained:
+    """ReadBlock compared with open, in every test of Phase III."""
+    reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
+    ratios = [reads[size] / opens[size] for size in sorted(reads)]
+    text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
+    return judged(min(ratios) > 1 and ratios[-1] > ratios[0], text)
+
+
+def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
+    """Compares the totals of two deployments in every test of every phase."""
+    ratios = []
+    for phase in (PHASE_1, PHASE_2, PHASE_3):
+        slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
+        ratios += [slow[size] / fast[size] for size in sorted(slow.keys() & fast.keys())]
+    longer = sum(ratio > 1 for ratio in ratios)
+    text = f"longer in {longer} of {len(ratios)} tests, "
+    text += f"{min(ratios):.2f} to {max(ratios):.3g} times as long"
+    return judged(longer >= 0.9 * len(ratios), text)
+
+
+def read_slow_network() -> Obtained:
+    """GetBlockLocations over the slower network of the uneven deployment."""
+    return _slower("read", ["open/getBlockLocations"], UNEVEN, EVEN)
+
+
+def read_virtual() -> Obtained:
+    """Whole reads on the virtual deployment, compared with the even one."""
+    return _slower("read", ["open", "read"], VIRTUAL, EVEN)
+
+
+def write_phase_1_level() -> Obtained:
+    """Create, rpc create and addBlock in Phase I."""
+    return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
+
+
+def write_phase_1_longest() -> Obtained:
+    """Create, rpc create and addBlock in Phase I, compared with Phases II and III."""
+    return _longest_in_phase_1("write", NAMENODE_CALLS)
+
+
+def write_phase_1_request() -> Obtained:
+    """WriteRequest in Phase I."""
+    return _rises(curve("write", WRITE_REQUEST, PHASE_1))
+
+
+def write_phase_2_level() -> Obtained:
+    """WriteRequest in Phase II."""
+    return _level(curve("write", WRITE_REQUEST, PHASE_2))
+
+
+def write_phase_2_calls() -> Obtained:
+    """Create, rpc create and addBlock in Phase II."""
+    return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
+
+
+def write_phase_3() -> Obtained:
+    """WriteRequest and addBlock in Phase III."""
+    return _rises(
+        curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
+    )
+
+
+def write_slow_network() -> Obtained:
+    """Every step of a write over the slower network of the uneven deployment."""
+    return _slower("write", ["create", "write", "close"], UNEVEN, EVEN)
+
+
+def write_virtual() -> Obtained:
+    """Whole writes on the virtual deployment, compared with the even one."""
+    return _slower("write", ["create", "write", "close"], VIRTUAL, EVEN)
+
+
+def datanode_memory() -> Obtained:
+    """The memory of DataNodes, which no recorded deployment varies."""
+    sizes = {
+        group.memory
+        for operation in ("read", "write")
+        for result in _runs(operation)
+        for group in result.point.scenario.deployment.groups_of("datanode")
+    }
+    return not_judged(f"{len(sizes)} size of memory in the recordings")
+
+
+def table_4() -> Obtained:
+    """The tests of each deployment: seven, nine and seven in the three phases."""
+    found = {
+        (str(labels["deployment.network.latency"]), str(labels["workload.file_size"]))
+        for result in _runs("read")
+        for labels in [result.point.labels]
+        if labels["workload.clients"] != 1 or _size(labels["workload.file_size"]) >= MIB
+    }
+    counts = {
+        latency: sum(one == latency for one, _ in found) for latency in (EVEN, UNEVEN, VIRTUAL)
+    }
+    listed = ", ".join(map(str, counts.values()))
+    return judged(set(counts.values()) == {23}, f"{listed} sizes on the three deployments")
+
+
+def _size(text: object) -> float:
+    return units.parse(str(text), "B")
+
+
+def deployments() -> Obtained:
+    """The deployments of the recordings, which stand for those of Tables 2 and 3."""
+    servers = {
+        sum(group.count for group in result.point.scenario.deployment.groups_of("datanode"))
+        for result in _runs("read")
+    }
+    latencies = {str(result.point.labels["deployment.network.latency"]) for result in _runs("read")}
+    counts = ", ".join(str(one) for one in sorted(servers))
+    text = f"{len(latencies)} deployments measured, {counts} DataNodes each, on one machine"
+    return not_judged(text)

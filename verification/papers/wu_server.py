@@ -1,0 +1,175 @@
+"""Probes of Wu 2013, section 4.2: memory, bursts, scores and law of the metadata server."""
+
+from __future__ import annotations
+
+from dfslab.models.fit import laws
+from dfslab.models.queue import burst
+from dfslab.models.queue.metadata_server import ServerLimits, limits
+from dfslab.spec.model import InputError, build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.server_law import PAPER, ServerLaw, server_law
+
+from verification import recordings
+from verification.papers.obtained import Obtained, judged, not_judged
+
+# Table 5: name of the NameNode -> score. Table 6: name -> 1 / k, k in milliseconds.
+SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
+PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
+COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
+GIB = 2**30
+
+
+def _scenario(namenodes: int = 1, file_size: str = "64 MiB") -> Scenario:
+    """Returns a scenario of HDFS with NameNodes of 16 GiB, the paper's example."""
+    nodes = [
+        {"name": "master", "count": namenodes, "memory": "16 GiB", "roles": {"namenode": 1}},
+        {"name": "server", "count": 3, "roles": {"datanode": 1}},
+        {"name": "client", "roles": {"client": 1}},
+    ]
+    return build(
+        Scenario,
+        {
+            "name": "wu-memory",
+            "deployment": {"node": nodes},
+            "file_system": {"name": "hdfs", "block_size": "64 MiB"},
+            "workload": {"name": "sequential_read", "file_size": file_size},
+        },
+    )
+
+
+def _limits() -> ServerLimits:
+    return limits(_scenario())
+
+
+def memory() -> Obtained:
+    """Files that fit a NameNode of 16 GiB."""
+    by_source = {one.source.split(":")[0]: one.files / 1e6 for one in _limits().files}
+    others = ", ".join(
+        f"{name} {files:.3g} M" for name, files in by_source.items() if "Wu" not in name
+    )
+    wu = next(files for name, files in by_source.items() if "Wu" in name)
+    return judged(round(wu) == 86, f"{wu:.3g} M by 200 B a file; by other sources {others}")
+
+
+def several_servers() -> Obtained:
+    """Two NameNodes, which the paper takes as one with the memory of both."""
+    try:
+        both = limits(_scenario(namenodes=2))
+    except InputError as error:
+        return judged(False, str(error))
+    ratio = both.files[0].files / _limits().files[0].files
+    return judged(abs(ratio - 2) < 0.01, f"two NameNodes hold {ratio:.3g} times the files of one")
+
+
+def capacity() -> Obtained:
+    """Requests a second that the description gives, for metadata operations of reads and writes."""
+    found = {one.operation: one for one in _limits().capacity}
+    texts = [
+        f"{name} {found[name].rate_per_s:.3g}/s ({found[name].binding})"
+        for name in ("stat", "create")
+    ]
+    return judged(all(name in found for name in ("read", "write", "stat")), ", ".join(texts))
+
+
+def mean_wait() -> Obtained:
+    """The mean wait in a burst, compared with a simulation of the queue."""
+    printed = 5 * (1500 - 1000) / (2 * 1000)
+    simulated = burst.simulated(1500, 1000, 5).mean_s
+    text = f"p = 1500/s, q = 1000/s, t = 5 s: {printed:.3g} s by the formula, "
+    text += f"{simulated:.3g} s simulated"
+    return judged(abs(simulated / printed - 1) < 0.05, text)
+
+
+def no_queue_below_capacity() -> Obtained:
+    """Waits where the rate is below the capacity."""
+    waited = burst.waits(900, 1000, 5).mean_s
+    text = f"at 0.9 of q a response takes {(waited + 0.001) / 0.001:.3g} service times"
+    return judged(waited < 0.001, text)
+
+
+def equation_12() -> Obtained:
+    """The largest burst within a bound on the mean response."""
+    q, length_s, bound_s, network_s = 10_000.0, 60.0, 1.0, 0.001
+    printed = 2 * q * (bound_s - network_s) / length_s + q
+    found = burst.largest_peak_per_s(q, bound_s, network_s, length_s)
+    text = (
+        f"q = 10,000/s, T = 60 s, B = 1 s, C = 1 ms: {found:.6g}/s, by the formula {printed:.6g}/s"
+    )
+    return judged(abs(found / printed - 1) < 1e-9, text)
+
+
+def table_5() -> Obtained:
+    """Ratios of the paper's scores, and the scores that the testbed measures in their place."""
+    ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
+    law = _law()
+    own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
+    paper = f"paper 1 : {ratios[0]:.4f} : {ratios[1]:.4f}"
+    return not_judged(f"{paper}; own scores relative to the smallest share: {own}")
+
+
+def _law() -> ServerLaw:
+    found = server_law(recordings.runs("wu-namenode", "wu-namenode"))
+    assert found is not None
+    return found
+
+
+def table_6() -> Obtained:
+    """Reciprocals and ratios of the paper's coefficients, and the capacities that follow."""
+    close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
+    off = {
+        name: laws.capacity_from_score(SCORES[name], 99, SCORES["nn1"], PER_MS["nn1"])
+        / laws.capacity_from_score(1, 99, 1, PER_MS[name])
+        - 1
+        for name in SCORES
+    }
+    texts = ", ".join(f"{name} {100 * one:+.1f} %" for name, one in off.items())
+    text = f"1 / k agree with the coefficients; q by score against q by the law of each: {texts}"
+    return judged(close and all(abs(one) < 0.1 for one in off.values()), text)
+
+
+def printed_constant() -> Obtained:
+    """The formula of q with the divisor that the paper prints."""
+    true = laws.capacity_from_score(1, 99, 1, PER_MS["nn1"])
+    printed = laws.capacity_from_score(SCORES["nn1"], 99, 17, PER_MS["nn1"])
+    return judged(
+        abs(printed / true - 1) < 0.1,
+        f"q of nn1 itself comes out {100 * (printed / true - 1):+.0f} %",
+    )
+
+
+def figure_6() -> Obtained:
+    """The law x ln x on the recorded response times, with the likeliest law."""
+    curves = [one for one in _law().curves if one.files == "each"]
+    texts, holds = [], True
+    for one in curves:
+        paper = next(fit for fit in one.fits if fit.law == PAPER)
+        best = one.fits[0]
+        holds &= paper.r2 > 0.99
+        texts.append(
+            f"{one.share:g} of a core: x ln x R² {paper.r2:.2f}, weight {paper.weight:.0%}; "
+            f"{best.law} R² {best.r2:.3f}"
+        )
+    return judged(holds, "; ".join(texts))
+
+
+def throughput_falls() -> Obtained:
+    """Rates at the most and the fewest clients, which x ln x has fall."""
+    curves = [one for one in _law().curves if one.files == "each"]
+    texts = [f"{one.share:g} of a core: {one.rates[-1] / one.rates[1]:.3g}" for one in curves]
+    falls = all(one.rates[-1] < one.rates[1] for one in curves)
+    text = f"rate at 128 clients over rate at 2: {', '.join(texts)}; the law: {0.693 / 4.852:.2f}"
+    return judged(falls, text)
+
+
+def law_at_constant_files() -> Obtained:
+    """Rates with a constant number of files, where the paper's l ln c has the response proportional
+    to the clients, so that the rate stays."""
+    curves = [one for one in _law().curves if one.files == "in all"]
+    growths = [one.rates[-1] / one.rates[0] for one in curves]
+    text = ", ".join(
+        f"{one.share:g} of a core: {growth:.3g} from {one.clients[0]} to {one.clients[-1]} clients"
+        for one, growth in zip(curves, growths, strict=True)
+    )
+    return judged(
+        all(abs(one - 1) <= 0.1 for one in growths), f"the rate changes by a factor of {text}"
+    )
