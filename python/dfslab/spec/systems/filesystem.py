@@ -61,6 +61,8 @@ class Facts:
     traced: how its traces name one or several steps of its operations, by the end of a path.
     advice(message): what helps against an error message of its client; "" where that is unknown.
     has_servers: False where this machine's kernel alone serves it.
+    service_variability: squared coefficient of variation of the servers' service times: 1 is
+        exponential, 0 is constant, as where all requests move equal pieces.
     """
 
     title: str
@@ -76,6 +78,7 @@ class Facts:
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
     has_servers: bool = True
+    service_variability: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
