@@ -15,7 +15,7 @@ from dfslab.method import Method, RunFailed
 from dfslab.notify import Notify
 from dfslab.report import run_document
 from dfslab.result import Result
-from dfslab.spec.check import check
+from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, new_file
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
@@ -53,7 +53,8 @@ class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
 
     `measured`: instruments that access the real system; empty if recorded runs replace
-    measurements. `recording`: new file for the operations of the first measured run.
+    measurements. `recording`: new file for the operations of the first measured run. `left_out`:
+    notes on configurations that a file system of the sweep does not allow.
     """
 
     scenario: Scenario
@@ -61,6 +62,7 @@ class RunPlan:
     methods: Sequence[Method]
     measured: Sequence[str]
     recording: Path | None = None
+    left_out: Sequence[str] = ()
 
 
 class Laboratory:
@@ -99,6 +101,7 @@ class Laboratory:
                 results = self.measure(plan, opened, session, stages)
                 inputs = stored.inputs_hash(opened.folder)
                 finished = FinishedRun(plan.scenario, results, folder=opened.folder)
+                finished.findings.notes += plan.left_out
                 self.weigh(finished, stages)
                 findings.save(opened.folder, inputs, finished.findings)
                 self.write(finished, opened, always_page, stages)
@@ -123,13 +126,17 @@ class Laboratory:
                 [m for m in requested if m == known.name or not discover.is_instrument(m)]
             )
             scenario = scenario.with_overrides({"run.repetitions": known.repetitions})
-        points = check(scenario)
+        points, left_out = checked(scenario)
+        if left_out:
+            scenario = scenario.with_rows([point.labels for point in points])
         measured = [m for m in scenario.run.methods if discover.is_instrument(m)]
         methods = [
             known if known is not None and name == known.name else discover.method(name)
             for name in scenario.run.methods
         ]
-        return RunPlan(scenario, points, methods, [] if known is not None else measured, recording)
+        return RunPlan(
+            scenario, points, methods, [] if known is not None else measured, recording, left_out
+        )
 
     @contextmanager
     def session(self) -> Iterator[access.InstrumentSession]:

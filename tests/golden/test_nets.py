@@ -17,7 +17,7 @@ import pytest
 from dfslab import discover
 from dfslab.filesystems.pvfs import net as pvfs
 from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup
-from dfslab.filesystems.pvfs.net_trace import calls_of, trace_net
+from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, trace_net
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models import petri
 from dfslab.models.tree.prediction import Situation
@@ -141,7 +141,10 @@ def test_nets_of_pvfs_are_those_recorded():
 def test_traces_in_the_net_of_pvfs_are_those_recorded(due):
     done = trace(2)
     calls = calls_of(
-        done, 4, 64 * KIB, False, [index * 0.01 for index in range(len(done))] if due else ()
+        done,
+        Striping(4, 64 * KIB),
+        False,
+        [index * 0.01 for index in range(len(done))] if due else (),
     )
     net = trace_net(Setup("replay", 2, 4, calls=calls, grain="chunk"))
     compare(f"pvfs trace {due}".strip(), {"net": [digest(canonical(net)), digest(fired(net))]})

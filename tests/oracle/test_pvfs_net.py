@@ -8,7 +8,7 @@ from math import ceil
 
 import pytest
 from dfslab.filesystems.pvfs import net as pvfs
-from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, PaperHardware, Setup, simulate
+from dfslab.filesystems.pvfs.net import GIB, KIB, MIB, MSS_BYTES, PaperHardware, Setup, simulate
 from dfslab.nets.engine import check
 from dfslab.nets.net_json import json_text
 from dfslab.spec.model import InputError
@@ -34,22 +34,110 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
     point = simulate(Setup("read", file_size=size, block_size=size, grain="chunk"))
     opened = h.manager_call_s + 2 * h.network_latency_s
     asked = h.client_call_s + h.network_latency_s
-    served = h.server_request_s + size / h.memory_rate_bytes_per_s
+    served = h.server_request_s + h.server_chunk_s + size / h.memory_rate_bytes_per_s
     carried = 2 * frame_s(size, h) + h.network_latency_s
     copied = size / h.memory_rate_bytes_per_s
     assert point.time_s == pytest.approx(opened + asked + served + carried + copied, abs=1e-8)
 
 
+def written_s(size: int, h: PaperHardware) -> float:
+    """Returns the time in seconds until a new file of one stripe is written, before it is closed:
+    three requests to the manager, a round trip for the request, and one for the data."""
+    created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
+    asked = h.client_call_s + size / h.memory_rate_bytes_per_s
+    asked += 2 * h.network_latency_s + h.server_request_s
+    sent = 2 * frame_s(size, h) + h.network_latency_s
+    stored = h.server_chunk_s + size / h.memory_rate_bytes_per_s + h.network_latency_s
+    return created + asked + sent + stored
+
+
 def test_one_written_stripe_is_synced_when_the_file_is_closed():
     size, h = 64 * KIB, PaperHardware()
     point = simulate(Setup("write", file_size=size, block_size=size, grain="chunk"))
-    opened = h.manager_call_s + 2 * h.network_latency_s
-    sent = h.client_call_s + size / h.memory_rate_bytes_per_s
-    sent += 2 * frame_s(size, h) + h.network_latency_s
-    stored = h.server_request_s + size / h.memory_rate_bytes_per_s + h.network_latency_s
     disk = h.disk_seek_s + h.disk_rotation_s + size / h.disk_write_rate_bytes_per_s
     closed = h.client_call_s + 2 * h.network_latency_s + disk
-    assert point.time_s == pytest.approx(opened + sent + stored + closed, abs=1e-8)
+    assert point.time_s == pytest.approx(written_s(size, h) + closed, abs=1e-8)
+
+
+def test_a_file_that_is_not_synced_at_close_waits_for_no_disk():
+    size, h = 64 * KIB, PaperHardware()
+    setup = Setup("write", file_size=size, block_size=size, grain="chunk", sync_on_close=False)
+    point = simulate(setup)
+    assert point.time_s == pytest.approx(written_s(size, h), abs=1e-8)
+    assert point.utilisation["server.disk"] == 0
+
+
+def test_clients_of_one_node_share_its_adapter_in_both_directions():
+    """Four clients of one node move no more than one adapter carries; of four nodes, more."""
+    most = MSS_BYTES / frame_s(MSS_BYTES, PaperHardware())
+    for operation in ("read", "write"):
+        keys = {"file_size": 16 * MIB, "block_size": MIB, "sync_on_close": False}
+        shared = rate(operation, 4, client_nodes=1, **keys)
+        assert 0.9 * most < shared <= most
+        assert rate(operation, 4, client_nodes=4, **keys) > 2 * shared
+        # Servers of one node share its adapter as well.
+        assert rate(operation, 4, server_nodes=1, **keys) <= most
+
+
+def test_cores_that_all_nodes_share_limit_the_rate():
+    """The processor time of a byte is two copies, one at the client and one at the server. One slow
+    core that all nodes share limits the rate to that of both copies."""
+    slow = replace(PaperHardware(), memory_rate_bytes_per_s=50e6)
+    keys = {"file_size": 16 * MIB, "block_size": MIB, "sync_on_close": False, "hardware": slow}
+    for operation in ("read", "write"):
+        found = rate(operation, 4, shared_cores=1, **keys)
+        assert 0.7 * 25e6 < found <= 25e6
+        assert rate(operation, 4, shared_cores=4, **keys) > 1.8 * found
+        assert rate(operation, 4, **keys) > 1.8 * found
+
+
+def test_a_file_uses_no_more_servers_than_its_stripes():
+    """One client's rate depends on the servers of its file, not on the servers deployed; several
+    clients use more servers together."""
+    keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "start_seed": 3, "stripe_count": 2}
+    fast = replace(PaperHardware(), network_rate_bytes_per_s=1e9)
+    few, many = (rate("read", 1, servers=n, hardware=fast, **keys) for n in (2, 16))
+    assert many == pytest.approx(few, rel=1e-9)
+    few, many = (rate("read", 8, servers=n, hardware=fast, **keys) for n in (2, 16))
+    assert many > 2 * few
+
+
+def test_files_start_at_random_servers_and_every_server_may_be_first():
+    setup = Setup(clients=400, start_seed=5)
+    firsts = [setup.first_server(client) for client in range(400)]
+    assert {firsts.count(server) > 60 for server in range(4)} == {True}
+    assert firsts != [client % 4 for client in range(400)]
+    again = [replace(setup, start_seed=6).first_server(client) for client in range(400)]
+    assert again != firsts
+    # The net and the function agree: with stripes on one server each, only that server is asked.
+    for seed in (1, 2, 3):
+        one = Setup(clients=1, stripe_count=1, start_seed=seed, file_size=MIB, grain="chunk")
+        assert simulate(one).throughput_bytes_per_s == pytest.approx(
+            rate("read", 1, servers=1, file_size=MIB), rel=1e-9
+        )
+
+
+def test_taking_an_item_out_takes_longer_the_more_items_wait():
+    """The de-queue cost that grows with the receive buffer slows small blocks more than large ones
+    (section 6.2.1 of the PVFS paper)."""
+    growing = replace(PaperHardware(), dequeue_s=2e-3)
+    slower = {}
+    for block in (64 * KIB, 16 * MIB):
+        keys = {"file_size": 16 * MIB, "block_size": block, "sync_on_close": False}
+        slower[block] = rate("write", 8, hardware=growing, **keys) / rate("write", 8, **keys)
+    assert slower[64 * KIB] < 0.8 * slower[16 * MIB] < 1
+
+
+def test_smaller_flow_buffers_overlap_storing_with_receiving():
+    """A block of one payload is stored while the rest of it arrives; the larger the flow buffer,
+    the later storing begins."""
+    slow = replace(PaperHardware(), memory_rate_bytes_per_s=100e6, server_chunk_s=0.0)
+    keys = {"file_size": 16 * MIB, "block_size": 16 * MIB, "servers": 1, "sync_on_close": False}
+    rates = [
+        rate("write", 1, hardware=slow, flow_buffer=size, **keys)
+        for size in (64 * KIB, 1 * MIB, 16 * MIB)
+    ]
+    assert rates[0] > 1.02 * rates[1] > 1.2 * rates[2]
 
 
 @pytest.mark.parametrize("block", [4 * KIB, 64 * KIB, 192 * KIB, 1 * MIB, 7 * 64 * KIB])

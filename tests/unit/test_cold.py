@@ -12,8 +12,9 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.instruments.measuring import cold
 from dfslab.method import RunFailed
-from dfslab.spec.scenario import FileSystemChoice, Point
+from dfslab.spec.scenario import Point
 from dfslab.spec.streams.target import PosixTarget
+from dfslab.spec.systems.choice import FileSystemChoice
 from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.testbeds.errors import TestbedError
 from support.synthetic import scenario

@@ -11,7 +11,7 @@ import pytest
 from dfslab import discover
 from dfslab.cli.shared import read_scenario
 from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup, setup_of, simulate
-from dfslab.filesystems.pvfs.net_trace import calls_of, shares_of
+from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, shares_of
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models.tree.prediction import Situation
 from dfslab.report.sections import throughput
@@ -21,6 +21,9 @@ from dfslab.spec.streams.vocabulary import OPERATIONS
 from dfslab.studies.contract import FinishedRun
 
 FIGURES = Path(__file__).parents[2] / "scenarios" / "pvfs-figures.toml"
+
+
+STRIPING = Striping(servers=4, stripe_bytes=64 * KIB)
 
 
 def small(*keys: str):
@@ -90,7 +93,7 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
     """Returns the setup of a PVFS net that replays a trace on four servers. `told` lists (client,
     operation, offset, size in bytes)."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
-    calls = calls_of(done, 4, 64 * KIB, cached)
+    calls = calls_of(done, STRIPING, cached)
     return Setup(
         "replay",
         clients,
@@ -125,7 +128,7 @@ def test_a_traces_own_times_hold_calls_back():
     setup = traced([])
 
     def ends_s(times):
-        return simulate(replace(setup, calls=calls_of(told, 4, 64 * KIB, False, times))).time_s
+        return simulate(replace(setup, calls=calls_of(told, STRIPING, False, times))).time_s
 
     closed_s = ends_s([])
     # A client that is never late ends one read after the last scheduled start.
@@ -133,7 +136,7 @@ def test_a_traces_own_times_hold_calls_back():
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)
     # All calls of a whole-file operation have the scheduled time of the operation's first call.
-    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, 4, 64 * KIB, False, [0.0, 3.0])
+    whole = calls_of([Done(0, "write", 0, 0, 0, 65536)] * 2, STRIPING, False, [0.0, 3.0])
     assert [one.due_s for one in whole] == [0.0, 0.0, 0.0, 3.0, 0.0, 0.0]
 
 
@@ -192,7 +195,7 @@ def test_many_clients_of_a_hybrid_trace_share_servers_and_every_level_ends():
 
 def test_a_whole_file_of_a_trace_is_opened_moved_and_closed():
     done = [Done(0, "write", 0, 0, 0, 100_000), Done(0, "stat", 0, 0, 0, 0)]
-    calls = calls_of(done, 4, 64 * KIB, False)
+    calls = calls_of(done, STRIPING, False)
     assert [one.does for one in calls] == ["name", "write", "force", "name"]
     assert sum(calls[1].shares) == 100_000
 

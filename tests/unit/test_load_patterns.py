@@ -17,11 +17,11 @@ from dfslab.instruments import access
 from dfslab.instruments.measure import Measure
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError, build
-from dfslab.spec.scenario import FileSystemChoice
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer, SpanLimit
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.spec.streams.target import NullTarget, PosixTarget
 from dfslab.spec.streams.vocabulary import OPERATIONS, Neighbour, Stream
+from dfslab.spec.systems.choice import FileSystemChoice
 from support.rows import span_rows
 from support.synthetic import scenario, without_times
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, describing, emit, testbeds
-from dfslab.spec.check import read_checked
+from dfslab.spec.check import check, read_checked
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 
@@ -52,6 +52,6 @@ def show_mount(
 def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     """A scenario with every default written out, and its configurations."""
     chosen = read_checked(scenario)
-    points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in chosen.points()]
+    points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in check(chosen)]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
     emit(as_json, document, chosen.toml(), f"# {len(points)} configurations")

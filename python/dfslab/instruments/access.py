@@ -76,6 +76,10 @@ class InstrumentSession:
         system = discover.file_system(scenario.file_system.name)
         if access.testbed:
             return self._reach_testbed(scenario)
+        if self._testbed is not None and self._testbed[0]:
+            # A testbed of another file system of the sweep is up. Its client hosts are not for
+            # this one.
+            self.close()
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
             return Endpoint(uri=access.uri, directory=access.directory)

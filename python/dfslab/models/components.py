@@ -15,6 +15,7 @@ import numpy as np
 
 from dfslab import discover, quantiles
 from dfslab.documents.answers import NetworkLevel, NetworkSimulation
+from dfslab.documents.metrics import LATENCY, MEAN, key
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.fit.demand import observations
 from dfslab.models.tree.prediction import Situation
@@ -26,9 +27,14 @@ from dfslab.spec.scenario import Point
 NAMES = ("components",)
 # Level of network detail, such as packets -> (result of the simulation, CPU seconds that it took).
 Levels = Mapping[str, tuple["Simulated", float]]
-# Relative half-width of the 90 % interval before any fit. The simulations of Nguyen & Apon 2012
-# were within 20 % of their measurements at one to four clients.
-UNFITTED_ERROR = 0.20
+# Clients -> relative half-width of the 90 % interval before any fit: the errors of Nguyen & Apon
+# 2012 (sections 6.2 to 6.4), within 20 % at one client, within 25 % at four, and for many points
+# over 40 % at eight.
+UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
+# Residuals at one number of clients that are enough to estimate the error there.
+FEWEST_RESIDUALS = 5
+# A station that is busy for this share of the time limits the rate.
+LIMITING_SHARE = 0.8
 
 
 def make(name: str) -> Components:
@@ -55,6 +61,10 @@ class Simulated(Protocol):
     def firings(self) -> int:
         """Number of fired transitions."""
 
+    @property
+    def utilisation(self) -> Mapping[str, float]:
+        """Station -> busy share of its servers' time."""
+
 
 def _own_net(situation: Situation) -> Any:
     """Returns the Python module `net.py` in the file system's folder. InputError where the folder
@@ -74,43 +84,65 @@ class Components:
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
-        self.reach = float(np.log1p(UNFITTED_ERROR))
-        self.fitted = 0
+        # Clients -> residuals: logarithms of predicted over measured rates.
+        self._residuals: dict[int, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Components:
         """Estimates the error of predicted rates from measured rates. The net has no constants to
         fit.
         """
-        errors = []
+        self._residuals = {}
         for one in observations(results):
             rate = self._simulate(one.situation).rate_per_s
-            errors.append(float(np.log(rate / one.rate_per_s)))
-        self.fitted = len(errors)
-        if errors:
-            quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(errors))
-            self.reach = float(quantile * np.sqrt(np.mean(np.square(errors))))
+            clients = one.situation.scenario.workload.clients
+            residual = float(np.log(rate / one.rate_per_s))
+            self._residuals.setdefault(clients, []).append(residual)
         return self
+
+    def half_width(self, clients: int) -> float:
+        """Returns the half-width of the 90 % interval of a rate's logarithm at a number of clients.
+
+        It is estimated from the residuals at this number of clients if there are enough, else from
+        all residuals. Without residuals it is the paper's error.
+        """
+        every = [one for own in self._residuals.values() for one in own]
+        if not every:
+            return float(np.log1p(unfitted_error(clients)))
+        own = self._residuals.get(clients, [])
+        chosen = own if len(own) >= FEWEST_RESIDUALS else every
+        quantile = quantiles.student(0.5 + CONFIDENCE / 2, len(chosen))
+        return float(quantile * np.sqrt(np.mean(np.square(chosen))))
 
     def run(self, point: Point) -> Result:
         """Predicts rate and throughput of all clients for one configuration."""
         situation = Situation(point.scenario)
         levels = self._levels(situation)
         found, _ = next(iter(levels.values()))
-        factor = float(np.exp(self.reach))
+        clients = point.scenario.workload.clients
+        factor = float(np.exp(self.half_width(clients)))
 
         def metric(value: float) -> Metric:
             return Metric(value=value, low=value / factor, high=value * factor)
 
-        note = f"components: interval of {UNFITTED_ERROR:.0%}, the paper's; nothing was measured"
+        metrics = {
+            "rate_per_s": metric(found.rate_per_s),
+            "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
+        }
+        if situation.trace is None and len(situation.mix) == 1:
+            # Every client has one operation in progress all the time (Little's law).
+            (operation,) = situation.mix
+            metrics[key(LATENCY, MEAN, operation)] = metric(clients / found.rate_per_s)
+        error = f"{unfitted_error(clients):.0%}"
+        note = f"components: interval of {error} at {clients} clients, the paper's error; "
+        notes = [] if self._residuals else [f"{note}nothing was measured"]
         return Result(
             method=self.name,
             point_id=point.id,
             point=point,
-            metrics={
-                "rate_per_s": metric(found.rate_per_s),
-                "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
-            },
-            notes=[*([] if self.fitted else [note]), costs(levels)],
+            metrics=metrics,
+            utilisation=dict(found.utilisation),
+            binding=limit_text(found.utilisation),
+            notes=[*notes, *_own_net(situation).notes_of(situation), costs(levels)],
             network=NetworkSimulation(
                 firings=found.firings, time_s=found.time_s, levels=compared(levels)
             ),
@@ -135,6 +167,25 @@ class Components:
         return found
 
 
+def unfitted_error(clients: int) -> float:
+    """Returns the relative half-width of the 90 % interval before any fit: the paper's errors,
+    interpolated in the logarithm of the number of clients. Above eight clients it is the error at
+    eight, the most that the paper has.
+    """
+    counts = np.log([float(count) for count in UNFITTED_ERROR])
+    return float(np.interp(np.log(clients), counts, list(UNFITTED_ERROR.values())))
+
+
+def limit_text(utilisation: Mapping[str, float]) -> str:
+    """Returns the busiest station as text, and whether it limits the rate."""
+    if not utilisation:
+        return ""
+    station, share = max(utilisation.items(), key=lambda one: one[1])
+    if share >= LIMITING_SHARE:
+        return f"{station}: {share:.0%} of the time"
+    return f"round trips of each client; busiest {station}: {share:.0%} of the time"
+
+
 def _grains(net: Any, situation: Situation) -> Sequence[str]:
     """Returns the levels of network detail that the scenario requests, the finest first."""
     requested = situation.scenario.run.network_level
@@ -144,7 +195,7 @@ def _grains(net: Any, situation: Situation) -> Sequence[str]:
 def _fired(net: Any, setup: Any, situation: Situation) -> Simulated:
     operations = len(situation.trace.done) if situation.trace else 0
     try:
-        found: Simulated = net.simulate(setup, situation.scenario.run.seed, operations)
+        found: Simulated = net.simulate_all(setup, situation.scenario.run.seed, operations)
     except RunFailed as error:
         raise RunFailed(f"components: {error}") from error
     return found

@@ -74,7 +74,7 @@ def environment() -> jinja2.Environment:
 
 def caption(run: FinishedRun) -> str:
     """The line below the page's title: subject, start time, software."""
-    parts = [run.scenario.file_system.name]
+    parts = [run.file_systems]
     if run.results:
         first = min((result.provenance for result in run.results), key=lambda p: p.started)
         parts += [first.started[:16].replace("T", " ") + " UTC", first.software]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from dfslab import discover
 from dfslab.notify import Notify, silent
@@ -16,10 +17,13 @@ from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
 from dfslab.spec.streams.workload import FileParameters, Workload
+from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
 
 # Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}
+# The varied keys of a configuration other than its file system: number of the grid, (key, value).
+SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
 # Placeholders of a program's command line that the run fills in, in addition to the workload's own
@@ -71,14 +75,88 @@ def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
 
 
 def check(scenario: Scenario) -> list[Point]:
-    """Checks every configuration of a scenario and returns all configurations. InputError names the
-    first error.
+    """Checks every configuration of a scenario and returns the legal ones, as `checked` does."""
+    return checked(scenario).points
+
+
+class CheckedPoints(NamedTuple):
+    """The legal configurations of a scenario, and one note for each file system of the sweep for
+    which configurations were left out.
+    """
+
+    points: list[Point]
+    left_out: list[str]
+
+
+def checked(scenario: Scenario) -> CheckedPoints:
+    """Checks every configuration of a scenario. InputError names the first error.
+
+    A grid over several file systems may combine them with keys that only some of them have. A
+    combination that is legal for another file system of the grid is left out, not an error.
     """
     for name in scenario.run.methods:
         discover.method_file(name)
-    points = scenario.points()
-    for point in points:
-        _check_point(point.scenario)
+    points: dict[str, Point] = {}
+    refused: list[tuple[SharedLabels, str, InputError]] = []
+    legal: set[SharedLabels] = set()
+    for grid, labels in scenario.labels():
+        shared = (grid, frozenset((k, v) for k, v in labels.items() if k != NAME_KEY))
+        try:
+            point = scenario.point(labels)
+            _check_point(point.scenario)
+        except InputError as error:
+            if NAME_KEY not in labels:
+                raise
+            refused.append((shared, str(labels[NAME_KEY]), _of_system(error, scenario, labels)))
+        else:
+            legal.add(shared)
+            points.setdefault(point.id, point)
+    _check_refused(refused, legal, list(points.values()))
+    _check_held_out(scenario, list(points.values()))
+    return CheckedPoints(list(points.values()), _left_out(refused))
+
+
+def _of_system(
+    error: InputError, scenario: Scenario, labels: Mapping[str, LevelValue]
+) -> InputError:
+    """Returns the error of a configuration, with the advice to write a table for its file system
+    if the scenario has none.
+    """
+    name = labels[NAME_KEY]
+    if str(name) in scenario.systems or not error.key.startswith("deployment.node"):
+        return error
+    advice = f"{error.allowed}; a table [systems.{name}] gives the roles of each file system"
+    return InputError(error.key, error.value, advice)
+
+
+def _check_refused(
+    refused: Sequence[tuple[SharedLabels, str, InputError]],
+    legal: set[SharedLabels],
+    points: Sequence[Point],
+) -> None:
+    """Raises the first error of a combination that is legal for no file system, or of a file
+    system without any legal combination.
+    """
+    named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
+    for shared, system, error in refused:
+        if shared not in legal or system not in named:
+            raise error
+
+
+def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[str]:
+    """Returns one note for each file system: how many configurations were left out, and why."""
+    reasons: dict[str, list[str]] = {}
+    for _, system, error in refused:
+        reasons.setdefault(system, []).append(str(error))
+    return [
+        f"{system}: {len(texts)} configuration{'s' if len(texts) > 1 else ''} left out: "
+        + "; ".join(dict.fromkeys(texts))
+        for system, texts in reasons.items()
+    ]
+
+
+def _check_held_out(scenario: Scenario, points: Sequence[Point]) -> None:
+    """Checks that every held-out table names swept values, and that something is fitted."""
     if scenario.judge.hold_out:
         swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:
@@ -88,7 +166,6 @@ def check(scenario: Scenario) -> list[Point]:
             _check_hold_out(match, swept)
     if scenario.judge.hold_out and all(point.held_out for point in points):
         raise InputError("judge.hold_out", None, "holds out every configuration; none is fitted")
-    return points
 
 
 def _check_hold_out(

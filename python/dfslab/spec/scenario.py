@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import tomlkit
 from pydantic import (
@@ -32,64 +31,9 @@ from dfslab.spec.model import CheckedModel, InputError, build
 from dfslab.spec.profile import applied
 from dfslab.spec.search import Search
 from dfslab.spec.streams.layer import Layer
+from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem, FileSystemChoice
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
-
-
-class ClientAccess(CheckedModel):
-    """How to access the file system. Each file system declares which of these keys it supports."""
-
-    FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
-    testbed: bool = Field(False, description="Start the file system's daemons on this machine")
-    directory: str = Field(
-        "", description="Existing directory to work under; empty: a new temporary one"
-    )
-    uri: str = Field("", description="Address of a running file system, such as hdfs://host:8020")
-    client: Literal["", "java"] = Field(
-        "", description='Whose client: the load generator\'s own, or "java", which applications use'
-    )
-    shared_client: bool = Field(
-        False, description="One client, with its connections, for all threads of a process"
-    )
-    class_path: list[str] = Field(
-        default_factory=list,
-        description="Jars of a Hadoop client beside Hadoop's own: files, "
-        "folders, and FOLDER/* for all jars in one",
-    )
-    properties: dict[str, str] = Field(
-        default_factory=dict, description="Properties of Hadoop's configuration, before its files'"
-    )
-
-
-# (Earlier name of a file system, a role that only that system has) -> its name today. The earlier
-# name is another file system's now.
-FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
-
-
-class FileSystemChoice(CheckedModel):
-    """Which file system is run and how it is accessed. Every other key is a parameter of that file
-    system.
-    """
-
-    model_config = ConfigDict(extra="allow")
-    name: str = Field(description="A name that `dfslab list` shows")
-    access: ClientAccess = Field(default_factory=ClientAccess, description="How to reach it")
-
-    @cached_property
-    def canonical(self) -> str:
-        """Returns the content as JSON text. Run folders are identified by this text, so it must
-        keep earlier names: `bed` of the key `testbed`, and those of FORMER_SYSTEMS.
-        """
-        table = self.model_dump(mode="json")
-        former = {today: name for (name, _), today in FORMER_SYSTEMS.items()}
-        table["name"] = former.get(self.name, self.name)
-        table["access"]["bed"] = table["access"].pop("testbed")
-        return json.dumps(table, sort_keys=True)
-
-    @property
-    def parameters(self) -> dict[str, LevelValue]:
-        """Returns the keys that are parameters of the file system, with their values as written."""
-        return dict(self.__pydantic_extra__ or {})
 
 
 class WorkloadChoice(CheckedModel):
@@ -220,6 +164,9 @@ class Scenario(CheckedModel):
     )
     design: Design = Field(default_factory=Design, description="Factors, instead of grids")
     judge: Judge = Field(default_factory=Judge, description="What is held out")
+    systems: dict[str, ComparedSystem] = Field(
+        default_factory=dict, description="File systems that file_system.name chooses from"
+    )
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, validate_default=True, populate_by_name=True
@@ -244,6 +191,9 @@ class Scenario(CheckedModel):
         # Typed loosely, because pydantic derives no schema from a recursive type such as the table
         # of a TOML file.
         table: TomlTable = handler(self)
+        if not table.get("systems"):
+            # Omit a later key at its default: an unfinished run is found again by this text.
+            table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
     def toml(self) -> str:
@@ -262,16 +212,23 @@ class Scenario(CheckedModel):
     def points(self) -> list[Point]:
         """Returns every configuration of the sweep's grids, in order, without duplicates."""
         found: dict[str, Point] = {}
-        for labels in self._labels():
-            scenario = self.with_values(labels)
-            point = Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
+        for _, labels in self.labels():
+            point = self.point(labels)
             found.setdefault(point.id, point)
         return list(found.values())
 
-    def _labels(self) -> Iterator[dict[str, LevelValue]]:
-        for grid in self.sweep or [{}]:
+    def point(self, labels: dict[str, LevelValue]) -> Point:
+        """Returns the configuration with the varied keys at these values."""
+        scenario = self.with_values(labels)
+        return Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
+
+    def labels(self) -> Iterator[tuple[int, dict[str, LevelValue]]]:
+        """Yields (number of the grid, varied key -> value) for every configuration of the grids,
+        in order.
+        """
+        for number, grid in enumerate(self.sweep or [{}]):
             for values in itertools.product(*grid.values()):
-                yield dict(zip(grid, values, strict=True))
+                yield number, dict(zip(grid, values, strict=True))
 
     def _is_held_out(self, labels: dict[str, LevelValue]) -> bool:
         return any(
@@ -329,6 +286,11 @@ class Scenario(CheckedModel):
         removed from sweep, design and held-out configurations.
         """
         swept = {key for grid in self.sweep for key in grid}
+        for key, value in values.items():
+            if self.systems and key.startswith("file_system.") and key not in {NAME_KEY, *swept}:
+                own = key.removeprefix("file_system.")
+                allowed = f"is set for each file system, in systems.NAME.{own}"
+                raise InputError(key, value, allowed)
         found = self.replace({k: v for k, v in values.items() if k not in swept})
         kept = [match for match in found.judge.hold_out if not set(match) & set(values)]
         # A factor with an overridden key is no longer varied.
@@ -355,9 +317,19 @@ class Scenario(CheckedModel):
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns the scenario of one configuration: a copy with the dotted keys of `values` set
-        and without sweep.
+        and without sweep. A file system of `systems` is set first, as a whole.
         """
-        return self.model_copy(update={"sweep": []}).replace(values)
+        one = self.model_copy(update={"sweep": [], "systems": {}})
+        name = str(values.get(NAME_KEY, self.file_system.name))
+        chosen = self.systems.get(name)
+        if chosen is None:
+            return one.replace(values)
+        alone: dict[str, CheckedModel] = {
+            "file_system": chosen.choice(name),
+            "deployment": chosen.deployed(self.deployment, name),
+        }
+        rest = {key: value for key, value in values.items() if key != NAME_KEY}
+        return one.model_copy(update=alone).replace(rest)
 
     def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
         """Returns a copy that runs exactly the configurations `rows` (varied key -> value), in this

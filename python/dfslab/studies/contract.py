@@ -23,6 +23,7 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario
+from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.studies.runs import store
 from dfslab.studies.runs.stages import ProcessorTime, Stage
 
@@ -217,6 +218,12 @@ class FinishedRun:
     def page(self) -> Path:
         """The path of the run's page, which may not exist."""
         return self.folder / "report.html"
+
+    @property
+    def file_systems(self) -> str:
+        """The file systems of the run as text: those that the sweep names, else the scenario's."""
+        named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
+        return ", ".join(filter(None, named)) or self.scenario.file_system.name
 
     def name(self, labels: Mapping[str, Value]) -> str:
         """A short name of a configuration, made of the keys that vary within the run."""

@@ -9,7 +9,7 @@ from dfslab.spec.systems.endpoint import Endpoint
 from dfslab.spec.systems.filesystem import Facts, Role
 from dfslab.spec.systems.parameters import Parameter, Parameters
 
-TITLE = "Alluxio over a local under-store"
+TITLE = "Alluxio over a local under-store or HDFS"
 SOURCE = "Alluxio 2.9 documentation (architecture, caching, POSIX API)"
 ROLES = (
     Role("client", "client", "ClientNode"),
@@ -47,6 +47,26 @@ PARAMETERS = Parameters(
         "",
         "max_read of libfuse, as Alluxio mounts it",
         minimum=4096,
+    ),
+    Parameter(
+        "write_through",
+        "Files go to the under-store and are read from it (1), or stay in workers' memory (0)",
+        "1",
+        "filesystem",
+        0.0,
+        "",
+        "write type THROUGH and read type NO_CACHE",
+        choices=(0.0, 1.0),
+        daemons_only=True,
+    ),
+    Parameter(
+        "under_hdfs",
+        "The under-store is an HDFS with a DataNode on each worker's host (1), or a folder (0)",
+        "1",
+        "filesystem",
+        0.0,
+        choices=(0.0, 1.0),
+        daemons_only=True,
     ),
     Parameter(
         "reopened",

@@ -16,7 +16,9 @@ from urllib.error import HTTPError
 from pydantic import Field, JsonValue
 
 from dfslab.documents.document import Document
+from dfslab.filesystems.alluxio import under_hdfs
 from dfslab.filesystems.alluxio.facts import PARAMETERS
+from dfslab.filesystems.alluxio.under_hdfs import UnderHdfs
 from dfslab.notify import Notify
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError
@@ -94,7 +96,8 @@ class Testbed(MountedTestbed, Traceable):
 
     The under-store is a folder of the testbed on this machine, which every host shares as a local
     path. So traffic between a worker and the under-store crosses no emulated link and no limited
-    disk. The mount writes files sequentially once; Alluxio has no writes in the middle of a file.
+    disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts instead. The
+    mount writes files sequentially once; Alluxio has no writes in the middle of a file.
     """
 
     SYSTEM = "alluxio"
@@ -129,6 +132,8 @@ class Testbed(MountedTestbed, Traceable):
         """Checks for Java and libfuse, and downloads Alluxio's jars. TestbedError when one is
         missing."""
         super().prepare(parameters, notify)
+        if parameters["under_hdfs"]:
+            under_hdfs.jars(notify)
         if parameters["trace"]:
             agent_jar(notify)
         try:
@@ -142,6 +147,8 @@ class Testbed(MountedTestbed, Traceable):
         """Starts the master on an empty journal, then the workers; waits until the master knows all
         workers."""
         self._write_configuration()
+        if self.parameters["under_hdfs"]:
+            self._start_under_hdfs()
         self.master.run(*self.java_command(FORMAT, "master"), limit_s=JAVA_LIMIT_S)
         self._launch(self.master, "master", MASTER, {}, self._master_serves, 0)
         for number, host in enumerate(self.hosts.of("worker"), 1):
@@ -150,6 +157,19 @@ class Testbed(MountedTestbed, Traceable):
             daemon.wait_ready()
         reply = self.ask("info", MasterInfo) or MasterInfo()
         self._now(versions={"alluxio": reply.version})
+
+    def _start_under_hdfs(self) -> None:
+        """Starts the HDFS under Alluxio: a NameNode on the master's host, and a DataNode on each
+        worker's host.
+        """
+        under = UnderHdfs(self.folder, self.master, self.hosts.of("worker"))
+        under.prepare()
+        for daemon in under.daemons():
+            self.run_in(
+                daemon.host, daemon.name, daemon.words, daemon.ready, daemon.stage, JAVA_LIMIT_S
+            )
+        for started in self.daemons.values():
+            started.wait_ready()
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts a FUSE client in the foreground on `host`, which mounts Alluxio at `point`."""
@@ -175,6 +195,12 @@ class Testbed(MountedTestbed, Traceable):
     def under_store(self) -> Path:
         """Returns the folder of files that were written through to the under-store."""
         return self.folder / "under-store"
+
+    def _root(self) -> str:
+        """Returns the address of the under-store: a folder, or the HDFS under Alluxio."""
+        if self.parameters["under_hdfs"]:
+            return UnderHdfs(self.folder, self.master, self.hosts.of("worker")).uri
+        return str(self.under_store)
 
     def live_workers(self) -> int | None:
         """Returns the number of workers that the master considers alive. Returns None when the
@@ -297,6 +323,7 @@ class Testbed(MountedTestbed, Traceable):
     def _properties(self) -> dict[str, str]:
         """Returns Alluxio's properties that are the same for every process."""
         master, given = self.master, self.parameters
+        through, given_type = bool(given["write_through"]), str(given["write_type"])
         described = {
             parameter.source: _text(self.number(parameter.key), parameter)
             for parameter in PARAMETERS.of_origin("filesystem").values()
@@ -313,14 +340,15 @@ class Testbed(MountedTestbed, Traceable):
             "alluxio.master.journal.type": "UFS",
             "alluxio.master.journal.folder": str(master.disk / "journal"),
             "alluxio.master.metastore.dir": str(master.disk / "metastore"),
-            "alluxio.master.mount.table.root.ufs": str(self.under_store),
+            "alluxio.master.mount.table.root.ufs": self._root(),
             "alluxio.master.worker.timeout": _milliseconds(self.number("worker_timeout")),
             "alluxio.master.lost.worker.detection.interval": "1000ms",
             "alluxio.master.update.check.enabled": "false",
             "alluxio.fuse.jnifuse.libfuse.version": "2",
             "alluxio.security.authorization.permission.enabled": "false",
             "alluxio.user.file.reserved.bytes": str(RESERVED_BYTES),
-            "alluxio.user.file.writetype.default": str(given["write_type"]),
+            "alluxio.user.file.readtype.default": "NO_CACHE" if through else "CACHE",
+            "alluxio.user.file.writetype.default": "THROUGH" if through else given_type,
             "alluxio.worker.ramdisk.size": str(int(given["memory_tier"])),
             "alluxio.worker.tieredstore.levels": "1",
             "alluxio.worker.tieredstore.level0.alias": "MEM",

@@ -137,7 +137,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         self._launch_on(self.namenode, words, self._namenode_serves, stage=0)
         data = self._data_folder()
         for node in datanodes:
-            words = [DATANODE, *_own_properties(node, stored(node, data))]
+            words = [DATANODE, *own_properties(node, stored(node, data))]
             self._launch_on(node, words, partial(datanode_serves, node), stage=1)
         self._await_all()
         self._now(versions=self._running_versions())
@@ -311,8 +311,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         properties = {**decided, **self.parameters.properties}
         core = {k: v for k, v in properties.items() if not k.startswith("dfs.")}
         hdfs = {k: v for k, v in properties.items() if k.startswith("dfs.")}
-        (self.configuration / "core-site.xml").write_bytes(_site(core))
-        (self.configuration / "hdfs-site.xml").write_bytes(_site(hdfs))
+        (self.configuration / "core-site.xml").write_bytes(site(core))
+        (self.configuration / "hdfs-site.xml").write_bytes(site(hdfs))
         (self.configuration / "log4j.properties").write_text(LOG4J, "utf-8")
         script = self.folder / "bin" / "hadoop"
         command = shlex.join([*self._java(), "-cp", self._class_path()])
@@ -380,7 +380,7 @@ def _shifted(ports: Mapping[str, int], number: int) -> dict[str, int]:
     return {name: port + 100 * (number - 1) for name, port in ports.items()}
 
 
-def _own_properties(node: DaemonLocation, data: Path) -> list[str]:
+def own_properties(node: DaemonLocation, data: Path) -> list[str]:
     """Returns options for a DataNode's command line that set its own addresses and the directory of
     its data.
     """
@@ -399,7 +399,7 @@ def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
     return words if node.host is None else node.host.command(words)
 
 
-def _site(properties: Mapping[str, str]) -> bytes:
+def site(properties: Mapping[str, str]) -> bytes:
     """Returns a Hadoop configuration file with these properties."""
     root = ElementTree.Element("configuration")
     for key, value in properties.items():

@@ -2,7 +2,8 @@
 mount works like any POSIX mount.
 
 There are no Debian packages of PVFS. The defaults are those of Nguyen and Apon 2012: stripes of 64
-KiB, round robin over four I/O servers, and local files synchronised on close.
+KiB, round robin over four I/O servers, and local files synchronised on close. The servers' times of
+a request and of a byte are those measured on OrangeFS 2.10: 150 us, and 1.3 to 2.8 ns.
 """
 
 from __future__ import annotations
@@ -66,6 +67,17 @@ PARAMETERS = Parameters(
         "Nguyen and Apon 2012, 4.3",
         minimum=0,
     ),
+    Parameter(
+        "dequeue_cost",
+        "Server time to skip one waiting item when it takes another out of a receive buffer",
+        "s",
+        "filesystem",
+        0.0,
+        "",
+        "linked list of Nguyen and Apon 2012, 6.2.1; only the net of components has it",
+        minimum=0,
+        daemons_only=True,
+    ),
     Parameter("request_cpu", "Client time of one request to one server", "s", "calibrated", 3e-5),
     Parameter("lookup_cpu", "Manager time of a request that only reads", "s", "calibrated", 5e-5),
     Parameter(
@@ -79,12 +91,12 @@ PARAMETERS = Parameters(
     Parameter(
         "metadata_sync", "Waiting for changed metadata to be on disk", "s", "calibrated", 1e-3
     ),
-    Parameter("server_cpu", "I/O server time of one request", "s", "calibrated", 4e-5),
+    Parameter("server_cpu", "I/O server time of one request", "s", "calibrated", 1.5e-4),
     Parameter(
         "commit", "Committing the journal of a server's local file system", "s", "calibrated", 2e-3
     ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 5e-10),
-    Parameter("server_byte_cpu", "I/O server time of a byte moved", "s/B", "calibrated", 5e-10),
+    Parameter("server_byte_cpu", "I/O server time of a byte moved", "s/B", "calibrated", 1.9e-9),
 )
 
 ACCESS_KEYS = ("directory",)
@@ -120,4 +132,6 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
+    # Requests move equal stripes, and servers handle them alike.
+    service_variability=0.0,
 )

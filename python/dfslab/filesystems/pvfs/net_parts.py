@@ -1,34 +1,47 @@
-"""The components of PVFS as parts of a Petri net: adapters, disks, clients."""
+"""The components of PVFS as parts of a Petri net: adapters, disks, clients, shared cores."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from dfslab.nets.build import Net, Place, Put, Take
-from dfslab.nets.inscription import equal, number, unequal
+from dfslab.nets.inscription import Inscription, equal, number, unequal
 from dfslab.spec.model import InputError
-from dfslab.spec.steps.expression import Expr, Min, ceiling, condition, select
+from dfslab.spec.steps.expression import Condition, Expr, Min, ceiling, condition, select
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
+# Requests to the manager that make a new file.
+CREATE_REQUESTS = 3
 GRAINS = ("packet", "chunk", "flow")
 MSS_BYTES, FRAME_OVERHEAD_BYTES = 1460, 78
 FLOW_BYTES = 1 << 40
+# A Mersenne prime. (a c + b) modulo it, with random a and b, spreads the clients c over servers.
+PRIME = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class PaperHardware:
     """The machines of Nguyen & Apon 2012 (Table 1) with one gigabit network. Values that the table
     lacks are estimated.
+
+    A server spends `server_request_s` on a request and `server_chunk_s` on each stripe that it
+    reads, or each flow buffer that it stores: together some 150 us for a small request, as measured
+    on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a receive buffer.
     """
 
     network_rate_bytes_per_s: float = 125e6
+    server_network_rate_bytes_per_s: float = 125e6
     network_latency_s: float = 60e-6
     memory_rate_bytes_per_s: float = 1.2e9
     memory_bytes: int = 4 * GIB
     client_call_s: float = 30e-6
     manager_call_s: float = 200e-6
-    server_request_s: float = 60e-6
+    server_request_s: float = 90e-6
+    server_chunk_s: float = 60e-6
+    dequeue_s: float = 0.0
     disk_seek_s: float = 4.7e-3
     disk_rotation_s: float = 3e-3
     disk_channels: int = 1
@@ -67,6 +80,11 @@ class TracedCall:
 class Setup:
     """What a net of PVFS simulates: one point of the experiment of Nguyen & Apon 2012, or the
     `calls` of a trace. Sizes are in bytes.
+
+    `stripe_count`: servers of one file; 0: all. `start_seed`: seed of the random first server of
+    every file; 0: client c starts at server c. `client_nodes`, `server_nodes`: nodes, each with one
+    adapter, that clients and servers are spread over; 0: one each. `shared_cores`: cores that all
+    nodes share; 0: every node has enough cores.
     """
 
     operation: str = "read"
@@ -79,11 +97,21 @@ class Setup:
     cached: bool = True
     hardware: PaperHardware = PaperHardware()
     calls: tuple[TracedCall, ...] = ()
+    sync_on_close: bool = True
+    flow_buffer: int = 256 * KIB
+    stripe_count: int = 0
+    start_seed: int = 0
+    client_nodes: int = 0
+    server_nodes: int = 0
+    shared_cores: int = 0
 
     def __post_init__(self) -> None:
         _one_of("operation", self.operation, ("read", "write", "replay"))
         _one_of("grain", self.grain, GRAINS)
         counts = {**self.sizes, "clients": self.clients}
+        if not 0 <= self.stripe_count <= self.servers:
+            allowed = f"must be at most the {self.servers} servers"
+            raise InputError("stripe_count", self.stripe_count, allowed)
         for key in ("clients", "servers", "file_size", "block_size", "stripe_size"):
             if counts[key] < 1:
                 raise InputError(key, counts[key], "must be at least 1")
@@ -107,6 +135,28 @@ class Setup:
             "block_size": self.block_size,
             "stripe_size": self.stripe_size,
         }
+
+    @property
+    def width(self) -> int:
+        """The number of servers that a file is striped over."""
+        return self.stripe_count or self.servers
+
+    @property
+    def start_factors(self) -> tuple[int, int]:
+        """(a, b): the file of client c starts at server (a c + b) mod PRIME mod servers."""
+        if not self.start_seed:
+            return 1, 0
+        chance = random.Random(self.start_seed)
+        return chance.randrange(1, PRIME), chance.randrange(PRIME)
+
+    def first_server(self, client: int) -> int:
+        """Returns the server that stores the first stripe of a client's file."""
+        a, b = self.start_factors
+        return (a * client + b) % PRIME % self.servers
+
+    def holds(self, client: int, server: int) -> bool:
+        """Whether a server may store a part of a client's file."""
+        return (server - self.first_server(client)) % self.servers < self.width
 
     @property
     def unit_bytes(self) -> int:
@@ -139,6 +189,7 @@ class SharedElements:
         self.setup = setup
         self.net = net = Net(f"pvfs-{setup.operation}")
         self.one = net.colour("one", id=int)
+        self.answer = net.colour("answer", id=int, amount=int)
         self.client = net.colour("client", id=int, block=int)
         self.payload = net.colour("payload", client=int, server=int, bytes=int, total=int)
         self.packet = net.colour("packet", client=int, server=int, bytes=int, total=int, last=bool)
@@ -162,6 +213,8 @@ class SharedElements:
             "unit_bytes": setup.unit_bytes,
             "mss_bytes": MSS_BYTES,
             "overhead_bytes": FRAME_OVERHEAD_BYTES,
+            "width": setup.width,
+            "flow_buffer": setup.flow_buffer,
             "blocks": -(-setup.file_size // setup.block_size),
             "memory_for_data_bytes": int(memory * 0.9),
             "dirty_background_bytes": int(memory * hardware.dirty_background_ratio),
@@ -185,19 +238,49 @@ class SharedElements:
         """
         return self.stations("daemon_idle", self.setup.servers)
 
+    @cached_property
+    def cores(self) -> Place:
+        """The place of the idle cores that all nodes share."""
+        return self.stations("cores_idle", self.setup.shared_cores)
+
+    def work(
+        self,
+        name: str,
+        takes: Sequence[Take],
+        puts: Sequence[Put],
+        busy_s: Inscription,
+        guard: Condition | None = None,
+        delay: Inscription | None = None,
+    ) -> None:
+        """Adds a transition that keeps one of the shared cores busy for `busy_s` seconds. Without
+        shared cores it only takes time. `delay` delays all its tokens, that of the core as well.
+        """
+        if self.setup.shared_cores:
+            takes = [*takes, Take(self.cores, "core")]
+            puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
+        self.net.transition(name, takes, puts, guard=guard, delay=delay)
+
     def _open(self) -> None:
-        """Adds the opening of every client's file at the single metadata manager."""
+        """Adds the requests to the single metadata manager that open every client's file. A new
+        file takes three: look up the directory, create the file, enter its name.
+        """
         net, clients, k = self.net, self.setup.clients, self.constants
         self.start = net.place("start", self.client, [(at, 0) for at in range(clients)])
         manager = net.place("manager_idle", self.one, [0])
-        net.transition(
-            "open",
-            [Take(self.start, "c"), Take(manager, "m")],
-            [
-                Put(manager, "m", k["manager_call_s"]),
-                Put(self.ready, "c", k["manager_call_s"] + 2 * k["network_latency_s"]),
-            ],
-        )
+        requests = CREATE_REQUESTS if self.setup.operation == "write" else 1
+        source = self.start
+        for number_of in range(1, requests + 1):
+            last = number_of == requests
+            target = self.ready if last else net.place(f"opening_{number_of}", self.client)
+            net.transition(
+                "open" if last else f"open_{number_of}",
+                [Take(source, "c"), Take(manager, "m")],
+                [
+                    Put(manager, "m", k["manager_call_s"]),
+                    Put(target, "c", k["manager_call_s"] + 2 * k["network_latency_s"]),
+                ],
+            )
+            source = target
 
     def block_bytes(self) -> Expr:
         """Returns the bytes of a client's next block. The last block of a file may be shorter."""
@@ -206,23 +289,27 @@ class SharedElements:
 
     def share(self, server: int) -> Expr:
         """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
-        round robin over the file.
+        round robin over the servers of the file.
 
-        The first server of a file differs from file to file. Otherwise all clients would start at
-        the same server.
+        The first server of a file differs from file to file: it is random, or in turn.
         """
-        c, servers = self.caller, self.constants["servers"]
-        block, stripe = self.constants["block_size"], self.constants["stripe_size"]
+        c, k = self.caller, self.constants
+        block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
+        a, b = self.setup.start_factors
+        first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
+        # The server's place among those of the file; the file has no stripe on places from `width`.
+        place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
-            here = equal((c["id"] + c["block"] * block // stripe) % servers, server)
+            here = equal(c["block"] * block // stripe % width, place)
             return select(here, self.block_bytes(), 0)
-        first = c["id"] + c["block"] * (block // stripe)
+        first_stripe = c["block"] * (block // stripe)
         stripes = self.stripes()
-        whole = (stripes + servers - 1 - (server - first) % servers) // servers
+        whole = (stripes + width - 1 - (place - first_stripe) % width) // width
         # The last stripe of a file may be shorter.
         excess = stripes * stripe - self.block_bytes()
-        last = equal((first + stripes - 1) % servers, server)
-        return whole * stripe - select(last, excess, 0)
+        last = equal((first_stripe + stripes - 1) % width, place)
+        size = whole * stripe - select(last, excess, 0)
+        return size if self.setup.width == self.setup.servers else select(place < width, size, 0)
 
     def stripes(self) -> Expr:
         """Returns the number of stripes of a block."""
@@ -231,38 +318,56 @@ class SharedElements:
 
     def touched(self) -> Expr:
         """Returns the number of servers that store a part of a block."""
-        return Min(self.constants["servers"], self.stripes())
+        return Min(self.constants["width"], self.stripes())
 
-    def frame_s(self, size: Expr) -> Expr:
-        """Returns the seconds that `size` bytes take on the wire, with the overhead of every
-        packet.
+    def frame_s(self, size: Expr, owner: str) -> Expr:
+        """Returns the seconds that `size` bytes take through an adapter of the `owner`, a client or
+        a server, with the overhead of every packet.
         """
         k = self.constants
         overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
-        return (size + overhead) / k["network_rate_bytes_per_s"]
+        kind = "server_network_rate" if owner == "server" else "network_rate"
+        return (size + overhead) / k[f"{kind}_bytes_per_s"]
+
+    def adapters(self, owner: str) -> int:
+        """Returns the number of adapters of clients or servers: one for each of their nodes."""
+        setup = self.setup
+        if owner == "server":
+            return min(setup.servers, setup.server_nodes or setup.servers)
+        return min(setup.clients, setup.client_nodes or setup.clients)
+
+    def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
+        """Returns the number of the adapter that a client or server uses."""
+        whole = self.setup.servers if owner == "server" else self.setup.clients
+        count = self.adapters(owner)
+        # The engine joins tokens by equal fields, and scans where a formula is compared.
+        return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
-        """Moves payloads through a sender's and a receiver's adapter, unit by unit.
+        """Moves payloads through a sender's and a receiver's adapter, unit by unit. A payload is
+        delivered in pieces of at most one flow buffer and the rest of a unit.
 
         `by` and `to` are the fields (client or server) that own the adapters. A payload with
         remaining units is queued behind the others, so an adapter serves its payloads round robin.
-        Units of one payload stay in order, so the arrival of the last unit means that all have
-        arrived. One transition handles inner and last units. With two transitions, the last units
-        would wait until no other unit was left, payloads would end simultaneously, and clients
-        would move from server to server as one convoy.
+        Units of one payload stay in order, so the arrival of the last unit of a piece means that
+        the whole piece has arrived. One transition handles inner and last units. With two
+        transitions, the last units would wait until no other unit was left, payloads would end
+        simultaneously, and clients would move from server to server as one convoy.
         """
-        net, setup = self.net, self.setup
-        counts = {"client": setup.clients, "server": setup.servers}
-        sender = self.stations(f"{name}_sender", counts[by])
+        net = self.net
+        sender = self.stations(f"{name}_sender", self.adapters(by))
         receiver = net.place(
-            f"{name}_receiver", self.adapter, [(at, 0, 0, 0, False) for at in range(counts[to])]
+            f"{name}_receiver",
+            self.adapter,
+            [(at, 0, 0, 0, False) for at in range(self.adapters(to))],
         )
         wire = net.place(f"{name}_wire", self.packet)
         k = self.constants
         p, q = self.payload.token("p"), self.packet.token("p")
         s, r = self.one.token("s"), self.adapter.token("r")
         unit = Min(p["bytes"], k["unit_bytes"])
-        busy = self.frame_s(unit)
+        busy = self.frame_s(unit, by)
+        piece, ends = self._piece(p["total"] - p["bytes"], unit, p["bytes"] <= k["unit_bytes"])
         net.transition(
             f"{name}_send",
             [Take(source, "p"), Take(sender, "s")],
@@ -270,16 +375,16 @@ class SharedElements:
                 Put(sender, "s", busy),
                 Put(
                     wire,
-                    [p["client"], p["server"], unit, p["total"], p["bytes"] <= k["unit_bytes"]],
+                    [p["client"], p["server"], unit, piece, ends],
                     busy + k["network_latency_s"],
                 ),
                 Put(source, [p["client"], p["server"], p["bytes"] - unit, p["total"]]),
             ],
-            guard=equal(p[by], s["id"]) & (p["bytes"] > 0),
+            guard=equal(self._adapter_of(p[by], by), s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver that has received the last unit of a payload delivers the payload when the
-        # receiver is free again.
+        # A receiver that has received the last unit of a piece delivers the piece when the receiver
+        # is free again.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -287,10 +392,10 @@ class SharedElements:
                 Put(
                     receiver,
                     [r["id"], q["client"], q["server"], q["total"], q["last"]],
-                    self.frame_s(q["bytes"]),
+                    self.frame_s(q["bytes"], to),
                 )
             ],
-            guard=equal(q[to], r["id"]) & ~r["loaded"],
+            guard=equal(self._adapter_of(q[to], to), r["id"]) & ~r["loaded"],
         )
         net.transition(
             f"{name}_deliver",
@@ -301,6 +406,22 @@ class SharedElements:
             ],
             guard=condition(r["loaded"]),
         )
+
+    def _piece(self, before: Expr, unit: Expr, is_last: Condition) -> tuple[Expr, Condition]:
+        """Returns (bytes of the piece that ends with a unit, whether a piece ends with it).
+
+        `before` are the bytes of the payload that were sent before the unit. A piece ends with the
+        unit in which a flow buffer becomes full, or with the last unit.
+        """
+        setup = self.setup
+        after = before + unit
+        if setup.unit_bytes >= FLOW_BYTES:
+            return after, is_last
+        k = self.constants
+        full = before // k["flow_buffer"]
+        start = ceiling(full * k["flow_buffer"] / k["unit_bytes"]) * k["unit_bytes"]
+        ends = is_last | (after // k["flow_buffer"] > full)
+        return after - start, ends
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
@@ -335,21 +456,21 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Counts the answers of servers to a client. After the last answer, the client continues at the
-    place `after`.
+    """Sums up the answers of servers to a client: each answers for an amount. After the whole
+    amount, the client continues at the place `after`.
     """
     takes = [Take(acks, "a"), Take(pending, "w")]
-    a, w = pvfs.one.token("a"), pvfs.waiting.token("w")
+    a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])
     pvfs.net.transition(
         f"{prefix}answer",
         takes,
-        [Put(pending, [w["id"], w["block"], w["want"] - 1])],
-        guard=mine & (w["want"] > 1),
+        [Put(pending, [w["id"], w["block"], w["want"] - a["amount"]])],
+        guard=mine & (w["want"] > a["amount"]),
     )
     pvfs.net.transition(
         f"{prefix}last_answer",
         takes,
         [Put(after, [w["id"], w["block"]])],
-        guard=mine & equal(w["want"], 1),
+        guard=mine & (w["want"] <= a["amount"]),
     )

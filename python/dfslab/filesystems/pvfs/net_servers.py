@@ -10,7 +10,60 @@ from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements
 from dfslab.nets.build import Place, Put, Take
 from dfslab.nets.colour import Colour
 from dfslab.nets.inscription import equal, number
-from dfslab.spec.steps.expression import Max, Min, ceiling
+from dfslab.spec.steps.expression import Expr, Max, Min, ceiling, select
+
+
+def admit(pvfs: SharedElements, requested: Place, out: Place) -> None:
+    """Adds the first round trip of a write: each server that gets data admits the request, and the
+    client then sends the data from the place `out`.
+    """
+    net, k = pvfs.net, pvfs.constants
+    at_server = net.place("at_server", pvfs.payload)
+    p, d = pvfs.payload.token("p"), pvfs.one.token("d")
+    net.transition(
+        "request",
+        [Take(requested, "p")],
+        [Put(at_server, "p", k["network_latency_s"])],
+        guard=p["bytes"] > 0,
+    )
+    net.transition("no_part", [Take(requested, "p")], guard=equal(p["bytes"], 0))
+    takes, puts = [Take(pvfs.daemons, "d")], list[Put]()
+    handled_s: Expr = k["server_request_s"]
+    mine, waiting = equal(p["server"], d["id"]), at_server
+    if pvfs.setup.hardware.dequeue_s:
+        # A receive buffer is a linked list (section 6.2.1 of Nguyen & Apon 2012): taking a request
+        # out takes longer the more requests wait.
+        waiting, count = _buffered(pvfs, at_server)
+        b = count.colour.token("b")
+        handled_s += k["dequeue_s"] * b["items"]
+        takes, puts = [*takes, Take(count, "b")], [Put(count, [b["id"], b["items"] - 1])]
+        mine &= equal(p["server"], b["id"])
+    admitted = Put(out, "p", handled_s + k["network_latency_s"])
+    pvfs.work(
+        "admit",
+        [Take(waiting, "p"), *takes],
+        [Put(pvfs.daemons, "d", handled_s), admitted, *puts],
+        handled_s,
+        guard=mine,
+    )
+
+
+def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
+    """Adds the servers' receive buffers for requests. Returns the places (waiting requests, number
+    of waiting requests of each server).
+    """
+    net = pvfs.net
+    counted = net.colour("counted", id=int, items=int)
+    count = net.place("buffer_items", counted, [(at, 0) for at in range(pvfs.setup.servers)])
+    waiting = net.place("receive_buffer", pvfs.payload)
+    p, b = pvfs.payload.token("p"), counted.token("b")
+    net.transition(
+        "enqueue",
+        [Take(arrived, "p"), Take(count, "b")],
+        [Put(waiting, "p"), Put(count, [b["id"], b["items"] + 1])],
+        guard=equal(p["server"], b["id"]),
+    )
+    return waiting, count
 
 
 def write_server(
@@ -21,22 +74,24 @@ def write_server(
     """
     net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
-    p, d = pvfs.payload.token("p"), pvfs.one.token("d")
+    p = pvfs.payload.token("p")
     w, f = pvfs.payload.token("w"), files.colour.token("f")
     daemon = pvfs.daemons
     writing = net.place("writing", pvfs.payload)
     queue, done = pvfs.disks
-    net.transition(
+    d = pvfs.one.token("d")
+    pvfs.work(
         "accept_data",
         [Take(arrived, "p"), Take(daemon, "d")],
-        [Put(writing, "p", k["server_request_s"])],
+        [Put(writing, "p", k["server_chunk_s"])],
+        k["server_chunk_s"],
         guard=equal(p["server"], d["id"]),
     )
     _absorb(pvfs, writing, cache, files)
     net.transition(
         "written",
         [Take(writing, "w")],
-        [Put(daemon, [w["server"]]), Put(acks, [w["client"]], k["network_latency_s"])],
+        [Put(daemon, [w["server"]]), Put(acks, [w["client"], w["total"]], k["network_latency_s"])],
         guard=equal(w["bytes"], 0),
     )
     net.transition(
@@ -50,7 +105,7 @@ def write_server(
         [Take(files, "f")],
         [
             Put(files, [f["client"], f["server"], f["dirty"], False]),
-            Put(synced, [f["client"]], k["network_latency_s"]),
+            Put(synced, [f["client"], number(1)], k["network_latency_s"]),
         ],
         guard=f["sync"] & equal(f["dirty"], 0),
     )
@@ -73,15 +128,12 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
     over = Max(0, held + size - k["memory_for_data_bytes"])
     same = equal(w["server"], c["server"]) & equal(c["server"], f["server"])
     same &= equal(w["client"], f["client"])
-    net.transition(
+    copied_s = size / k["memory_rate_bytes_per_s"]
+    pvfs.work(
         "absorb",
         [Take(writing, "w"), Take(cache, "c"), Take(files, "f")],
         [
-            Put(
-                writing,
-                [w["client"], w["server"], w["bytes"] - size, w["total"]],
-                size / k["memory_rate_bytes_per_s"],
-            ),
+            Put(writing, [w["client"], w["server"], w["bytes"] - size, w["total"]], copied_s),
             Put(
                 cache,
                 [
@@ -98,6 +150,7 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
                 [c["server"], number(-2), ceiling(k["swap_share"] * over), pvfs.disk_kind["swap"]],
             ),
         ],
+        copied_s,
         guard=same & (w["bytes"] > 0) & (c["dirty"] + size <= k["dirty_limit_bytes"]),
     )
 
@@ -200,40 +253,38 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     # This token is the stripe being read; its field `total` holds the request's bytes after this
     # stripe.
     first = Min(p["bytes"], k["stripe_size"])
-    net.transition(
+    # The field `total` of a request is 0 once its first stripe has been accepted.
+    handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
+    pvfs.work(
         "accept",
         [Take(requested, "p"), Take(daemon, "d")],
-        [
-            Put(
-                reading,
-                [p["client"], p["server"], first, p["bytes"] - first, p["way"]],
-                k["server_request_s"],
-            )
-        ],
+        [Put(reading, [p["client"], p["server"], first, p["bytes"] - first, p["way"]], handled_s)],
+        handled_s,
         guard=equal(p["server"], d["id"]) & (p["bytes"] > 0),
     )
     copy_s = r["bytes"] / k["memory_rate_bytes_per_s"]
     answered = [
         Put(daemon, [r["server"]], copy_s),
         Put(back, [r["client"], r["server"], r["bytes"], r["bytes"]], copy_s),
-        Put(requested, [r["client"], r["server"], r["total"], r["total"], r["way"]], copy_s),
+        Put(requested, [r["client"], r["server"], r["total"], number(0), r["way"]], copy_s),
     ]
     f = stream.token("f")
     of_stream = equal(r["client"], f["client"]) & equal(r["server"], f["server"])
     of_stream &= f["ahead"] >= r["bytes"]
     if setup.calls:
         of_stream &= equal(r["way"], pvfs.way["ahead"])
-    net.transition(
+    pvfs.work(
         "read",
         [Take(reading, "r"), Take(streams, "f")],
         [
             *answered,
             Put(streams, [f["client"], f["server"], f["ahead"] - r["bytes"], f["left"], f["busy"]]),
         ],
+        copy_s,
         guard=of_stream,
     )
     if setup.calls:
-        _read_elsewhere(pvfs, reading, answered)
+        _read_elsewhere(pvfs, reading, answered, copy_s)
     _read_ahead(pvfs, streams, fits)
 
 
@@ -274,8 +325,8 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
     """
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
-        each = -(-setup.file_size // setup.servers) + setup.stripe_size
-        return [(client, server, each) for client, server in pairs]
+        each = -(-setup.file_size // setup.width) + setup.stripe_size
+        return [(client, server, each * setup.holds(client, server)) for client, server in pairs]
     sums: dict[tuple[int, int], int] = {}
     for one in setup.calls:
         if one.does == "read" and one.way == "ahead":
@@ -284,7 +335,9 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
     return [(*pair, sums.get(pair, 0)) for pair in pairs]
 
 
-def _read_elsewhere(pvfs: SharedElements, reading: Place, answered: Sequence[Put]) -> None:
+def _read_elsewhere(
+    pvfs: SharedElements, reading: Place, answered: Sequence[Put], copy_s: Expr
+) -> None:
     """Adds the reads of a trace that are not sequential. They are served from memory, or from the
     disk after a seek.
     """
@@ -292,7 +345,7 @@ def _read_elsewhere(pvfs: SharedElements, reading: Place, answered: Sequence[Put
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks
     again = equal(r["way"], way["hit"])
-    net.transition("read_again", [Take(reading, "r")], answered, guard=again)
+    pvfs.work("read_again", [Take(reading, "r")], answered, copy_s, guard=again)
     seeking = net.place("seeking", pvfs.asking)
     net.transition(
         "jump",
@@ -300,10 +353,11 @@ def _read_elsewhere(pvfs: SharedElements, reading: Place, answered: Sequence[Put
         [Put(queue, [r["server"], r["client"], r["bytes"], seek]), Put(seeking, "r")],
         guard=equal(r["way"], way["jump"]),
     )
-    net.transition(
+    pvfs.work(
         "jumped",
         [Take(done, "q"), Take(seeking, "r")],
         answered,
+        copy_s,
         guard=equal(q["kind"], seek)
         & equal(q["server"], r["server"])
         & equal(q["client"], r["client"]),

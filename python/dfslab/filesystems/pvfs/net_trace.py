@@ -9,13 +9,19 @@ reads go through the read-ahead window; a jump causes a seek.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from dfslab.documents.net_definition import Cell
-from dfslab.filesystems.pvfs.net_parts import Setup, SharedElements, TracedCall, acknowledge
-from dfslab.filesystems.pvfs.net_servers import read_server, write_server
+from dfslab.filesystems.pvfs.net_parts import (
+    CREATE_REQUESTS,
+    Setup,
+    SharedElements,
+    TracedCall,
+    acknowledge,
+)
+from dfslab.filesystems.pvfs.net_servers import admit, read_server, write_server
 from dfslab.nets.build import Net, Place, Put, Take
 from dfslab.nets.colour import Token
 from dfslab.nets.inscription import call as called
@@ -26,15 +32,17 @@ from dfslab.spec.steps.expression import Condition
 PAGE_BYTES = 4096
 
 
-def shares_of(offset: int, size: int, servers: int, stripe: int, first: int) -> tuple[int, ...]:
+def shares_of(
+    offset: int, size: int, servers: int, stripe: int, first: int, width: int = 0
+) -> tuple[int, ...]:
     """Returns the bytes that a range of a file has on each server. Stripes are assigned round
-    robin, beginning with server `first`.
+    robin over `width` servers (0: all), beginning with server `first`.
     """
     found = [0] * servers
     end = offset + size
     while offset < end:
         cut = min(end, (offset // stripe + 1) * stripe)
-        found[(first + offset // stripe) % servers] += cut - offset
+        found[(first + offset // stripe % (width or servers)) % servers] += cut - offset
         offset = cut
     return tuple(found)
 
@@ -56,8 +64,23 @@ class _Memory:
         return held
 
 
+@dataclass(frozen=True)
+class Striping:
+    """How the files of a trace are striped and closed.
+
+    `stripe_count`: servers of a file; 0: all. `start_seed`: seed of the random first server of each
+    file; 0: in turn. `sync_on_close`: whether closing a file forces its data to the disks.
+    """
+
+    servers: int
+    stripe_bytes: int
+    stripe_count: int = 0
+    start_seed: int = 0
+    sync_on_close: bool = True
+
+
 def calls_of(
-    trace: Sequence[Done], servers: int, stripe: int, warm: bool, due_s: Sequence[float] = ()
+    trace: Sequence[Done], striping: Striping, warm: bool, due_s: Sequence[float] = ()
 ) -> tuple[TracedCall, ...]:
     """Converts a trace's operations to calls of the net. An operation on a whole file becomes three
     calls.
@@ -74,35 +97,47 @@ def calls_of(
         for one, time_s in zip(trace, times, strict=True)
         for at, _ in zip((time_s, 0.0, 0.0), single(one), strict=False)
     ]
-    memory, layout = _Memory(), _Layout(servers, stripe, {})
-    calls = (
-        _call(one, meaning, memory, layout, warm)
-        for one, meaning in zip(given, followed(given), strict=True)
-    )
-    return tuple(replace(call, due_s=at) for call, at in zip(calls, due, strict=True))
+    memory, layout = _Memory(), _Layout(striping)
+    found: list[TracedCall] = []
+    for one, meaning, at in zip(given, followed(given), due, strict=True):
+        call = replace(_call(one, meaning, memory, layout, warm), due_s=at)
+        # Creating a file takes several requests to the manager; the later ones follow the first.
+        repeated = CREATE_REQUESTS - 1 if one.kind == "create" else 0
+        found += [call, *[replace(call, due_s=0.0)] * repeated]
+    return tuple(found)
 
 
-class _Layout(NamedTuple):
-    """How files are striped. `firsts` maps (owner, file) to the first server of the file."""
+class _Layout:
+    """The first server of every file of a trace."""
 
-    servers: int
-    stripe_bytes: int
-    firsts: dict[tuple[int, int], int]
+    def __init__(self, striping: Striping) -> None:
+        self.striping = striping
+        self._firsts: dict[tuple[int, int], int] = {}
+        self._chance = random.Random(striping.start_seed)
+
+    def first(self, one: Done) -> int:
+        """Returns the first server of the file of an operation: random, or in turn."""
+        key = (one.owner, one.file)
+        if key not in self._firsts:
+            known, servers = len(self._firsts), self.striping.servers
+            is_random = self.striping.start_seed != 0
+            self._firsts[key] = self._chance.randrange(servers) if is_random else known
+        return self._firsts[key]
 
 
 def _call(one: Done, meaning: Meaning, memory: _Memory, layout: _Layout, warm: bool) -> TracedCall:
-    servers, stripe, firsts = layout
+    how = layout.striping
     if one.kind in TRANSFERS:
-        # The first server differs from file to file.
-        first = firsts.setdefault((one.owner, one.file), len(firsts))
-        shares = shares_of(one.offset_bytes, one.size_bytes, servers, stripe, first)
+        place = (how.servers, how.stripe_bytes, layout.first(one), how.stripe_count)
+        shares = shares_of(one.offset_bytes, one.size_bytes, *place)
         held = memory.holds(one) or warm
         if one.kind == "pwrite":
             return TracedCall(one.client, "write", shares)
         return TracedCall(
             one.client, "read", shares, "hit" if held else "jump" if meaning.scattered else "ahead"
         )
-    if one.kind == "fsync" or (one.kind == "close" and meaning.unforced):
+    unsynced = one.kind == "close" and meaning.unforced and how.sync_on_close
+    if one.kind == "fsync" or unsynced:
         return TracedCall(one.client, "force")
     # A close without data to sync involves only the client. All other calls involve the manager.
     return TracedCall(one.client, "pass" if one.kind == "close" else "name")
@@ -180,7 +215,7 @@ def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Conditi
     pending = net.place("read_pending", pvfs.waiting)
     call_s = k["client_call_s"] + k["network_latency_s"]
     shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
-    net.transition(
+    pvfs.work(
         "issue_read",
         takes,
         [
@@ -190,6 +225,7 @@ def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Conditi
                 for at, share in enumerate(shares)
             ),
         ],
+        k["client_call_s"],
         guard=guard,
     )
     gather(pvfs, requested, got, pending)
@@ -205,18 +241,25 @@ def _writes(
     """
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
+    requested = net.place("requested", pvfs.payload)
     out, arrived = net.place("out", pvfs.payload), net.place("arrived", pvfs.payload)
-    pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.one)
-    net.transition(
+    pending, acks = net.place("pending", pvfs.waiting), net.place("acks", pvfs.answer)
+    prepared_s = k["client_call_s"] + o["total"] / k["memory_rate_bytes_per_s"]
+    pvfs.work(
         "issue_write",
         takes,
         [
-            Put(pending, [c["id"], c["block"] + 1, o["touched"]]),
-            *(Put(out, [c["id"], number(at), share, share]) for at, share in enumerate(shares)),
+            Put(pending, [c["id"], c["block"] + 1, o["total"]]),
+            *(
+                Put(requested, [c["id"], number(at), share, share])
+                for at, share in enumerate(shares)
+            ),
         ],
+        prepared_s,
         guard=guard,
-        delay=k["client_call_s"] + o["total"] / k["memory_rate_bytes_per_s"],
+        delay=prepared_s,
     )
+    admit(pvfs, requested, out)
     pvfs.carry("out", out, arrived, by="client", to="server")
     acknowledge(pvfs, pending, acks, pvfs.ready)
     return arrived, acks
@@ -228,7 +271,7 @@ def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tu
     """
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
-    forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.one)
+    forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.answer)
     net.transition(
         "force",
         takes,
@@ -250,22 +293,23 @@ def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -
     """Collects the parts of a read from all servers at the client. After the last part, the client
     continues.
     """
-    net = pvfs.net
     empty = equal(requested.colour.token("p")["bytes"], 0)
-    net.transition("nothing", [Take(requested, "p")], guard=empty)
+    pvfs.net.transition("nothing", [Take(requested, "p")], guard=empty)
     p, w = pvfs.payload.token("p"), pvfs.waiting.token("w")
     mine = equal(p["client"], w["id"])
     takes = [Take(got, "p"), Take(pending, "w")]
     copy_s = p["total"] / pvfs.constants["memory_rate_bytes_per_s"]
-    net.transition(
+    pvfs.work(
         "gather",
         takes,
         [Put(pending, [w["id"], w["block"], w["want"] - p["total"]])],
+        copy_s,
         guard=mine & (w["want"] > p["total"]),
     )
-    net.transition(
+    pvfs.work(
         "gather_last",
         takes,
         [Put(pvfs.ready, [w["id"], w["block"]], copy_s)],
+        copy_s,
         guard=mine & (w["want"] <= p["total"]),
     )

@@ -66,19 +66,18 @@ def _ask_servers(name: str, *work: Node) -> Node:
     return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
 
-def _read_from(size_bytes: Expr) -> Node:
-    """One server's part of a read call, `size_bytes`. Disk, network and client work at the same
-    time, with a limited number of flow buffers.
+def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
+    """One server's part of a read call, `size_bytes`. Disk (`from_disk`), network and client work
+    at the same time, with a limited number of flow buffers.
     """
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
+    sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")
     seeks = select(P.scattered, 1, 1 / calls) / buffers
+    read = when(P.cold, disk_read("server", each, "diskRead", seeks))
     flow = pipeline(
         buffers,
-        seq(
-            when(P.cold, disk_read("server", each, "diskRead", seeks)),
-            cpu("server", each * P.server_byte_cpu, "sendBuffer"),
-        ),
+        seq(read, sent) if from_disk else sent,
         send("client", "buffer", size_bytes=each),
         cpu("client", each * P.client_byte_cpu, "receiveBuffer"),
         name="flow",
@@ -87,7 +86,10 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One server's part of a write call, `size_bytes`, which goes into the server's page cache."""
+    """One server's part of a write call, `size_bytes`, which goes into the server's page cache. A
+    write takes two round trips: the server admits the request; then the data flow, and the server
+    answers.
+    """
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(
@@ -101,7 +103,16 @@ def _write_to(size_bytes: Expr) -> Node:
         ),
         name="flow",
     )
-    return seq(flow, call("server", "write", cpu("server", P.server_cpu)))
+    admitted = call("server", "write", cpu("server", P.server_cpu))
+    return seq(admitted, flow, delay("client", P.network_latency, "answer"))
+
+
+def _calls(count: Expression, from_disk: bool) -> Node:
+    """`count` read calls one after the other, each from all servers that it reaches."""
+    parts = striped(
+        call_bytes, P.stripe_size, reach, lambda size: _read_from(size, from_disk=from_disk)
+    )
+    return repeat(count, cpu("client", P.request_cpu), parts)
 
 
 _seeks = select(P.forced, FORCED_SEEKS, select(P.scattered, calls / rounds, 1 / rounds))
@@ -111,16 +122,22 @@ _disks = striped(
     P.stripe_count,
     lambda size: disk_write("server", size, seeks=_seeks),
 )
-_open = seq(_ask("lookup", P.lookup_cpu), name="open")
-_close = seq(_ask("close", P.lookup_cpu), name="close")
-_read = repeat(
-    calls,
-    cpu("client", P.request_cpu),
-    striped(call_bytes, P.stripe_size, reach, _read_from),
+_read_ahead = striped(
+    round_bytes,
+    P.stripe_size,
+    P.stripe_count,
+    lambda size: disk_read("server", size, "readAhead", 1 / rounds),
+)
+# Sequential reads go through the servers' read-ahead: the disks read the next round while the
+# current one is sent.
+_read = seq(
+    either(
+        P.cold & ~P.scattered,
+        pipeline(rounds, _read_ahead, _calls(calls / rounds, False)),
+        _calls(calls, True),
+    ),
     name="read",
 )
-# The servers' disks write one round while the client sends the next round. Closing waits for the
-# last round.
 _sent = seq(
     repeat(
         calls / rounds,
@@ -128,17 +145,26 @@ _sent = seq(
         striped(call_bytes, P.stripe_size, reach, _write_to),
     )
 )
+# Data that is forced at close is written out when the file is closed, after it was sent. Other data
+# is written back by the servers while the client sends the next round.
 _written = seq(
     either(
         P.forced,
         repeat(rounds, _sent, _disks, _ask_servers("flush", delay("server", P.commit))),
-        pipeline(rounds, _sent, either(durable, _disks, later(_disks, name="write-back"))),
+        either(
+            durable,
+            repeat(rounds, _sent),
+            pipeline(rounds, _sent, later(_disks, name="write-back")),
+        ),
     ),
     name="write",
 )
 _flush = when(
-    durable & ~P.forced, seq(_ask_servers("flush", delay("server", P.commit)), name="flush")
+    durable & ~P.forced,
+    seq(repeat(rounds, _disks), _ask_servers("flush", delay("server", P.commit)), name="flush"),
 )
+_open = seq(_ask("lookup", P.lookup_cpu), name="open")
+_close = seq(_ask("close", P.lookup_cpu), name="close")
 _create = seq(
     _ask("lookup", P.lookup_cpu),
     _ask("create", P.update_cpu, writes=True),

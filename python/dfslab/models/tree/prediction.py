@@ -274,6 +274,7 @@ class _Solver(_Stations[Closed]):
             self._of_stations(self.mean.background),
             self._hidden(),
             [station.copies for station in self.stations],
+            self.situation.system.service_variability,
         )
         return self._expanded(found)
 
@@ -454,6 +455,7 @@ class _ManySolver(_Stations[Many]):
             self._rows(self._of_stations(self.mean.background)),
             self._hidden(),
             np.array([station.copies for station in self.stations], dtype=int),
+            self.situation.system.service_variability,
         )
         return self._expanded(found)
 

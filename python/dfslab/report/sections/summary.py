@@ -84,7 +84,6 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _scope(study: FinishedRun) -> Markup:
-    scenario = study.scenario
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
     measured = {r.point_id for r in study.of_method("measure")}
@@ -92,7 +91,7 @@ def _scope(study: FinishedRun) -> Markup:
     return text.format(
         "1 configuration" if points == 1 else f"{points} configurations",
         ", ".join(workloads),
-        scenario.file_system.name,
+        study.file_systems,
         "was" if points == 1 else "were",
         "all" if len(measured) == points else len(measured) or "none",
         ", ".join(dict.fromkeys(result.method for result in study.results)),

@@ -62,6 +62,8 @@ class Facts:
     traced: how its traces name one or several steps of its operations, by the end of a path.
     advice(message): what helps against an error message of its client; "" where that is unknown.
     has_servers: False where this machine's kernel alone serves it.
+    service_variability: squared coefficient of variation of the servers' service times: 1 is
+        exponential, 0 is constant, as where all requests move equal pieces.
     """
 
     title: str
@@ -78,6 +80,7 @@ class Facts:
     traced: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     advice: Callable[[str], str] = no_advice
     has_servers: bool = True
+    service_variability: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

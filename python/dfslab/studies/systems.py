@@ -1,0 +1,178 @@
+"""Compares several file systems under the same workloads: their rates, and the throughput of one
+client while it reads and while it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from pydantic import BaseModel, JsonValue
+
+from dfslab.documents.metrics import LATENCY, MEAN, RATE, key
+from dfslab.documents.table import Table, TableCell, absent, heads, naming, number_text, words
+from dfslab.result import Metric, Result
+from dfslab.spec import units
+from dfslab.spec.design import LevelValue
+from dfslab.spec.systems.choice import NAME_KEY
+from dfslab.studies.compare import geometric_mean
+from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
+
+NAMES = ("systems",)
+# Operations that move bytes, whose throughput is shown for one client.
+MOVING = ("read", "write")
+
+
+class SystemsRow(BaseModel):
+    """One measure of one workload by one method, on every file system that has it.
+
+    `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
+    of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
+    client during such operations). `values`: file system -> value with its 90 % interval.
+    """
+
+    labels: dict[str, LevelValue]
+    measure: str
+    method: str
+    values: dict[str, Metric]
+
+
+class SystemsComparison(StudyResult):
+    """The result of the study `systems`: one row for each workload, measure and method. `systems`
+    are the compared file systems, as the scenario names them.
+    """
+
+    study = "systems"
+
+    systems: list[str]
+    rows: list[SystemsRow]
+
+    def tables(self, run: FinishedRun) -> list[Table]:
+        """One table of rates, and one of the throughput of a client if bytes were moved. Each has
+        the file systems side by side.
+        """
+        rates = [row for row in self.rows if row.measure == "rate"]
+        moved = [row for row in self.rows if row.measure != "rate"]
+        found = [self._table("Operations per second by file system", rates, "")]
+        if moved:
+            title = "Bytes per second of one client by file system"
+            found.append(self._table(title, moved, "B/s"))
+        return found
+
+    def document(self, run: FinishedRun) -> dict[str, JsonValue]:
+        """The JSON document: the key `systems` holds file systems and rows."""
+        return {self.study: self.model_dump(mode="json")}
+
+    def _table(self, title: str, rows: Sequence[SystemsRow], unit: str) -> Table:
+        name = naming([row.labels for row in rows])
+        methods = len({row.method for row in self.rows}) > 1
+        lines = []
+        for row in rows:
+            parts = [name(row.labels)] if row.labels else ["all"]
+            parts += [row.measure] if row.measure != "rate" else []
+            parts += [row.method] if methods else []
+            cells = [_cell(row.values.get(system), unit) for system in self.systems]
+            lines.append((words(", ".join(parts)), *cells))
+        notes = ["90 % interval over repetitions, in brackets; a dash: not run on this file system"]
+        return Table(title, heads("workload", *self.systems), lines, notes)
+
+
+def _cell(metric: Metric | None, unit: str) -> TableCell:
+    """Returns the cell of one file system: a rate, or a throughput in the SI unit `unit`."""
+    if metric is None:
+        return absent()
+    low, high = metric.low, metric.high
+    interval = "" if low is None or high is None else f"{_text(low, unit)}–{_text(high, unit)}"
+    return TableCell(metric.value, _text(metric.value, unit), interval, low, high)
+
+
+def _text(value: float, unit: str) -> str:
+    return units.text(value, unit, 3) if unit else number_text(value)
+
+
+class SystemsStudy(Study[SystemsComparison]):
+    """Compares the file systems that a scenario's sweep names."""
+
+    name = "systems"
+    result = SystemsComparison
+    needs = Needs()
+    order = 5
+
+    def run(self, run: FinishedRun, progress: Progress) -> SystemsComparison | None:
+        """The comparison; None if fewer than two file systems have results."""
+        return compared(run.settled)
+
+
+def make(name: str) -> SystemsStudy:
+    """Returns the study `systems`; study discovery calls this function with the study's name."""
+    return SystemsStudy()
+
+
+def compared(results: Sequence[Result]) -> SystemsComparison | None:
+    """Compares the file systems of these results. None if fewer than two have any."""
+    known = [one for one in results if one.metrics and NAME_KEY in one.labels]
+    systems = list(dict.fromkeys(str(one.labels[NAME_KEY]) for one in known))
+    if len(systems) < 2:
+        return None
+    rows = [row for measure, value in _measures().items() for row in _rows(known, measure, value)]
+    return SystemsComparison(systems=systems, rows=rows)
+
+
+def _measures() -> dict[str, Callable[[Result], float | None]]:
+    """Measure -> its value in one result; None if the result has none."""
+    found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
+    for operation in MOVING:
+        found[operation] = _throughput_of(operation)
+    return found
+
+
+def _rate(result: Result) -> float | None:
+    known = result.metrics.get(RATE)
+    return known.value if known is not None and known.value > 0 else None
+
+
+def _throughput_of(operation: str) -> Callable[[Result], float | None]:
+    """The function that returns the bytes per second of one client during the operations of a
+    measured run: mean bytes of an operation over its mean latency.
+    """
+    latency = key(LATENCY, MEAN, operation)
+
+    def throughput(result: Result) -> float | None:
+        counted = result.load.operations.get(operation) if result.load is not None else None
+        if counted is None or not counted.count or not counted.bytes:
+            return None
+        seconds = result.metrics.get(latency)
+        if seconds is None or seconds.value <= 0:
+            return None
+        return counted.bytes / counted.count / seconds.value
+
+    return throughput
+
+
+def _rows(
+    results: Sequence[Result], measure: str, value: Callable[[Result], float | None]
+) -> list[SystemsRow]:
+    """One row for each workload and method with this measure, in the order of the results."""
+    groups: dict[tuple[Hashable, ...], dict[str, list[Result]]] = {}
+    for result in results:
+        if value(result) is not None:
+            place = (result.method, *other_labels(result.labels).items())
+            groups.setdefault(place, {}).setdefault(str(result.labels[NAME_KEY]), []).append(result)
+    rows = []
+    for of_system in groups.values():
+        first = next(iter(of_system.values()))[0]
+        values = {system: _mean(own, value) for system, own in of_system.items()}
+        labels = other_labels(first.labels)
+        rows.append(SystemsRow(labels=labels, measure=measure, method=first.method, values=values))
+    return rows
+
+
+def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
+    """The geometric mean over repetitions; a prediction's own interval where there is one."""
+    if len(results) == 1 and value is _rate:
+        return results[0].metrics[RATE]
+    return geometric_mean([found for one in results if (found := value(one)) is not None])
+
+
+def other_labels(labels: Mapping[str, LevelValue]) -> dict[str, LevelValue]:
+    """Returns the varied keys other than the file system, with their values."""
+    return {key: value for key, value in labels.items() if key != NAME_KEY}

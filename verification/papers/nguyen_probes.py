@@ -1,0 +1,324 @@
+"""Probes of Nguyen and Apon 2012: the net of PVFS, its curves, and its errors.
+
+The paper prints its curves as pictures without numbers, so shapes are compared. Curves are
+simulated by stripes with smaller files; `scenarios/pvfs-figures.toml` has the paper's sizes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from dfslab.filesystems.pvfs.net import (
+    GIB,
+    KIB,
+    MIB,
+    MSS_BYTES,
+    PaperHardware,
+    Setup,
+    read_net,
+    setup_of,
+    simulate,
+    write_net,
+)
+from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, shares_of
+from dfslab.models.components import limit_text, unfitted_error
+from dfslab.models.tree.prediction import Situation
+from dfslab.nets.build import Net
+from dfslab.spec.steps.calls import Done
+
+from verification import recordings
+from verification.papers.obtained import Obtained, judged, not_judged
+
+BLOCKS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+FILE_BYTES = 64 * MIB
+# A curve is level where its values are within 10 % of each other.
+LEVEL = 1.1
+
+
+@cache
+def rate(operation: str, clients: int, block: int = MIB, size: int = FILE_BYTES) -> float:
+    """Returns the rate in bytes per second of all clients, simulated stripe by stripe."""
+    setup = Setup(operation, clients, file_size=size, block_size=block, grain="chunk")
+    return simulate(setup).throughput_bytes_per_s
+
+
+def _of(rates: Sequence[float]) -> str:
+    return ", ".join(f"{one / 1e6:.0f}" for one in rates) + " MB/s"
+
+
+def table_1() -> Obtained:
+    """The machines of the scenario of the figures."""
+    deployment = recordings.scenario("pvfs-figures").deployment
+    (io,) = deployment.groups_of("server")
+    text = f"{io.count} servers, {io.processors} processors of {io.frequency / 1e9:.2g} GHz, "
+    text += f"{io.memory / GIB:.0f} GiB"
+    same = (io.count, io.processors, io.frequency, io.memory) == (4, 2, 2.8e9, 4 * GIB)
+    return judged(same, text)
+
+
+def table_2() -> Obtained:
+    """The mix of requests of the production system."""
+    return not_judged("no workload has these shares; the shares describe one production system")
+
+
+def figure_1() -> Obtained:
+    """The manager's share of the time when files are read."""
+    found = simulate(Setup("read", 8, file_size=FILE_BYTES, grain="chunk"))
+    busy_s = found.utilisation["manager.cpu"] * found.time_s
+    opened_s = 8 * PaperHardware().manager_call_s
+    text = f"the manager works {busy_s * 1e3:.2f} ms, for 8 opens {opened_s * 1e3:.2f} ms, "
+    return judged(abs(busy_s / opened_s - 1) < 1e-6, f"{text}and for 512 reads nothing")
+
+
+def figure_2() -> Obtained:
+    """Write rates by file size, in blocks of 4 KiB."""
+    sizes = [4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 16 * MIB]
+    rates = [rate("write", 1, min(size, 4 * KIB), size) for size in sizes]
+    text = f"{_of(rates)} at 4 KiB, 64 KiB, 256 KiB, 2 MiB, 16 MiB"
+    rises = rates == sorted(rates)
+    return judged(rises and rates[3] > 0.85 * rates[-1], text)
+
+
+def figure_3() -> Obtained:
+    """Read rates by file size, in blocks of 64 KiB."""
+    rates = [rate("read", 1, 64 * KIB, size) for size in (MIB, 4 * MIB, 16 * MIB, 64 * MIB)]
+    return judged(max(rates) / min(rates) < LEVEL, f"{_of(rates)} at 1, 4, 16, 64 MiB")
+
+
+def stable_size() -> Obtained:
+    """Rates of both operations at half of the standard file size, and at the whole."""
+    rates = [rate(kind, 1, MIB, size) for kind in ("read", "write") for size in HALF_AND_WHOLE]
+    level = max(rates[1] / rates[0], rates[3] / rates[2]) < LEVEL
+    return judged(level, f"{_of(rates)}: reads, then writes of 256 and 512 MiB")
+
+
+HALF_AND_WHOLE = (256 * MIB, 512 * MIB)
+
+
+def beyond_memory() -> Obtained:
+    """Rates of files that fit servers of 256 MiB, and of files that do not."""
+    small = replace(PaperHardware(), memory_bytes=GIB // 4)
+    rates = [
+        simulate(Setup(kind, file_size=size, grain="chunk", hardware=small)).throughput_bytes_per_s
+        for kind in ("read", "write")
+        for size in (256 * MIB, 2 * GIB)
+    ]
+    text = f"{_of(rates)}: reads within and beyond memory, then writes"
+    return judged(rates[1] < 0.8 * rates[0] and rates[3] < 0.8 * rates[2], text)
+
+
+def smallest_file() -> Obtained:
+    """Servers of files of 192 and of 256 KiB."""
+    found = [sum(size > 0 for size in shares_of(0, n * 64 * KIB, 4, 64 * KIB, 0)) for n in (3, 4)]
+    return judged(found == [3, 4], f"192 KiB on {found[0]} servers, 256 KiB on {found[1]}")
+
+
+def _has(net: Net, transitions: set[str]) -> Obtained:
+    known = {one.name for one in net.transitions}
+    lacking = sorted(transitions - known)
+    text = f"transitions {', '.join(sorted(transitions))}"
+    return judged(not lacking, f"{text}; lacking: {', '.join(lacking) or 'none'}")
+
+
+def figure_4() -> Obtained:
+    """The client of the read net."""
+    return _has(read_net(Setup("read", 8)), {"issue", "gather", "gather_last"})
+
+
+def figure_5() -> Obtained:
+    """The sending network of the read net: one server for each adapter."""
+    net = read_net(Setup("read", 8))
+    stations = {one.name: len(one.initial) for one in net.places}
+    found = _has(net, {"back_send", "back_sent"})
+    text = f"{found.text}; {stations['back_sender']} adapters send"
+    return judged(found.verdict == "hit" and stations["back_sender"] == 4, text)
+
+
+def figure_6() -> Obtained:
+    """The receiving network of the read net, which routes packets to their clients."""
+    return _has(read_net(Setup("read", 8)), {"back_receive", "back_deliver"})
+
+
+def figure_7() -> Obtained:
+    """The server of the read net, which takes requests in chunks of a stripe."""
+    return _has(read_net(Setup("read", 8)), {"accept", "read", "fetch", "fetched", "disk"})
+
+
+def figure_8() -> Obtained:
+    """The client of the write net."""
+    return _has(write_net(Setup("write", 8)), {"issue", "out_send", "answer", "last_answer"})
+
+
+def figure_9() -> Obtained:
+    """The server of the write net, which reassembles data and writes them back later."""
+    return _has(write_net(Setup("write", 8)), {"accept_data", "absorb", "clean", "cleaned", "sync"})
+
+
+def mtu() -> Obtained:
+    """Bytes on the wire of a full packet."""
+    packet = MSS_BYTES + 40
+    return judged(packet == 1500, f"{MSS_BYTES} B of data and 40 B of headers: {packet} B")
+
+
+def round_robin() -> Obtained:
+    """The servers of the first eight stripes of a file."""
+    found = [shares_of(at * 64 * KIB, 64 * KIB, 4, 64 * KIB, 0).index(64 * KIB) for at in range(8)]
+    return judged(found == [0, 1, 2, 3] * 2, f"stripes 0 to 7 are on servers {found}")
+
+
+def interleaved() -> Obtained:
+    """The rate of a client for 1, 4 and 8 clients that read from disks."""
+    keys = {"file_size": FILE_BYTES, "block_size": 4 * MIB, "cached": False, "grain": "chunk"}
+    each = [simulate(Setup("read", n, **keys)).throughput_bytes_per_s / n for n in (1, 4, 8)]
+    still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
+    free = simulate(Setup("read", 8, hardware=still, **keys)).throughput_bytes_per_s / 8
+    text = f"a client gets {_of(each)}; without seeks {free / 1e6:.0f} MB/s at 8 clients"
+    return judged(each[0] > each[1] > each[2] and free > 1.3 * each[2], text)
+
+
+def _curve(operation: str, clients: int) -> Obtained:
+    """The curve over block sizes: it rises, and is level at its end."""
+    rates = [rate(operation, clients, block) for block in BLOCKS]
+    rises = rates[2] > 1.1 * rates[0]
+    level = rates[-1] > 0.9 * max(rates)
+    return judged(rises and level, f"{_of(rates)} at 64 KiB, 256 KiB, 1, 4, 16 MiB")
+
+
+def figure_10() -> Obtained:
+    """Reads of one client."""
+    return _curve("read", 1)
+
+
+def figure_11() -> Obtained:
+    """Writes of one client."""
+    return _curve("write", 1)
+
+
+def figure_12() -> Obtained:
+    """Reads of four clients."""
+    return _curve("read", 4)
+
+
+def figure_13() -> Obtained:
+    """Writes of four clients."""
+    return _curve("write", 4)
+
+
+def figure_14() -> Obtained:
+    """Reads of eight clients."""
+    return _curve("read", 8)
+
+
+def figure_15() -> Obtained:
+    """Writes of eight clients."""
+    return _curve("write", 8)
+
+
+def _hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB) -> Setup:
+    """Returns the replay of a trace of sequential reads, of which a share is random, and writes."""
+    chance, done = random.Random(3), []
+    for client in range(clients):
+        done.append(Done(client, "open", client, 0, 0, 0))
+        for at in range(count):
+            place = chance.randrange(1000) if chance.random() < share else at
+            kind = "pwrite" if at % 10 == 9 else "pread"
+            offset = (place + 2000 * (kind == "pwrite")) * size
+            done.append(Done(client, kind, client, 0, offset, size))
+        done.append(Done(client, "close", client, 0, 0, 0))
+    calls = calls_of(done, Striping(4, 64 * KIB), False)
+    return Setup("replay", clients, block_size=size, cached=False, calls=calls)
+
+
+def figure_16() -> Obtained:
+    """Rates of traces whose reads are random to 0, 30 and 90 %."""
+    rates = [simulate(_hybrid(1, share)).throughput_bytes_per_s for share in (0, 0.3, 0.9)]
+    return judged(rates == sorted(rates, reverse=True), f"{_of(rates)} at 0, 30, 90 % random reads")
+
+
+def _hybrid_rates(clients: int) -> Obtained:
+    alone, many = (simulate(_hybrid(n, 0.3)).throughput_bytes_per_s for n in (1, clients))
+    text = f"1 client {alone / 1e6:.1f} MB/s, {clients} clients {many / 1e6:.1f} MB/s together"
+    return judged(alone <= many < clients * alone * 1.01, text)
+
+
+def figure_17() -> Obtained:
+    """The hybrid trace of one client."""
+    return _hybrid_rates(1)
+
+
+def figures_18_19() -> Obtained:
+    """The hybrid traces of four clients."""
+    return _hybrid_rates(4)
+
+
+def figures_20_21() -> Obtained:
+    """The hybrid traces of eight clients."""
+    return _hybrid_rates(8)
+
+
+def dequeue() -> Obtained:
+    """Write rates with a de-queue cost that grows with the receive buffer, over those without."""
+    growing = replace(PaperHardware(), dequeue_s=2e-3)
+    kept = []
+    for block in (64 * KIB, 16 * MIB):
+        keys = {"file_size": 16 * MIB, "block_size": block, "grain": "chunk"}
+        slow = simulate(Setup("write", 8, hardware=growing, **keys)).throughput_bytes_per_s
+        kept.append(slow / rate("write", 8, block, 16 * MIB))
+    text = f"of the rate remain {kept[0]:.0%} with blocks of 64 KiB, {kept[1]:.0%} with 16 MiB"
+    return judged(kept[0] < kept[1], text)
+
+
+def errors_by_clients() -> Obtained:
+    """The half-widths of the product's intervals before any measurement."""
+    found = [unfitted_error(count) for count in (1, 4, 8)]
+    text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
+    return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)
+
+
+def larger_clusters() -> Obtained:
+    """A net of 16 clients and 8 servers, compared with the paper's 8 and 4."""
+    keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "grain": "chunk"}
+    pairs = ((8, 4), (16, 8))
+    rates = [
+        simulate(Setup("read", clients, servers, **keys)).throughput_bytes_per_s
+        for clients, servers in pairs
+    ]
+    return judged(1.8 < rates[1] / rates[0] < 2.1, f"{_of(rates)} with 4 and with 8 servers")
+
+
+def bottleneck() -> Obtained:
+    """The limits that the net names: reads from memory, and writes of eight clients."""
+    read = simulate(Setup("read", 8, file_size=FILE_BYTES, block_size=16 * MIB, grain="chunk"))
+    disks = replace(PaperHardware(), disk_write_rate_bytes_per_s=2e7)
+    write = simulate(Setup("write", 8, file_size=FILE_BYTES, grain="chunk", hardware=disks))
+    named = [limit_text(one.utilisation) for one in (read, write)]
+    right = named[0].startswith("server.nic.out") and named[1].startswith("server.disk")
+    return judged(right, f"reads: {named[0]}; writes with slow disks: {named[1]}")
+
+
+def synchronised_at_close() -> Obtained:
+    """Times of a written file of 64 KiB with and without synchronisation at close."""
+    keys = {"file_size": 64 * KIB, "block_size": 64 * KIB, "grain": "chunk"}
+    synced, free = (
+        simulate(Setup("write", sync_on_close=sync, **keys)).time_s for sync in (True, False)
+    )
+    return judged(synced > 2 * free, f"{synced * 1e3:.1f} ms with, {free * 1e3:.1f} ms without")
+
+
+def one_setup() -> Obtained:
+    """The setups of the scenario of the figures."""
+    points = recordings.scenario("pvfs-figures").points()
+    setups = [setup_of(Situation(point.scenario)) for point in points]
+    counts = sorted({one.clients for one in setups})
+    sizes = {one.file_size for one in setups}
+    text = f"{len(setups)} simulations, clients {counts}, {setups[0].servers} servers"
+    same = counts == [1, 4, 8] and sizes == {512 * MIB} and setups[0].servers == 4
+    return judged(same, text)
+
+
+def real_system() -> Obtained:
+    """A comparison with a real PVFS."""
+    return not_judged("the paper prints no numbers; no PVFS is part of the recordings")
