@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import gc
+import os
 import signal
 import sys
 import threading
@@ -30,6 +31,10 @@ def main() -> None:
             from dfslab.cli.root import main as commands
 
             commands()
+    except BrokenPipeError:
+        # Nobody reads the output any more, so that Python must not write it at its exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except KeyboardInterrupt:
         print("dfslab: interrupted; what was finished is kept", file=sys.stderr)
         sys.exit(130)
