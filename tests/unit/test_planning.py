@@ -74,10 +74,11 @@ def test_twice_the_load_uses_the_bottleneck_twice():
 
 
 def test_memory_of_the_metadata_server_counts_blocks():
-    figure = ObjectMemory("namenode", 150, 2, "a test", usable=0.5)
+    figure = ObjectMemory("namenode", 150, "a test", 100, "block_size", usable=0.5)
     targets = parse_targets("read >= 1 GB/s, 1 M files of 300 MiB")
-    assert memory_bytes(figure, targets, 128 * 2.0**20) == 1e6 * (1 + 3) * 150 / 0.5
-    assert memory_bytes(figure, targets, 0.0) == 1e6 * 2 * 150 / 0.5
+    assert memory_bytes(figure, targets, 128 * 2.0**20) == 1e6 * (150 + 3 * 100) / 0.5
+    without_blocks = ObjectMemory("metadata", 150, "a test", usable=0.5)
+    assert memory_bytes(without_blocks, targets, 0.0) == 1e6 * 150 / 0.5
 
 
 def test_a_plan_is_cheapest_first_and_simulated_as_it_is_computed():

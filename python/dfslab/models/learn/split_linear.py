@@ -81,7 +81,9 @@ class SplitLinear(RegressorMixin, BaseEstimator):
         for key in dict.fromkeys(keys):
             own = np.flatnonzero([other == key for other in keys])
             if self.features and len(own) >= least:
-                self.parts_[key] = PaperLinear().fit(X[np.ix_(own, list(self.features))], y[own])
+                self.parts_[key] = PaperLinear().fit(
+                    X[np.ix_(own, np.array(self.features))], y[own]
+                )
         return self
 
     def predict(self, X: Floats) -> Floats:
@@ -93,8 +95,8 @@ class SplitLinear(RegressorMixin, BaseEstimator):
         for key, part in self.parts_.items():
             own = np.flatnonzero([other == key for other in keys])
             if len(own):
-                found[own] = part.predict(X[np.ix_(own, list(self.features))])
+                found[own] = part.predict(X[np.ix_(own, np.array(self.features))])
         return found
 
     def _keys(self, X: Floats) -> list[tuple[float, ...]]:
-        return [tuple(row) for row in X[:, list(self.cells)]]
+        return [tuple(row) for row in X[:, np.array(self.cells, dtype=int)]]

@@ -219,9 +219,11 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
     figures = [one for one in system.memory if not one.cached]
     if not figures or not targets.files:
         return 0.0, METADATA_MEMORIES[0]
-    blocks = system.parameters.of_origin("filesystem").get("block_size")
-    block_bytes = number(blocks, None) if blocks is not None else 0.0
-    needed = max(memory_bytes(one, targets, block_bytes) for one in figures)
+    known = system.parameters.of_origin("filesystem")
+    needed = max(
+        memory_bytes(one, targets, number(known[one.block_size], None) if one.block_size else 0.0)
+        for one in figures
+    )
     fitting = [one for one in METADATA_MEMORIES if units.parse(one, "B") >= needed]
     return needed, fitting[0] if fitting else None
 

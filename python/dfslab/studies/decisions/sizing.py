@@ -16,7 +16,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.check import check
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
-from dfslab.spec.systems.memory import ObjectMemory
+from dfslab.spec.systems.memory import ObjectMemory, blocks_of
 from dfslab.spec.units import parse
 from dfslab.studies.decisions.deployments import PlanLayout, scenario_of
 from dfslab.studies.decisions.targets import BYTES_OPERATIONS, Targets
@@ -167,12 +167,9 @@ def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
 
 
 def memory_bytes(figure: ObjectMemory, targets: Targets, block_bytes: float) -> float:
-    """Memory of the metadata server for all files: an object for each file and each block.
+    """Memory of the metadata server for all files.
 
-    `block_bytes`: 0 if the file system has no blocks, so that the published number of objects of a
-    file is taken.
+    `block_bytes`: size of a block; used if the figure counts blocks.
     """
-    objects = figure.objects_per_file
-    if block_bytes:
-        objects = 1 + math.ceil(targets.size_bytes / block_bytes)
-    return targets.files * objects * figure.bytes_per_object / figure.usable
+    blocks = blocks_of(targets.size_bytes, block_bytes) if figure.block_size else 0
+    return targets.files * figure.bytes_of(blocks) / figure.usable
