@@ -110,8 +110,9 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # These sections have no content, because the planted run was not checked and has no processes, IO500 workload,
-    # faults, generator report, traced program, separate metadata server or designed sweep.
+    # These sections have no content, because the planted run was not checked and has no processes,
+    # IO500 workload, faults, generator report, traced program, separate metadata server or designed
+    # sweep.
     empty = [
         "check",
         "processes",
