@@ -78,7 +78,7 @@ def runs(name: str) -> list[Result]:
 
 def keep(name: str, results: list[Result]) -> None:
     """Stores honest results without histograms and steps, which no rule reads."""
-    rows = [_lean(one).model_dump(mode="json", exclude_none=True) for one in results]
+    rows = [_lean(one).model_dump(mode="json") for one in results]
     HONEST.mkdir(exist_ok=True)
     text = json.dumps(rows, separators=(",", ":")).encode()
     (HONEST / f"{name}{SUFFIX}").write_bytes(lzma.compress(text, preset=9))
