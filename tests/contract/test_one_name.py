@@ -13,11 +13,13 @@ FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
 # Class or type alias -> the reason why several files declare it.
 CLASSES = {
     "Testbed": "discovery finds the testbed of a file system by this name",
+    "Rule": "a rule of the lie detector, and a rule of legal combinations",
     "Parameters": "what a member declares: a workload's file by this name, a file system's facts",
 }
 # Module -> the reason why several folders have a module of this name.
 MODULES = {
     "bottlenecks": "the study, and the section of the page that renders it",
+    "check": "of a scenario against its file system, and of figures by the lie detector",
     "contract": "the interface that the members of each room keep",
     "counters": "what a file system declares, and the types of the declaration",
     "existing": "recognising a file system: how each does, and the loop over all",

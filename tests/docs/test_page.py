@@ -88,6 +88,7 @@ def test_every_section_is_there_and_full(study):
     found = page.sections(study)
     assert [s.name for s in found] == [
         "summary",
+        "check",
         "throughput",
         "processes",
         "scaling",
@@ -108,9 +109,11 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # These sections have no content, because the planted run has no processes, IO500 workload,
-    # faults, generator report, traced program, separate metadata server or designed sweep.
+    # These sections have no content, because the planted run was not checked and has no processes,
+    # IO500 workload, faults, generator report, traced program, separate metadata server or designed
+    # sweep.
     empty = [
+        "check",
         "processes",
         "io500",
         "recovery",
@@ -122,7 +125,7 @@ def test_every_section_is_there_and_full(study):
     ]
     assert [s.name for s in found if not s.body] == empty
     ours = {one.name for one in all_studies() if one.result.section_order is not None}
-    assert ours == {"io500", "expectations", "advice"}
+    assert ours == {"check", "io500", "expectations", "advice"}
     assert {s.name for s in found} == set(discover.members(discover.SECTIONS)) | ours
 
 

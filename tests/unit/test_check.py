@@ -9,7 +9,7 @@ import pytest
 from dfslab.cli.exchange import checking
 from dfslab.documents.evidence import Evidence
 from dfslab.documents.measured_load import MachineDuring
-from dfslab.instruments.measuring.machine import Machine
+from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.studies.checks import noise
 from dfslab.studies.checks.of_results import of_results
 from dfslab.studies.checks.rule import judged
@@ -139,7 +139,7 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
     own.write_text("0::/pod\n" if version == 2 else "3:cpu,cpuacct:/pod\n")
     stat.write_text("cpu 10 0 10 80 0 0 0 0 0 0\n")
     (folder / "cpu.stat").write_text(f"nr_periods 1\n{unit} 0\n")
-    machine = Machine(SteppedClock(), stat, own, groups)
+    machine = MachineWatch(SteppedClock(), stat, own, groups)
     before = machine.moment()
     stat.write_text("cpu 20 0 20 130 0 0 0 30 0 0\n")
     (folder / "cpu.stat").write_text(f"{unit} {10**6 if version == 2 else 10**9}\n")
@@ -151,7 +151,7 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
 
 
 def test_a_machine_without_these_files_reports_nothing(tmp_path):
-    machine = Machine(SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    machine = MachineWatch(SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
     during = machine.since(machine.moment())
     assert during.stolen_share is None
     assert during.throttled_share is None

@@ -77,19 +77,20 @@ def runs(name: str) -> list[Result]:
 
 
 def keep(name: str, results: list[Result]) -> None:
-    """Stores honest results without histograms and steps, which no rule reads."""
-    rows = [_lean(one).model_dump(mode="json", exclude_none=True) for one in results]
+    """Stores honest results without histograms, steps and the host's name, which no rule reads."""
+    rows = [_lean(one).model_dump(mode="json") for one in results]
     HONEST.mkdir(exist_ok=True)
     text = json.dumps(rows, separators=(",", ":")).encode()
     (HONEST / f"{name}{SUFFIX}").write_bytes(lzma.compress(text, preset=9))
 
 
 def _lean(result: Result) -> Result:
-    load = result.load
+    load, origin = result.load, result.provenance.model_copy(update={"host": ""})
     if load is None:
-        return result
+        return result.model_copy(update={"provenance": origin})
     dropped = {"histograms": {}, "response_histograms": {}}
-    return result.model_copy(update={"load": load.model_copy(update=dropped), "steps": []})
+    lean = load.model_copy(update=dropped)
+    return result.model_copy(update={"load": lean, "steps": [], "provenance": origin})
 
 
 def alarms(name: str) -> list[Finding]:

@@ -14,8 +14,8 @@ from pydantic import Field
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.units import Bytes, BytesPerSecond, PerSecond, Seconds
 
-Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0)]
+WholeNumber = Annotated[int, Field(ge=0)]
+FromZero = Annotated[float, Field(ge=0)]
 Operation = Literal["read", "write", "metadata", "mixed", ""]
 Cache = Literal["warm", "cold", "direct"]
 
@@ -36,15 +36,17 @@ class Work(CheckedModel):
 
     operation: Operation = Field("", description="What the operations do")
     operation_size: Bytes | None = Field(None, description="Bytes of each operation")
-    operations: Count | None = Field(None, description="Operations that were counted")
+    operations: WholeNumber | None = Field(None, description="Operations that were counted")
     bytes_moved: Bytes | None = Field(None, description="Bytes that were counted")
     data_size: Bytes | None = Field(None, description="Distinct bytes that were accessed")
-    errors: Count | None = Field(None, description="Operations that failed and are counted")
+    errors: WholeNumber | None = Field(None, description="Operations that failed and are counted")
     duration: Seconds | None = Field(None, description="Timed part, as the figures use it")
     elapsed: Seconds | None = Field(None, description="Time by the dates of start and end")
     warm_up: Seconds | None = Field(None, description="Time until a steady state, or its credit")
-    clients: Count | None = Field(None, description="Concurrent processes or threads")
-    queue_depth: Count | None = Field(None, description="Outstanding operations of each client")
+    clients: WholeNumber | None = Field(None, description="Concurrent processes or threads")
+    queue_depth: WholeNumber | None = Field(
+        None, description="Outstanding operations of each client"
+    )
     scheduled_rate: PerSecond | None = Field(None, description="Rate of the arrival schedule")
     from_schedule: bool | None = Field(
         None, description="Whether times count from the scheduled start"
@@ -64,8 +66,8 @@ class Work(CheckedModel):
 class Hardware(CheckedModel):
     """What the figures were measured on."""
 
-    client_nodes: Count | None = Field(None, description="Nodes that ran clients")
-    server_nodes: Count | None = Field(None, description="Nodes that stored data")
+    client_nodes: WholeNumber | None = Field(None, description="Nodes that ran clients")
+    server_nodes: WholeNumber | None = Field(None, description="Nodes that stored data")
     is_remote: bool | None = Field(None, description="Whether all data crosses a network")
     client_line: BytesPerSecond | None = Field(None, description="Line rate of a client node")
     server_line: BytesPerSecond | None = Field(None, description="Line rate of a server node")
@@ -80,7 +82,7 @@ class Hardware(CheckedModel):
 class Caches(CheckedModel):
     """What was observed of caches and disks."""
 
-    resident: Share | None = Field(
+    resident: FromZero | None = Field(
         None, description="Share of the files in clients' page caches at the start"
     )
     disk_reads: Bytes | None = Field(None, description="Bytes that came off disks meanwhile")
@@ -90,8 +92,8 @@ class Caches(CheckedModel):
 class Data(CheckedModel):
     """What the data was made of."""
 
-    compressible: Share | None = Field(None, description="Share that compression removes")
-    duplicate: Share | None = Field(None, description="Share that deduplication removes")
+    compressible: FromZero | None = Field(None, description="Share that compression removes")
+    duplicate: FromZero | None = Field(None, description="Share that deduplication removes")
     is_reduced: bool | None = Field(
         None, description="Whether the storage compresses or deduplicates"
     )
@@ -101,17 +103,17 @@ class Data(CheckedModel):
 class Generator(CheckedModel):
     """The load generator and the machine that it ran on."""
 
-    own_share: Share | None = Field(
+    own_share: FromZero | None = Field(
         None, description="The generator's processor time as a share of the mean latency"
     )
-    user_share: Share | None = Field(
+    user_share: FromZero | None = Field(
         None, description="Share of the time for which its threads computed in user mode"
     )
     is_late: bool | None = Field(
         None, description="Whether operations began later than scheduled because of the generator"
     )
-    stolen: Share | None = Field(None, description="Processor time that a hypervisor took")
-    throttled: Share | None = Field(
+    stolen: FromZero | None = Field(None, description="Processor time that a hypervisor took")
+    throttled: FromZero | None = Field(
         None, description="Share of the time without processor, by quota or by heat"
     )
     clock_step: Seconds | None = Field(None, description="By how much the clock was set meanwhile")
@@ -120,11 +122,13 @@ class Generator(CheckedModel):
 class Coverage(CheckedModel):
     """How much of the planned work the figures cover."""
 
-    phases_planned: Count | None = Field(None, description="Phases that belong to the benchmark")
-    phases_finished: Count | None = Field(None, description="Phases that the figures cover")
-    clients_planned: Count | None = Field(None, description="Clients that were started")
-    clients_finished: Count | None = Field(None, description="Clients that the figures cover")
-    nodes_stated: Count | None = Field(
+    phases_planned: WholeNumber | None = Field(
+        None, description="Phases that belong to the benchmark"
+    )
+    phases_finished: WholeNumber | None = Field(None, description="Phases that the figures cover")
+    clients_planned: WholeNumber | None = Field(None, description="Clients that were started")
+    clients_finished: WholeNumber | None = Field(None, description="Clients that the figures cover")
+    nodes_stated: WholeNumber | None = Field(
         None, description="Client nodes that the figure is stated for, or compared with"
     )
     settled: bool | None = Field(None, description="Whether a steady state was reached")
@@ -133,7 +137,7 @@ class Coverage(CheckedModel):
     )
 
 
-class Part(CheckedModel):
+class WorkPart(CheckedModel):
     """One part of the work, such as a task or a repetition."""
 
     size: Bytes
@@ -145,7 +149,9 @@ class Repetitions(CheckedModel):
 
     throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")
     rates: list[PerSecond] = Field(default_factory=list, description="Of each run")
-    parts: list[Part] = Field(default_factory=list, description="What the figure is the mean of")
+    parts: list[WorkPart] = Field(
+        default_factory=list, description="What the figure is the mean of"
+    )
 
 
 class Evidence(CheckedModel):

@@ -18,9 +18,9 @@ from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, Wron
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, call_counts, external_program
 from dfslab.instruments.measuring import cold, recovery
+from dfslab.instruments.measuring.disturbance import MachineWatch
 from dfslab.instruments.measuring.faults import Conductor, quietly
 from dfslab.instruments.measuring.kept import measured_load
-from dfslab.instruments.measuring.machine import Machine
 from dfslab.instruments.measuring.warm_up import shares_vary, warm_up, where
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, Step, provenance
@@ -122,7 +122,7 @@ def run_load(
     if observed is not None:
         observed.observe()  # discards the counts from before this run
     places = session.places(point.scenario)
-    machine = Machine()
+    machine = MachineWatch()
     before = machine.moment()
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     during = machine.since(before)

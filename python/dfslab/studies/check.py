@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from dfslab.documents.table import Paragraph, Section, Table, TableCell, heads, words
-from dfslab.studies.checks.noise import Noise, noise_table, of_repetitions
+from dfslab.studies.checks.noise import NoiseFloor, noise_table, of_repetitions
 from dfslab.studies.checks.of_results import of_results
 from dfslab.studies.checks.rule import Finding, judged, rules
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
@@ -27,7 +27,7 @@ class Checked(StudyResult):
     figures: int
     rules: int
     findings: list[Finding]
-    noise: list[Noise] = []
+    noise: list[NoiseFloor] = []
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """One table with a row for each rule that fired; none if no rule did."""

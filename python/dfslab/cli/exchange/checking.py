@@ -16,7 +16,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario, read
 from dfslab.studies.check import finding_table, summary
 from dfslab.studies.checks import figures, noise
-from dfslab.studies.checks.noise import Noise
+from dfslab.studies.checks.noise import NoiseFloor
 from dfslab.studies.checks.of_results import hardware, of_results
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import judged, rules
@@ -97,7 +97,7 @@ def twice(scenario: Scenario, pairs: int) -> Scenario:
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 
 
-def _answer(evidence: list[Evidence], found: list[Noise], as_json: bool) -> None:
+def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) -> None:
     """Prints the findings and the noise; exits with 1 if a rule fired."""
     findings = judged(evidence)
     document = {

@@ -24,7 +24,7 @@ SIGNIFICANCE, POWER = 0.05, 0.8
 COVERED = 0.9
 
 
-class Noise(BaseModel):
+class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
     runs: number of runs, or of pairs. spread: two equal runs differ by less than this fraction in
@@ -49,7 +49,7 @@ class Noise(BaseModel):
         return not self.bias_low <= 0 <= self.bias_high
 
 
-def of_repetitions(results: Sequence[Result]) -> list[Noise]:
+def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
     """The noise of every configuration with repetitions. Configurations share one spread, because
     two or three runs of one say little of it."""
     groups = {name: own for name, own in _rates(results).items() if len(own) > 1}
@@ -61,7 +61,7 @@ def of_repetitions(results: Sequence[Result]) -> list[Noise]:
     sd = math.sqrt(squares / freedom)
     labels = {one.point_id: one for one in results}
     return [
-        Noise(
+        NoiseFloor(
             labels={key: str(value) for key, value in labels[name].labels.items()},
             runs=len(own),
             spread=_spread(sd, freedom),
@@ -71,7 +71,7 @@ def of_repetitions(results: Sequence[Result]) -> list[Noise]:
     ]
 
 
-def of_pairs(results: Sequence[Result]) -> list[Noise]:
+def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
     """The noise of every configuration from A/A pairs: its runs in the order of time, two by two.
 
     A pair is made within minutes, so a drift of the machine is in no difference.
@@ -87,7 +87,7 @@ def of_pairs(results: Sequence[Result]) -> list[Noise]:
         freedom, error = len(pairs) - 1, statistics.stdev(differences) / math.sqrt(len(pairs))
         half = _student(1 - SIGNIFICANCE / 2, freedom) * error
         found.append(
-            Noise(
+            NoiseFloor(
                 labels={key: str(value) for key, value in labels[name].labels.items()},
                 runs=len(pairs),
                 spread=_spread(sd / math.sqrt(2), freedom),
@@ -128,7 +128,7 @@ def _detectable(error: float, freedom: int) -> float:
     return math.expm1(both * error)
 
 
-def noise_table(found: Sequence[Noise]) -> Table:
+def noise_table(found: Sequence[NoiseFloor]) -> Table:
     """A row for each configuration: runs, spread, smallest detectable difference, bias of pairs."""
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []
@@ -148,7 +148,7 @@ def noise_table(found: Sequence[Noise]) -> Table:
     return Table("Noise floor of the rate", columns, rows, notes)
 
 
-def _bias(one: Noise) -> TableCell:
+def _bias(one: NoiseFloor) -> TableCell:
     if one.bias is None or one.bias_low is None or one.bias_high is None:
         return words("")
     interval = f"{one.bias_low:+.1%} to {one.bias_high:+.1%}"

@@ -34,7 +34,7 @@ HALVES_DIFFER = 0.2
 READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
 # The direction in which bytes pass a disk.
-Way = Literal["read", "write"]
+ReadOrWrite = Literal["read", "write"]
 
 
 def of_results(results: Sequence[Result]) -> list[Evidence]:
@@ -258,7 +258,7 @@ def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
     return sum(one.adapter.bandwidth * one.count for one in groups) / nodes
 
 
-def _disks(groups: Sequence[NodeGroup], way: Way, is_enforced: bool) -> float | None:
+def _disks(groups: Sequence[NodeGroup], way: ReadOrWrite, is_enforced: bool) -> float | None:
     """The sum of all disks' rates; None where nothing enforces them, because the disks of a machine
     are often shared and faster than their nominal rate for a while."""
     if not is_enforced:
@@ -266,7 +266,7 @@ def _disks(groups: Sequence[NodeGroup], way: Way, is_enforced: bool) -> float | 
     return sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)
 
 
-def _rate(disk: Disk, way: Way) -> float:
+def _rate(disk: Disk, way: ReadOrWrite) -> float:
     return disk.read_rate if way == "read" else disk.write_rate
 
 

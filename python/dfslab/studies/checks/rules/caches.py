@@ -6,7 +6,7 @@ from dfslab.documents.evidence import Evidence, product
 from dfslab.spec import units
 from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
-from dfslab.studies.checks.rules.limits import SLACK, line_bytes_per_s
+from dfslab.studies.checks.rules.bounds import SLACK, line_bytes_per_s
 
 NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
 # Directories and the ends of files may stay; a tenth of the data moves a rate by a tenth.

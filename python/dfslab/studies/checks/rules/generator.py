@@ -99,8 +99,8 @@ make = rule.table(
     Rule(
         "coordinated_omission",
         "A client that waits does not send what was scheduled, so that waiting is in no time.",
-        "Count times from the scheduled start (fio rate_process=poisson with "
-        "log_issue_time, or an open workload here).",
+        "Count times from the scheduled start, as an open workload here does, or state the rate "
+        "that was reached.",
         _omission,
     ),
     Rule(

@@ -29,7 +29,7 @@ class Moment:
     monotonic_s: float
 
 
-class Machine:
+class MachineWatch:
     """The machine on which this process runs. The files and the clock can be replaced by tests."""
 
     def __init__(
