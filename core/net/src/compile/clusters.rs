@@ -261,6 +261,8 @@ fn possible(outcome: usize, ranges: &[Option<Range>]) -> bool {
         .collect();
     required.iter().enumerate().all(|(at, one)| {
         let others = required[..at].iter().filter(|that| that.field == one.field);
-        others.into_iter().all(|that| one.low <= that.high && that.low <= one.high)
+        others
+            .into_iter()
+            .all(|that| one.low <= that.high && that.low <= one.high)
     })
 }
