@@ -17,6 +17,20 @@ enum Form {
     Plain,
 }
 
+/// Guards of nets with a key, for transitions with two and with three input arcs.
+const KEYED_TWO: [&str; 5] = [
+    "a.k == b.k",
+    "a.k == b.k && a.n > 0",
+    "a.k == b.k && b.n == 1",
+    "a.k == b.k && b.n != 1 && a.h == red",
+    "a.k == b.k && (even(a.n) || b.x < 1)",
+];
+const KEYED_THREE: [&str; 3] = [
+    "a.k == b.k && b.k == c.k",
+    "a.k == b.k && b.k == c.k && c.n > 1",
+    "a.k == b.k && b.k == c.k && a.n <= 1 && sum(b.q) < 4",
+];
+
 /// Makes random nets from one seed. The nets have few colours, many simultaneous events, and every
 /// form of guard.
 struct Maker(Stream, Form);
@@ -215,21 +229,9 @@ impl Maker {
             "a.n + b.n == c.n",
             "a.w == b.w && up(a.n, b.n) != [c.n]",
         ];
-        let keyed_two = [
-            "a.k == b.k",
-            "a.k == b.k && a.n > 0",
-            "a.k == b.k && b.n == 1",
-            "a.k == b.k && b.n != 1 && a.h == red",
-            "a.k == b.k && (even(a.n) || b.x < 1)",
-        ];
-        let keyed_three = [
-            "a.k == b.k && b.k == c.k",
-            "a.k == b.k && b.k == c.k && c.n > 1",
-            "a.k == b.k && b.k == c.k && a.n <= 1 && sum(b.q) < 4",
-        ];
         let choices: &[&'static str] = match (arcs, self.below(3)) {
-            (2, _) if self.1 == Form::Keyed => &keyed_two,
-            (_, _) if self.1 == Form::Keyed => &keyed_three,
+            (2, _) if self.1 == Form::Keyed => &KEYED_TWO,
+            (_, _) if self.1 == Form::Keyed => &KEYED_THREE,
             (_, 1..) if self.1 == Form::Plain => &one,
             (_, 0) => return None,
             (1, _) | (_, 1) => &one,

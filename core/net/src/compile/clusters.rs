@@ -9,8 +9,8 @@ use crate::compiled::{
     LANES_MAX, MEMBERS_MAX,
 };
 
-/// Largest number of input arcs with a condition that one place of a cluster may have: the outcomes
-/// of so many tests index a table.
+/// Largest number of input arcs with a condition that one place of a cluster may have. The outcomes
+/// of these tests index a table.
 const TESTS_MAX: usize = 4;
 
 /// Finds the clusters of a net whose waiting tokens can be kept in cells. Sets the seat of each of

@@ -76,7 +76,6 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         .max()
         .unwrap_or(0)
         .max(1);
-    let has_lists = has_lists(&definition);
     let name = definition.name.clone();
     // The initial tokens are now stored in the places as 64-bit words. The JSON form of a million
     // tokens needs more memory than the run, so it is dropped.
@@ -94,7 +93,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         lines,
         library,
         lists: lists.into_inner(),
-        has_lists,
+        has_lists: has_lists(&definition),
         stride,
         definition,
     })
