@@ -13,7 +13,7 @@
 
 use crate::bucket::NONE;
 use crate::clock::seconds;
-use crate::compiled::{output_context, Discipline, Net, Output, Transition};
+use crate::compiled::{output_context, Discipline, Net, Transition};
 use crate::error::{NetError, Result};
 use crate::event_list::EventList;
 use crate::expression::Fault;
@@ -399,7 +399,10 @@ impl<'n> Engine<'n> {
         // and taking the other tokens needs no new rank for it.
         match definition.member {
             Some(member) => self.marking.take_from_cell(member, transition, chosen),
-            None => chosen.iter().rev().for_each(|&token| self.marking.take(token)),
+            None => chosen
+                .iter()
+                .rev()
+                .for_each(|&token| self.marking.take(token)),
         }
         for &place in &definition.reset {
             self.marking.empty(place);
@@ -425,53 +428,6 @@ impl<'n> Engine<'n> {
             self.marking.release(chosen[arc as usize]);
         }
         Ok(())
-    }
-
-    /// Makes a token for an output arc and computes its field values. Returns the token's number.
-    /// `chosen` are the tokens of the binding.
-    #[inline(always)]
-    pub(crate) fn make(
-        &mut self,
-        transition: usize,
-        (arc, output): (usize, &Output),
-        chosen: &[u32],
-    ) -> Result<u32> {
-        let token = self.marking.make(output.place);
-        let start = token as usize * self.net.stride;
-        for (field, value) in output.fields.iter().enumerate() {
-            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
-            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
-            self.marking.rows[start + field] = word;
-        }
-        Ok(token)
-    }
-
-    /// Writes those fields of a forwarded token that the output arc changes.
-    #[inline(always)]
-    pub(crate) fn change(
-        &mut self,
-        transition: usize,
-        (arc, output): (usize, &Output),
-        token: u32,
-        chosen: &[u32],
-    ) -> Result<()> {
-        let start = token as usize * self.net.stride;
-        for (field, value) in &output.changed {
-            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
-            let field = usize::from(*field);
-            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
-            self.marking.rows[start + field] = word;
-        }
-        Ok(())
-    }
-
-    /// The error for a field of an output arc's token whose value cannot be computed.
-    #[cold]
-    fn no_field(&self, transition: usize, (arc, field): (usize, usize), fault: Fault) -> NetError {
-        let place = self.net.transitions[transition].outputs[arc].place;
-        let name = &self.net.places[place as usize].fields[field].0;
-        let part = format!("{}, field {name}", self.arc_words(transition, arc));
-        self.fault(transition, &part, fault)
     }
 
     /// The words that name an output arc in an error message. They follow the words that name the

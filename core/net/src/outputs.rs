@@ -7,6 +7,7 @@ use crate::compiled::Output;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
 use crate::event_list::{Event, NO_LINE};
+use crate::expression::Fault;
 
 /// Largest number of tokens that one output arc makes in one firing. More are an error, reported
 /// before memory is exhausted.
@@ -78,6 +79,53 @@ impl Engine<'_> {
         }
         chain.last = token;
         Ok(())
+    }
+
+    /// Makes a token for an output arc and computes its field values. Returns the token's number.
+    /// `chosen` are the tokens of the binding.
+    #[inline(always)]
+    fn make(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        chosen: &[u32],
+    ) -> Result<u32> {
+        let token = self.marking.make(output.place);
+        let start = token as usize * self.net.stride;
+        for (field, value) in output.fields.iter().enumerate() {
+            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
+            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
+            self.marking.rows[start + field] = word;
+        }
+        Ok(token)
+    }
+
+    /// Writes those fields of a forwarded token that the output arc changes.
+    #[inline(always)]
+    fn change(
+        &mut self,
+        transition: usize,
+        (arc, output): (usize, &Output),
+        token: u32,
+        chosen: &[u32],
+    ) -> Result<()> {
+        let start = token as usize * self.net.stride;
+        for (field, value) in &output.changed {
+            let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
+            let field = usize::from(*field);
+            let word = word.map_err(|fault| self.no_field(transition, (arc, field), fault))?;
+            self.marking.rows[start + field] = word;
+        }
+        Ok(())
+    }
+
+    /// The error for a field of an output arc's token whose value cannot be computed.
+    #[cold]
+    fn no_field(&self, transition: usize, (arc, field): (usize, usize), fault: Fault) -> NetError {
+        let place = self.net.transitions[transition].outputs[arc].place;
+        let name = &self.net.places[place as usize].fields[field].0;
+        let part = format!("{}, field {name}", self.arc_words(transition, arc));
+        self.fault(transition, &part, fault)
     }
 
     #[inline(always)]

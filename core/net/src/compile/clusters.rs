@@ -9,8 +9,8 @@ use crate::compiled::{
     LANES_MAX, MEMBERS_MAX,
 };
 
-/// Largest number of input arcs with a condition that one place of a cluster may have: the outcomes
-/// of so many tests index a table.
+/// Largest number of input arcs with a condition that one place of a cluster may have. The outcomes
+/// of these tests index a table.
 const TESTS_MAX: usize = 4;
 
 /// Finds the clusters of a net whose waiting tokens can be kept in cells. Sets the seat of each of
@@ -261,6 +261,8 @@ fn possible(outcome: usize, ranges: &[Option<Range>]) -> bool {
         .collect();
     required.iter().enumerate().all(|(at, one)| {
         let others = required[..at].iter().filter(|that| that.field == one.field);
-        others.into_iter().all(|that| one.low <= that.high && that.low <= one.high)
+        others
+            .into_iter()
+            .all(|that| one.low <= that.high && that.low <= one.high)
     })
 }

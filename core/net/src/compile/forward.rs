@@ -57,7 +57,9 @@ fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
         let inscriptions = output.fields.iter().chain(&output.delay);
         inscriptions.chain(output.count.as_deref())
     });
-    let reads_later = later.chain(&this.delay).any(|value| reads(value, arc, None));
+    let reads_later = later
+        .chain(&this.delay)
+        .any(|value| reads(value, arc, None));
     let mut changed: Vec<u16> = Vec::new();
     let reads_changed = changes(this, arc).any(|(field, value)| {
         let found = changed.iter().any(|&one| reads(&value, arc, Some(one)));

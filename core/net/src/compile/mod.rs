@@ -3,6 +3,7 @@
 mod clusters;
 mod forward;
 mod inscription;
+mod lines;
 mod transition;
 
 use std::cell::RefCell;
@@ -13,9 +14,8 @@ use serde_json::Value as Json;
 use crate::compiled::{Discipline, Net, Place, Transition};
 use crate::definition::{Element, FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
-use crate::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::{
-    compile as compile_expression, convert, is_function, parse, Code, Library, Scope, Table, Value,
+    compile as compile_expression, convert, is_function, parse, Code, Library, Scope, Table,
 };
 use crate::lists::{Lists, EMPTY};
 use transition::Builder;
@@ -68,7 +68,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         functions,
     };
     set_rivals(&mut transitions);
-    let lines = set_lines(&mut transitions);
+    let lines = lines::assign(&mut transitions);
     let clusters = clusters::recognise(&mut places, &mut transitions, &views);
     let stride = places
         .iter()
@@ -76,7 +76,6 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         .max()
         .unwrap_or(0)
         .max(1);
-    let has_lists = has_lists(&definition);
     let name = definition.name.clone();
     // The initial tokens are now stored in the places as 64-bit words. The JSON form of a million
     // tokens needs more memory than the run, so it is dropped.
@@ -94,7 +93,7 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         lines,
         library,
         lists: lists.into_inner(),
-        has_lists,
+        has_lists: has_lists(&definition),
         stride,
         definition,
     })
@@ -426,35 +425,6 @@ fn set_rivals(transitions: &mut [Transition]) {
         rivals.retain(|&other| other != index);
         this.rivals = rivals;
     }
-}
-
-/// Gives each of the first few constant delays of the net a line of the event list. Returns the
-/// number of lines.
-fn set_lines(transitions: &mut [Transition]) -> usize {
-    let constant_s = |delay: &Option<Value>| match delay {
-        None => Some(0.0),
-        Some(Value::Constant(word)) => Some(f64::from_bits(*word)),
-        Some(_) => None,
-    };
-    let mut delays: Vec<u64> = Vec::new();
-    for transition in transitions {
-        let base_s = constant_s(&transition.delay);
-        for output in &mut transition.outputs {
-            let (Some(base_s), Some(more_s)) = (base_s, constant_s(&output.delay)) else {
-                continue;
-            };
-            let delay = (base_s + more_s).to_bits();
-            if delay == 0 {
-                continue;
-            }
-            if !delays.contains(&delay) && delays.len() < LINES_MAX {
-                delays.push(delay);
-            }
-            let line = delays.iter().position(|&one| one == delay);
-            output.line = line.map_or(NO_LINE, |line| line as u8);
-        }
-    }
-    delays.len()
 }
 
 #[cfg(test)]

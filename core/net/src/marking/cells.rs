@@ -110,7 +110,9 @@ impl Cells {
         };
         let directory = |cluster: &Cluster| {
             let members = cluster.members.iter();
-            let limit = members.map(|member| limits[member.transition as usize]).max();
+            let limit = members
+                .map(|member| limits[member.transition as usize])
+                .max();
             Directory {
                 limit: limit.unwrap_or(0),
                 ..Directory::default()

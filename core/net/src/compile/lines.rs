@@ -1,0 +1,34 @@
+//! Gives constant delays their lines in the event list.
+
+use crate::compiled::Transition;
+use crate::event_list::{LINES_MAX, NO_LINE};
+use crate::expression::Value;
+
+/// Gives each of the first few constant delays of the net a line of the event list. Returns the
+/// number of lines.
+pub(super) fn assign(transitions: &mut [Transition]) -> usize {
+    let constant_s = |delay: &Option<Value>| match delay {
+        None => Some(0.0),
+        Some(Value::Constant(word)) => Some(f64::from_bits(*word)),
+        Some(_) => None,
+    };
+    let mut delays: Vec<u64> = Vec::new();
+    for transition in transitions {
+        let base_s = constant_s(&transition.delay);
+        for output in &mut transition.outputs {
+            let (Some(base_s), Some(more_s)) = (base_s, constant_s(&output.delay)) else {
+                continue;
+            };
+            let delay = (base_s + more_s).to_bits();
+            if delay == 0 {
+                continue;
+            }
+            if !delays.contains(&delay) && delays.len() < LINES_MAX {
+                delays.push(delay);
+            }
+            let line = delays.iter().position(|&one| one == delay);
+            output.line = line.map_or(NO_LINE, |line| line as u8);
+        }
+    }
+    delays.len()
+}
