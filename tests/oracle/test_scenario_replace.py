@@ -60,8 +60,8 @@ def naive_id(scenario):
     """Returns the scenario's id by hashing a table of everything that determines the outcome:
     deployment, file system and workload."""
     table = scenario.model_dump(mode="json", include={"deployment", "file_system", "workload"})
-    # The digest uses first names, `bed` of a key and `zfs` of OpenZFS, so that run folders of earlier
-    # versions can be resumed.
+    # The digest uses first names, `bed` of a key and `zfs` of OpenZFS, so that run folders of
+    # earlier versions can be resumed.
     table["file_system"]["name"] = table["file_system"]["name"].replace("openzfs", "zfs")
     table["file_system"]["access"]["bed"] = table["file_system"]["access"].pop("testbed")
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
