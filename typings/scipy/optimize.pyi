@@ -8,6 +8,12 @@ from numpy.typing import NDArray
 
 _Floats: TypeAlias = NDArray[np.float64]
 
+class ScalarResult:
+    """A number `x` that minimises an objective; `fun`: the objective there."""
+
+    x: float
+    fun: float
+
 class OptimizeResult:
     """A solution `x`; `fun`: the objective there, `jac`: its derivatives."""
 
@@ -27,6 +33,9 @@ def least_squares(
     xtol: float = ...,
     ftol: float = ...,
 ) -> OptimizeResult: ...
+def minimize_scalar(
+    fun: Callable[[float], float], *, bounds: tuple[float, float], method: str
+) -> ScalarResult: ...
 def minimize(
     fun: Callable[[_Floats], tuple[float, _Floats]],
     x0: _Floats,

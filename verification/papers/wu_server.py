@@ -180,3 +180,18 @@ def law_at_constant_files() -> Obtained:
     return judged(
         all(abs(one - 1) <= 0.1 for one in growths), f"the rate changes by a factor of {text}"
     )
+
+
+def law_and_capacity() -> Obtained:
+    """Whether the law with the most weight also predicts the held-out capacity best."""
+    law = _law()
+    best = min(law.capacity, key=lambda one: one.median_abs_error)
+    return judged(best.law == law.capacity[0].law, law.conclusion)
+
+
+def locations() -> Obtained:
+    """The recordings of getBlockLocations."""
+    found = recordings.of_scenario("wu-locations")
+    planned = recordings.scenario("wu-locations")
+    count = len(planned.points()) * planned.run.repetitions
+    return not_judged(f"{len(found)} recordings of {count} runs each")

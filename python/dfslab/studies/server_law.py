@@ -266,7 +266,7 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
         geometric_mean([r.value(key(LATENCY, MEAN, operation)) for r in by_clients[n]])
         for n in clients
     ]
-    rates = [geometric_mean([r.value() for r in by_clients[n]]).value for n in clients]
+    rates = [geometric_mean([_rate(r, operation) for r in by_clients[n]]).value for n in clients]
     held = [by_clients[n][0].point.held_out for n in clients]
     scores = [one_score for result in group if (one_score := _score(result))]
     latency = key(LATENCY, MEAN, operation)
@@ -284,6 +284,15 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
         between_run_sd=_between_run_sd(runs),
     )
     return _fitted(curve, [len(times) for times in runs])
+
+
+def _rate(result: Result, operation: str) -> float:
+    """Operations of one type per second. A stream that opens files closes them, too; the closes do
+    not reach the metadata server, and are not counted."""
+    counts = result.load.operations if result.load else {}
+    every = sum(one.count for one in counts.values())
+    own = counts[operation].count if operation in counts else every
+    return result.value() * (own / every if every else 1.0)
 
 
 def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:

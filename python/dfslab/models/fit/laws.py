@@ -140,9 +140,9 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     sse = float(((relative * y) ** 2).sum())
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
-    # AICc corrects for a variance that few residuals tell. Repeated runs tell their part of it.
-    told = n + repeated * float((known / (known + own)).mean())
-    aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (told - k - 1)
+    # AICc corrects for a variance that few residuals determine. Repeated runs determine their part.
+    points = n + repeated * float((known / (known + own)).mean())
+    aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
     return FittedLaw(
         name,
@@ -161,8 +161,8 @@ def _deviance(relative: Floats, variance: Floats) -> float:
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors that makes the relative errors likeliest, beside
-    the `known` variance of each mean.
+    """Returns the variance of the law's own errors that makes the relative errors likeliest, in
+    addition to the `known` variance of each mean.
     """
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():

@@ -205,7 +205,7 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
 
 
 def _capacity(found: ServerLaw) -> Markup:
-    """The errors of q by each law of the smallest share, beside the weight of the law."""
+    """The errors of q by each law of the smallest share, with the weight of the law."""
     rows = [
         [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
         for one in found.capacity
