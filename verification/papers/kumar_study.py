@@ -89,7 +89,7 @@ def table_5() -> Obtained:
                 same, other = same + agrees, other + (not agrees)
     open_ = len(_tables()) * len(SIGNS) - same - other
     return judged(
-        other == 0 and same > 0, f"{same} as printed, {open_} not told, {other} otherwise"
+        other == 0 and same > 0, f"{same} as printed, {open_} inconclusive, {other} otherwise"
     )
 
 
@@ -148,7 +148,7 @@ def _claim(name: str) -> Obtained:
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()
     slopes_ = ", ".join(f"{one.operation} {one.slope.value:+.2f}" for one in found)
-    text = f"{slopes_}: {same} as in the paper, {open_} not told, {other} otherwise"
+    text = f"{slopes_}: {same} as in the paper, {open_} inconclusive, {other} otherwise"
     if not same and not other:
         return not_judged(text)
     return judged(not other and bool(same), text)
