@@ -75,8 +75,8 @@ def _agrees(expected: str, shown: str) -> str:
     """Returns the verdict on a claim. "0" claims that there is no effect, and needs the equivalence
     test; an interval that merely holds 0 shows nothing.
     """
-    if shown == "not told":
-        return "not told"
+    if shown == "inconclusive":
+        return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)
     return "as in the paper" if as_claimed else "otherwise than in the paper"
 
@@ -84,7 +84,7 @@ def _agrees(expected: str, shown: str) -> str:
 def counts(found: Sequence[Sign]) -> dict[str, int]:
     """Returns verdict -> number of claims, for the verdicts on `found`."""
     verdicts = [one.verdict for one in found]
-    wanted = ("as in the paper", "not told", "otherwise than in the paper")
+    wanted = ("as in the paper", "inconclusive", "otherwise than in the paper")
     return {verdict: verdicts.count(verdict) for verdict in wanted}
 
 
@@ -142,5 +142,5 @@ def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
     assert mine.high is not None
     assert theirs.low is not None
     if mine.high >= theirs.low:
-        return f"not told from {seen}"
+        return f"inconclusive from {seen}"
     return f"otherwise than in the paper: {seen}"

@@ -30,7 +30,7 @@ def test_a_slope_agrees_contradicts_or_cannot_tell():
     assert found == {
         "more network, faster": "as in the paper",
         "more copies, slower writes": "otherwise than in the paper",
-        "more servers, faster": "not told",
+        "more servers, faster": "inconclusive",
     }
 
 
@@ -39,8 +39,8 @@ def test_a_slope_agrees_contradicts_or_cannot_tell():
     [
         (0.02, 0.05, "as in the paper"),
         (0.08, 0.05, "as in the paper"),
-        (0.29, 0.33, "not told"),
-        (0.0, 0.2, "not told"),
+        (0.29, 0.33, "inconclusive"),
+        (0.0, 0.2, "inconclusive"),
         (0.39, 0.22, "otherwise than in the paper"),
     ],
 )
@@ -55,7 +55,7 @@ def test_no_effect_is_over_the_whole_range_of_a_factor():
     be one of twelve doublings."""
     near, far = (slope("block_size", 0.01, 0.05) for _ in range(2))
     far.doublings = 12.0
-    assert (near.direction, far.direction) == ("no effect", "not told")
+    assert (near.direction, far.direction) == ("no effect", "inconclusive")
 
 
 def test_the_equivalence_test_errs_as_rarely_as_it_says():
@@ -78,7 +78,7 @@ def test_claims_are_counted_as_the_documentation_says():
     assert sum(found.values()) == 28
     text = " ".join((ROOT / "docs" / "kumar.md").read_text().split())
     same, open_, other = found.values()
-    assert f"Of 28, {same} are as in the paper, {open_} are not told and {other} are" in text
+    assert f"Of 28, {same} are as in the paper, {open_} are inconclusive and {other} are" in text
 
 
 def test_the_errors_in_the_documentation_are_the_verified_ones():
@@ -104,7 +104,7 @@ def test_the_rate_of_each_client_is_that_of_all_divided_by_their_number():
     [
         ((0.6, 0.5, 0.7), (0.1, 0.0, 0.2), "as in the paper"),
         ((0.1, 0.0, 0.2), (0.6, 0.5, 0.7), "otherwise than in the paper: cache_size"),
-        ((0.4, 0.3, 0.5), (0.45, 0.35, 0.55), "not told from cache_size"),
+        ((0.4, 0.3, 0.5), (0.45, 0.35, 0.55), "inconclusive from cache_size"),
     ],
 )
 def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):

@@ -123,8 +123,9 @@ def test_known_functions_at_the_rows_of_the_product(name, seed):
 
 
 def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
-    """The 90 % intervals of 8 samples of each function hold the exact indices in 81 % at least,
-    which is 90 % less three standard errors. Stratified rows make them hold more often."""
+    """The 90 % intervals of 8 samples of each function hold the exact indices in 81 % at least.
+
+    81 % is 90 % less three standard errors. Stratified rows make intervals hold more often."""
     held = []
     for name in FUNCTIONS:
         function, count, _ = FUNCTIONS[name]

@@ -49,9 +49,10 @@ def _levels(design: Design, name: str) -> list[object]:
 def table_2() -> Obtained:
     """The features of hardware and layout."""
     names = {one.name for one in _scenario().design.factor}
-    found = [name for name in HARDWARE if name in names]
-    text = f"{len(found)} of 7 vary; striping cannot"
-    return judged(len(found) == len(HARDWARE), text)
+    wanted = (*HARDWARE, "striping")
+    lacking = [name for name in wanted if name not in names]
+    text = f"{len(wanted) - len(lacking)} of {len(wanted)} vary; lacking: {', '.join(lacking)}"
+    return judged(not lacking, text)
 
 
 def table_3() -> Obtained:
@@ -88,7 +89,7 @@ def table_5() -> Obtained:
                 same, other = same + agrees, other + (not agrees)
     open_ = len(_tables()) * len(SIGNS) - same - other
     return judged(
-        other == 0 and same > 0, f"{same} as printed, {open_} not told, {other} otherwise"
+        other == 0 and same > 0, f"{same} as printed, {open_} inconclusive, {other} otherwise"
     )
 
 
@@ -147,7 +148,7 @@ def _claim(name: str) -> Obtained:
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()
     slopes_ = ", ".join(f"{one.operation} {one.slope.value:+.2f}" for one in found)
-    text = f"{slopes_}: {same} as in the paper, {open_} not told, {other} otherwise"
+    text = f"{slopes_}: {same} as in the paper, {open_} inconclusive, {other} otherwise"
     if not same and not other:
         return not_judged(text)
     return judged(not other and bool(same), text)

@@ -211,15 +211,15 @@ def _number(text: str, option: str) -> int:
 
 def _clients(given: Options) -> int:
     """The number of processes: -t, or -l and -u if they are equal."""
-    asked = {
+    counts = {
         option: _number(given.values[option], option)
         for option in ("-t", "-l", "-u")
         if option in given.values
     }
-    if len(set(asked.values())) > 1:
+    if len(set(counts.values())) > 1:
         allowed = "one number of processes is run at a time: -t, or equal -l and -u"
-        raise InputError("iozone", " ".join(asked), allowed)
-    return next(iter(asked.values()), 1)
+        raise InputError("iozone", " ".join(counts), allowed)
+    return next(iter(counts.values()), 1)
 
 
 def _tests(given: Options) -> list[str]:

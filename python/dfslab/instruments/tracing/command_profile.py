@@ -15,7 +15,7 @@ THIS_MACHINE = "this machine"
 
 
 def host_of(testbed: Traceable) -> str:
-    """The host of all processes of a testbed; empty if its processes have hosts of their own."""
+    """The host of all processes of a testbed; empty if its processes have several hosts."""
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""
 
@@ -44,11 +44,11 @@ def write_increase(
         if not rows:
             continue
         kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
-        beside = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
+        traces = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
         # Daemons write their profiles at long intervals, so their exemplars may be older than the
         # command. Processes of the command write theirs when they end.
-        if file.last and beside in exemplars:
-            kept[beside] = later_than(exemplars[beside], began_unix_ns)
+        if file.last and traces in exemplars:
+            kept[traces] = later_than(exemplars[traces], began_unix_ns)
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
         old.unlink()
     for name, text in kept.items():

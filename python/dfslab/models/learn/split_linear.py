@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
 
 from dfslab import discover
-from dfslab.arrays import Floats
+from dfslab.arrays import Floats, Integers
 from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear
 
@@ -81,9 +81,7 @@ class SplitLinear(RegressorMixin, BaseEstimator):
         for key in dict.fromkeys(keys):
             own = np.flatnonzero([other == key for other in keys])
             if self.features and len(own) >= least:
-                self.parts_[key] = PaperLinear().fit(
-                    X[np.ix_(own, np.array(self.features))], y[own]
-                )
+                self.parts_[key] = PaperLinear().fit(X[own][:, self._columns()], y[own])
         return self
 
     def predict(self, X: Floats) -> Floats:
@@ -95,8 +93,11 @@ class SplitLinear(RegressorMixin, BaseEstimator):
         for key, part in self.parts_.items():
             own = np.flatnonzero([other == key for other in keys])
             if len(own):
-                found[own] = part.predict(X[np.ix_(own, np.array(self.features))])
+                found[own] = part.predict(X[own][:, self._columns()])
         return found
 
     def _keys(self, X: Floats) -> list[tuple[float, ...]]:
-        return [tuple(row) for row in X[:, np.array(self.cells, dtype=int)]]
+        return [tuple(row) for row in X[:, list(self.cells)]]
+
+    def _columns(self) -> Integers:
+        return np.array(self.features, dtype=int)

@@ -22,23 +22,23 @@ NO_EFFECT = 0.1375
 
 EQUIVALENCE = (
     "No effect: two one-sided tests at 5 % show that the factor's whole range changes the rate by "
-    "less than a tenth. Not told: the interval holds both no effect and an effect that matters."
+    "less than a tenth. Inconclusive: the interval holds both no effect and an effect that matters."
 )
 
 
 def direction(slope: Metric, doublings: float = 1.0) -> str:
-    """What the 90 % interval of a slope shows: "+", "-", "no effect" or "not told".
+    """What the 90 % interval of a slope shows: "+", "-", "no effect" or "inconclusive".
 
     `doublings`: range of the factor in doublings, by which the slope is multiplied. "no effect" is
-    the outcome of two one-sided tests at 5 % (TOST, Schuirmann 1987): the interval lies within the
+    the outcome of two one-sided tests at 5 % (TOST, Schuirmann 1987): the interval is within the
     margin NO_EFFECT on both sides of 0. An interval that merely holds 0 does not show that there is
-    no effect. An interval beside 0 but within the margin is "no effect", too.
+    no effect. An interval without 0 but within the margin is "no effect", too.
     """
     assert slope.low is not None
     assert slope.high is not None
     if max(-slope.low, slope.high) * doublings < NO_EFFECT:
         return "no effect"
-    return "+" if slope.low > 0 else "-" if slope.high < 0 else "not told"
+    return "+" if slope.low > 0 else "-" if slope.high < 0 else "inconclusive"
 
 
 class Slope(BaseModel):
@@ -56,7 +56,7 @@ class Slope(BaseModel):
 
     @property
     def direction(self) -> str:
-        """What the interval shows: "+", "-", "no effect" or "not told"."""
+        """What the interval shows: "+", "-", "no effect" or "inconclusive"."""
         return direction(self.slope, self.doublings)
 
 
@@ -210,7 +210,7 @@ class Learning(StudyResult):
     def counted_directions(self) -> str:
         """How many slopes show which direction, in one sentence."""
         shown = [one.direction for one in self.slopes]
-        counts = [f"{shown.count(name)} {name}" for name in ("+", "-", "no effect", "not told")]
+        counts = [f"{shown.count(name)} {name}" for name in ("+", "-", "no effect", "inconclusive")]
         return f"{len(shown)} slopes: {', '.join(counts)}."
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:

@@ -277,11 +277,11 @@ class _Estimator:
         ]
         self.dummies, owners = _dummies(levels)
         mates = list(_mates(drawn.blocks, regime.reads))
-        # For each input, the columns of its own block.
-        self.own = [
-            np.flatnonzero(np.isin(owners, next(mate for mate in mates if members[0] in mate)))
-            for members in inputs
-        ]
+        # The columns of each set of factors that is independent of the others, and for each input
+        # those of its own set.
+        self.sets = [np.flatnonzero(np.isin(owners, mate)) for mate in mates]
+        places = [next(i for i, mate in enumerate(mates) if one[0] in mate) for one in inputs]
+        self.own = [self.sets[place] for place in places]
         self.pairs = []
         start = count
         for rows in drawn.redrawn:
@@ -296,10 +296,9 @@ class _Estimator:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
         chosen = _drawn(len(self.base), random)
         values = answer[self.base][chosen]
-        variance = float(values.var())
-        if variance <= 0.0:
+        if float(np.ptp(values)) <= 0.0:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
-        first, chance = self._first(values, chosen)
+        first, chance, variance = self._first(values, chosen)
         total = []
         for before, after in self.pairs:
             some = _drawn(len(before), random)
@@ -312,24 +311,32 @@ class _Estimator:
         summed = float(first[self.block_places].sum())
         return _Estimate(first, np.array(total), chance, summed)
 
-    def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats]:
-        """(variance of the level means less chance, chance) of each input, not divided by V(Y)."""
+    def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats, float]:
+        """(variance of the level means less chance, chance) of each input, and V(Y).
+
+        The additive effects of different blocks are independent, so V(Y) is the sum of their
+        variances and that of the residual. Their chance covariance in the sample is left out.
+        """
         dummies = self.dummies[chosen]
-        columns = dummies.shape[1]
+        rows, columns = dummies.shape
         effects = np.zeros(columns)
-        if columns and len(values) >= ROWS_PER_COLUMN * columns:
+        is_additive = 0 < ROWS_PER_COLUMN * columns <= rows
+        if is_additive:
             # Normal equations: columns are few, and the least-norm solution suits dependent ones.
             gram, right = dummies.T @ dummies, dummies.T @ (values - values.mean())
             effects = np.linalg.lstsq(gram, right, rcond=None)[0]
         without = values - dummies @ effects
+        variance = float(without.var())
+        if is_additive:
+            variance *= rows / (rows - columns)
+            variance += sum(float((dummies[:, own] @ effects[own]).var()) for own in self.sets)
         found = []
         for numbers, own in zip(self.numbers, self.own, strict=True):
             left = without + dummies[:, own] @ effects[own]
-            used = columns - len(own) if effects.any() else 0
-            between, chance = _between(numbers[chosen], left, used)
-            found.append((between - chance, chance))
-        table = np.array(found)
-        return table[:, 0], table[:, 1]
+            used = columns - len(own) if is_additive else 0
+            found.append(_between(numbers[chosen], left, used))
+        between, chance = np.array(found).T
+        return between - chance, chance, variance
 
 
 def _drawn(count: int, random: np.random.Generator | None) -> Integers:

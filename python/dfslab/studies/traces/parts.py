@@ -322,7 +322,7 @@ def _savings(
         _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
     for client, ns in observed.client_ns.items():
         # A faster processor shortens at most the time for which the client's threads wanted one.
-        # How much of that lies within its own calls is not known, so the middle is expected.
+        # How much of that is within its own calls is not known, so the middle is expected.
         one = ran.get(client, Processor())
         most = min(ns, one.wanted_ns) if one.wanted_ns else ns
         _more(found, f"{client}: processor", (0.0, most * part / 2, most * part))
