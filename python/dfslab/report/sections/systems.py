@@ -22,7 +22,7 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# Further file systems than there are colours are told apart by the shapes of their points.
+# Where there are more file systems than colours, the shapes of points distinguish them.
 SYMBOLS = ("circle", "diamond", "square")
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
