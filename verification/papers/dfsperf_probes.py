@@ -2,7 +2,7 @@
 
 The run `dfsperf_run.csv` is one of scenarios/dfs-perf-figures.toml on a machine that others used at
 the same time. So two rates are compared only where one is at least three times the other; closer
-ones are not judged. This rule was written down before the run.
+ones are not judged. This rule was written down before the recorded rates were read.
 """
 
 from __future__ import annotations

@@ -334,8 +334,12 @@ def setup_of(situation: Configuration) -> Setup:
         allowed = "the net of PVFS knows whole files, read or written, and traces"
         raise InputError("workload.name", scenario.workload.name, allowed)
     (operation,) = situation.mix
-    sizes = {"file_size": int(values["file_size"]), "block_size": int(values["transfer_size"])}
-    return replace(common, operation=operation, **sizes)
+    return replace(
+        common,
+        operation=operation,
+        file_size=int(values["file_size"]),
+        block_size=int(values["transfer_size"]),
+    )
 
 
 def _hardware(scenario: Scenario, values: Mapping[str, float]) -> PaperHardware:
