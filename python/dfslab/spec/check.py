@@ -247,6 +247,13 @@ def _check_times(scenario: Scenario, own: FileParameters) -> None:
         raise InputError("workload.trace", "", "needs the file that holds the trace")
     if (needed := 1 + max(one.client for one in stream.given)) > requested.clients:
         raise InputError("workload.clients", requested.clients, f"the trace is of {needed} clients")
+    if needed < requested.clients:
+        allowed = (
+            f"the trace has operations of {needed} clients, and more would do nothing; "
+            f"workload.clients = {needed}, or a larger workload.trace_clients for a trace of "
+            "several processes"
+        )
+        raise InputError("workload.clients", requested.clients, allowed)
     if stream.arrival == "closed":
         return
     if requested.arrival != "closed":

@@ -63,7 +63,7 @@ class SystemsComparison(StudyResult):
         return {self.study: self.model_dump(mode="json")}
 
     def _table(self, title: str, rows: Sequence[SystemsRow], unit: str) -> Table:
-        name = naming([row.labels for row in rows])
+        name = naming({str(row.labels): row.labels for row in rows}.values())
         methods = len({row.method for row in self.rows}) > 1
         lines = []
         for row in rows:
@@ -72,7 +72,7 @@ class SystemsComparison(StudyResult):
             parts += [row.method] if methods else []
             cells = [_cell(row.values.get(system), unit) for system in self.systems]
             lines.append((words(", ".join(parts)), *cells))
-        notes = ["90 % interval over repetitions, in brackets; a dash: not run on this file system"]
+        notes = ["below: 90 % interval over repetitions; a dash: not run on this file system"]
         return Table(title, heads("workload", *self.systems), lines, notes)
 
 

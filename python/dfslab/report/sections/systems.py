@@ -22,7 +22,7 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# Further file systems than there are colours are told apart by the shapes of their points.
+# Where there are more file systems than colours, the shapes of points distinguish them.
 SYMBOLS = ("circle", "diamond", "square")
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
@@ -63,7 +63,8 @@ def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) ->
     """HTML of one workload's chart: a panel for each measure and way to spread the clients, and a
     curve for each file system.
     """
-    name = naming([_varied(row) for row in rows])
+    # Rows of reads and of writes have the same configuration, which is named once.
+    name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault((row.measure, _way(row)), []).append(row)
@@ -92,7 +93,7 @@ def _curves(systems: Sequence[str], rows: Sequence[SystemsRow], name: Name) -> l
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": words(system),
-                "x": [words(name(_varied(row))) for row in own],
+                "x": [words(name(_varied(row))).replace(", ", "<br>") for row in own],
                 "y": [metric.value for metric in metrics],
                 "error_y": {**with_interval(metrics), "color": colour},
                 "line": {"color": colour, "width": 1, "dash": "dot"},

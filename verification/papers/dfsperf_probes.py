@@ -1,0 +1,266 @@
+"""Probes of the DFS-Perf report: its workloads, its modes, and its figures on one recorded run.
+
+The run `dfsperf_run.csv` is one of scenarios/dfs-perf-figures.toml on a machine that others used at
+the same time. So two rates are compared only where one is at least three times the other; closer
+ones are not judged. This rule was written down before the recorded rates were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.result import Result
+from dfslab.spec.check import check
+from dfslab.studies.compare import geometric_mean
+from dfslab.studies.runs import csv_runs
+
+from verification import recordings
+from verification.papers.obtained import Obtained, judged, not_judged
+
+RUN = Path(__file__).with_name("dfsperf_run.csv")
+SCENARIO = "dfs-perf-figures"
+# A busy machine changes rates by less than this factor.
+APART = 3.0
+FILE_BYTES = 256 * 1024
+METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
+DISTRIBUTED = ("hdfs", "glusterfs", "alluxio", "alluxio-through")
+
+
+@cache
+def _results() -> tuple[Result, ...]:
+    found = csv_runs.read(RUN, recordings.scenario(SCENARIO))
+    return tuple(one for one in found if one.complete and one.metrics)
+
+
+def _selected(system: str, workload: str, labels: dict[str, object]) -> list[Result]:
+    wanted = {f"workload.{key}": value for key, value in labels.items()}
+    wanted |= {"file_system.name": system, "workload.name": workload}
+    return [
+        one
+        for one in _results()
+        if all(one.labels.get(key) == value for key, value in wanted.items())
+    ]
+
+
+def rate(system: str, workload: str, **labels: object) -> float | None:
+    """Returns the recorded operations per second of a workload; None if it was not recorded."""
+    found = [one.value() for one in _selected(system, workload, labels)]
+    return geometric_mean(found).value if found else None
+
+
+def moved(system: str, workload: str, operation: str, **labels: object) -> float | None:
+    """Returns the bytes per second of one client during an operation; None without a record."""
+    key = f"latency_s_mean.{operation}"
+    found = [
+        FILE_BYTES / one.value(key)
+        for one in _selected(system, workload, labels)
+        if key in one.metrics and one.value(key) > 0
+    ]
+    return geometric_mean(found).value if found else None
+
+
+def _greater(what: str, larger: float | None, smaller: float | None) -> Obtained:
+    """Compares two recorded values by the rule for a busy machine."""
+    if not larger or not smaller:
+        return not_judged(f"{what}: not recorded")
+    ratio = larger / smaller
+    text = f"{what}: {_text(larger)} and {_text(smaller)}, ratio {ratio:.3g}"
+    if 1 / APART < ratio < APART:
+        return not_judged(f"{text}; closer than a busy machine can tell")
+    return judged(ratio >= APART, text)
+
+
+def _text(value: float) -> str:
+    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _all(parts: Sequence[Obtained]) -> Obtained:
+    """Joins several comparisons: a miss if one misses, a hit if one hits, else not judged."""
+    verdicts = [one.verdict for one in parts]
+    text = "; ".join(one.text for one in parts)
+    if "miss" in verdicts:
+        return judged(False, text)
+    return judged(True, text) if "hit" in verdicts else not_judged(text)
+
+
+def _threads(system: str) -> float | None:
+    return rate(system, METADATA, clients=4, processes=0)
+
+
+def _processes(system: str) -> float | None:
+    return rate(system, METADATA, clients=4, processes=4)
+
+
+def figure_1() -> Obtained:
+    """Metadata operations of all systems."""
+    texts = [f"{one} {_text(value)}" for one in _systems() if (value := _threads(one)) is not None]
+    return judged(len(texts) >= 4, f"per second, 4 threads: {', '.join(texts)}")
+
+
+def _systems() -> list[str]:
+    return list(recordings.scenario(SCENARIO).systems)
+
+
+def local_is_fastest() -> Obtained:
+    """Metadata on the local file system and on each distributed one."""
+    local = _threads("local")
+    return _all([_greater(f"local and {one}", local, _threads(one)) for one in DISTRIBUTED])
+
+
+def glusterfs_is_slowest() -> Obtained:
+    """Metadata on HDFS and Alluxio, compared with GlusterFS."""
+    gluster = _threads("glusterfs")
+    others = ("hdfs", "alluxio")
+    return _all([_greater(f"{one} and glusterfs", _threads(one), gluster) for one in others])
+
+
+def hdfs_and_alluxio() -> Obtained:
+    """Metadata on Alluxio and on HDFS, which are similar."""
+    alluxio, hdfs = _threads("alluxio"), _threads("hdfs")
+    if not alluxio or not hdfs:
+        return not_judged("alluxio and hdfs: not both recorded")
+    ratio = alluxio / hdfs
+    text = f"alluxio {_text(alluxio)}/s, hdfs {_text(hdfs)}/s, ratio {ratio:.3g}"
+    return judged(1 / APART < ratio < APART, text)
+
+
+def processes_help_metadata() -> Obtained:
+    """Metadata by processes and by threads, on every system."""
+    pairs = [(one, _processes(one), _threads(one)) for one in _systems()]
+    return _all([_greater(f"{one}, processes and threads", a, b) for one, a, b in pairs])
+
+
+def _ratio_of_writes(operation: str) -> Obtained:
+    """The throughput of an operation with 20 % and with 80 % of writes."""
+    parts = []
+    for system in _systems():
+        few = moved(system, MIXTURE, operation, processes=0, read_files=8, write_files=2)
+        many = moved(system, MIXTURE, operation, processes=0, read_files=2, write_files=8)
+        parts.append(_greater(f"{system}, 20 and 80 % writes", few, many))
+    return _all(parts)
+
+
+def figure_2_reads() -> Obtained:
+    """Read throughput by the share of writes."""
+    return _ratio_of_writes("read")
+
+
+def figure_2_writes() -> Obtained:
+    """Write throughput by the share of writes."""
+    return _ratio_of_writes("write")
+
+
+def writes_are_slower() -> Obtained:
+    """Read and write throughput of the distributed systems with as many reads as writes."""
+    parts = []
+    for system in DISTRIBUTED:
+        keys = {"processes": 0, "read_files": 5, "write_files": 5}
+        read = moved(system, MIXTURE, "read", **keys)
+        write = moved(system, MIXTURE, "write", **keys)
+        parts.append(_greater(f"{system}, reads and writes", read, write))
+    return _all(parts)
+
+
+def processes_help_mixture() -> Obtained:
+    """Throughput of reads by processes and by threads."""
+    parts = []
+    for system in DISTRIBUTED:
+        keys = {"read_files": 5, "write_files": 5}
+        apart = moved(system, MIXTURE, "read", processes=4, **keys)
+        threads = moved(system, MIXTURE, "read", processes=0, **keys)
+        parts.append(_greater(f"{system}, processes and threads", apart, threads))
+    return _all(parts)
+
+
+def _shuffled(system: str, operation: str, shuffle: bool) -> float | None:
+    return moved(system, ITERATE, operation, processes=0, shuffle=shuffle)
+
+
+def figure_3_shuffle() -> Obtained:
+    """Reads of HDFS and Alluxio, of own files and of any client's files."""
+    parts = [
+        _greater(
+            f"{one}, own and any files", _shuffled(one, "read", False), _shuffled(one, "read", True)
+        )
+        for one in DISTRIBUTED
+    ]
+    return _all(parts)
+
+
+def figure_3_memory() -> Obtained:
+    """Reads of own files from Alluxio's memory and through to HDFS."""
+    memory, through = (_shuffled(one, "read", False) for one in ("alluxio", "alluxio-through"))
+    return _greater("alluxio in memory and through", memory, through)
+
+
+def figure_3_writes() -> Obtained:
+    """Writes to Alluxio's memory and through to HDFS."""
+    memory, through = (_shuffled(one, "write", False) for one in ("alluxio", "alluxio-through"))
+    return _greater("alluxio in memory and through", memory, through)
+
+
+def figure_3_processes() -> Obtained:
+    """Reads of own files by processes and by threads, on GlusterFS and Alluxio."""
+    parts = []
+    for system in ("glusterfs", "alluxio"):
+        apart = moved(system, ITERATE, "read", processes=4, shuffle=False)
+        parts.append(
+            _greater(f"{system}, processes and threads", apart, _shuffled(system, "read", False))
+        )
+    return _all(parts)
+
+
+def figure_4() -> Obtained:
+    """The configurations of the scenario for one node and for many."""
+    points = check(recordings.scenario("dfs-perf"))
+    workloads = [point.scenario.workload for point in points]
+    clients = sorted({one.clients for one in workloads if not one.nodes})
+    nodes = sorted({one.nodes for one in workloads if one.nodes})
+    text = f"clients of one node {clients}, nodes {nodes}"
+    return not_judged(f"{text}; a recording needs as many machines as nodes")
+
+
+def _workload(name: str, *keys: str) -> Callable[[], Obtained]:
+    """Returns a probe: the workload exists and has the options of DFS-Perf."""
+
+    def probe() -> Obtained:
+        found = discover.workload(name)
+        declared = found.parameters.model_fields
+        lacking = [key for key in keys if key not in declared]
+        text = f"{name}: {', '.join(keys)}"
+        return judged(not lacking, text + (f"; lacking {', '.join(lacking)}" if lacking else ""))
+
+    return probe
+
+
+metadata = _workload("dfsperf_metadata", "loops")
+simple_write = _workload("dfsperf_simple_write", "operations_per_client", "file_size")
+simple_read = _workload("dfsperf_simple_read", "operations_per_client", "transfer_size")
+skip_read = _workload("dfsperf_skip_read", "file_size", "transfer_size")
+mixture = _workload("dfsperf_mixture", "basic_files", "read_files", "write_files")
+iterate = _workload("dfsperf_iterate", "iterations", "shuffle", "read_files", "write_files")
+massive = _workload("dfsperf_massive", "file_size")
+
+
+def modes() -> Obtained:
+    """Threads, processes and nodes in the scenario."""
+    points = check(recordings.scenario("dfs-perf"))
+    asked = [point.scenario.workload for point in points]
+    threads = any(one.clients > 1 and one.processes == 0 for one in asked)
+    processes, nodes = (
+        any(one.processes > 1 for one in asked),
+        any(one.nodes > 1 for one in asked),
+    )
+    text = f"threads {threads}, processes {processes}, nodes {nodes}"
+    return judged(threads and processes and nodes, text)
+
+
+def side_by_side() -> Obtained:
+    """The systems, workloads and configurations of one page."""
+    points = check(recordings.scenario(SCENARIO))
+    workloads = {point.scenario.workload.name for point in points}
+    text = f"{len(points)} configurations, {len(_systems())} series: {', '.join(_systems())}"
+    return judged(len(workloads) == 3 and len(_systems()) == 5, text)
