@@ -106,7 +106,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("testbed", "Real file systems on this machine.", "testbed", True),
         CommandEntry(
             "doctor",
-            "What killed runs left on this machine: temporary folders and testbeds.",
+            "What works here, what is missing, how quiet the machine is, "
+            "and what killed runs left.",
             "doctor",
         ),
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),

@@ -33,7 +33,6 @@ else:
     directories = lazily("dfslab.cli.quick.directory")
 
 app = typer.Typer()
-Text = str | None
 
 
 @app.command()
@@ -42,10 +41,11 @@ def measure(
         Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario file, or a directory.")
     ],
     block_sizes: Annotated[
-        Text, typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory).")
+        str | None,
+        typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory)."),
     ] = None,
     modes: Annotated[
-        Text,
+        str | None,
         typer.Option(
             "--rw",
             metavar="MODES",
@@ -53,13 +53,14 @@ def measure(
         ),
     ] = None,
     clients: Annotated[
-        Text, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
+        str | None, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
     ] = None,
     size: Annotated[
-        Text, typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m.")
+        str | None,
+        typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m."),
     ] = None,
     time: Annotated[
-        Text, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
+        str | None, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option("--repetitions", min=1, help="Runs of each configuration: 3.")
