@@ -77,7 +77,7 @@ def predicted(factor: float, method: str = "sequence", law: Law = Law()) -> list
     ]
 
 
-def answer(results: list[Result], *, compared: bool = False) -> verdicts.Verdict:
+def answer(results: list[Result], *, compared: bool = False) -> verdicts.RunAnswer:
     found = Findings.of(compare(results)) if compared else Findings()
     told = verdicts.verdict(FinishedRun(scenario(), results, found))
     assert told is not None
