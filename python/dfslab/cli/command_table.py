@@ -108,7 +108,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "doctor",
             "What works here, what is missing, how quiet the machine is, "
             "and what killed runs left.",
-            "doctor",
+            "quick.doctor",
         ),
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),

@@ -38,7 +38,7 @@ app = typer.Typer()
 @app.command()
 def measure(
     place: Annotated[
-        Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario file, or a directory.")
+        Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario, or a directory.")
     ],
     block_sizes: Annotated[
         str | None,
@@ -84,8 +84,7 @@ def measure(
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
-    A directory needs no scenario file: options say what is measured, and the run folder keeps the
-    scenario that was made of them. Files are made in a new folder there, and removed afterwards.
+    For a directory, options say what is measured. The run folder keeps the scenario made of them.
     """
     given = {
         "--bs": block_sizes,
