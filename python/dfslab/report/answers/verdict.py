@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfslab.documents.table import number_text
+from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
-from dfslab.report.answers.growth import scaling
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
