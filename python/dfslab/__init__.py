@@ -1,1 +1,36 @@
 """dfslab is a performance laboratory for distributed file systems."""
+
+from importlib import import_module
+from importlib.metadata import version
+
+__version__ = version("dfslab")
+# The names of `dfslab.api`, which is imported when one of them is first used: `import dfslab` alone
+# loads no library.
+__all__ = [
+    "InputError",
+    "Result",
+    "Run",
+    "RunFailed",
+    "Scenario",
+    "Transfers",
+    "__version__",
+    "advise",
+    "compare",
+    "load_run",
+    "load_trace",
+    "measure",
+    "net",
+    "predict",
+    "run",
+    "scenario",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'dfslab' has no attribute {name!r}")
+    return getattr(import_module("dfslab.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

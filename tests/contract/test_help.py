@@ -8,7 +8,7 @@ import shlex
 import pytest
 from dfslab.cli import root
 from dfslab.cli.command_table import COMMANDS, EXAMPLES
-from dfslab.cli.version import commit_of, text
+from dfslab.cli.live.version import commit_of, text
 from support.command import dfslab
 
 

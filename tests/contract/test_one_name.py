@@ -14,6 +14,7 @@ FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
 CLASSES = {
     "Testbed": "discovery finds the testbed of a file system by this name",
     "Rule": "a rule of the lie detector, and a rule of legal combinations",
+    "Run": "a run: its settings in a scenario, and the finished one for programs",
     "Parameters": "what a member declares: a workload's file by this name, a file system's facts",
 }
 # Module -> the reason why several folders have a module of this name.

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 from dfslab.documents.table import DASH
 from dfslab.report.answers import verdict as verdicts
+from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import common_unit, unit_of
 from dfslab.report.answers.rates import by_configuration, interval, rate_table, short_names
-from dfslab.report.answers.scaling import scaling
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -77,7 +77,7 @@ def predicted(factor: float, method: str = "sequence", law: Law = Law()) -> list
     ]
 
 
-def answer(results: list[Result], *, compared: bool = False) -> verdicts.Verdict:
+def answer(results: list[Result], *, compared: bool = False) -> verdicts.RunAnswer:
     found = Findings.of(compare(results)) if compared else Findings()
     told = verdicts.verdict(FinishedRun(scenario(), results, found))
     assert told is not None

@@ -74,7 +74,7 @@ def _at_once(words: list[str]) -> bool:
         if not words:
             sys.exit(2)
     elif words == ["--version"]:
-        from dfslab.cli.version import text
+        from dfslab.cli.live.version import text
 
         print(text())
     elif words in (["list"], ["list", "--json"]):

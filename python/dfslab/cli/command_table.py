@@ -131,8 +131,9 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("testbed", "Real file systems on this machine.", "testbed", True),
         CommandEntry(
             "doctor",
-            "What killed runs left on this machine: temporary folders and testbeds.",
-            "doctor",
+            "What works here, what is missing, how quiet the machine is, "
+            "and what killed runs left.",
+            "quick.doctor",
         ),
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),

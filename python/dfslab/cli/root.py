@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from dfslab.cli.command_table import ABOUT, COMMANDS, EXAMPLES, FORMER
 from dfslab.cli.live.quiet import QUIET
-from dfslab.cli.version import text
+from dfslab.cli.live.version import text
 from dfslab.extras import missing
 from dfslab.spec.input_error import InputError
 from dfslab.spec.printable import printable
@@ -185,8 +185,8 @@ def _stop_for_usage(error: Exception) -> None:
     if isinstance(error, _Formatted):
         # The message is empty if no command was given. Typer has then printed the help, so nothing
         # is added.
-        said = error.format_message()
-        _stop(f"dfslab: {said} {_where_to_look()}".replace("\n", " ") if said else "", 2)
+        message = error.format_message()
+        _stop(f"dfslab: {message} {_where_to_look()}".replace("\n", " ") if message else "", 2)
 
 
 def _where_to_look() -> str:

@@ -75,7 +75,7 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     return [*shown, *run.findings.notes, *answer(verdicts.verdict(run))]
 
 
-def answer(found: verdicts.Verdict | None) -> list[Paragraph]:
+def answer(found: verdicts.RunAnswer | None) -> list[Paragraph]:
     """The sentences of an answer, as commands print them last."""
     return [Paragraph(one) for one in found.sentences] if found is not None else []
 

@@ -32,7 +32,7 @@ class RunFailed(Exception):
 
 
 class NothingLearnt(RunFailed):
-    """A method that learns from measured results was asked to predict before it had any."""
+    """A method that learns from measured results cannot predict before it had any."""
 
 
 def unknown(name: str, allowed: list[str]) -> str:

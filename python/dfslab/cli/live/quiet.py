@@ -1,4 +1,4 @@
-"""Whether a command was asked to print no progress (`--quiet`)."""
+"""Whether a command prints no progress (`--quiet`)."""
 
 from __future__ import annotations
 

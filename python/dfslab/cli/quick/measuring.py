@@ -33,19 +33,19 @@ else:
     directories = lazily("dfslab.cli.quick.directory")
 
 app = typer.Typer()
-Text = str | None
 
 
 @app.command()
 def measure(
     place: Annotated[
-        Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario file, or a directory.")
+        Path, typer.Argument(metavar="SCENARIO|DIRECTORY", help="A scenario, or a directory.")
     ],
     block_sizes: Annotated[
-        Text, typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory).")
+        str | None,
+        typer.Option("--bs", metavar="SIZES", help="Bytes of a transfer: 4k,1m (directory)."),
     ] = None,
     modes: Annotated[
-        Text,
+        str | None,
         typer.Option(
             "--rw",
             metavar="MODES",
@@ -53,13 +53,14 @@ def measure(
         ),
     ] = None,
     clients: Annotated[
-        Text, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
+        str | None, typer.Option("--clients", metavar="NUMBERS", help="Clients at once: 1,8.")
     ] = None,
     size: Annotated[
-        Text, typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m.")
+        str | None,
+        typer.Option("--size", metavar="SIZE", help="Bytes of all files together: 256m."),
     ] = None,
     time: Annotated[
-        Text, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
+        str | None, typer.Option("--time", metavar="TIME", help="Length of each timed part: 5s.")
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option("--repetitions", min=1, help="Runs of each configuration: 3.")
@@ -83,8 +84,7 @@ def measure(
 ) -> None:
     """Measure a directory or every configuration of a scenario; no models.
 
-    A directory needs no scenario file: options say what is measured, and the run folder keeps the
-    scenario that was made of them. Files are made in a new folder there, and removed afterwards.
+    For a directory, options say what is measured. The run folder keeps the scenario made of them.
     """
     given = {
         "--bs": block_sizes,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfslab.documents.table import number_text
+from dfslab.report.answers.growth import scaling
 from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
-from dfslab.report.answers.scaling import scaling
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
@@ -32,7 +32,7 @@ READS = frozenset({"read", "pread"})
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunAnswer:
     """Sentences that answer a run's question. A sentence without basis is empty.
 
     `limit`: what limits, how sure that is, or why it is withheld. `advice`: what would help or tell
@@ -49,7 +49,7 @@ class Verdict:
         return [one for one in (self.observed, self.limit, self.advice) if one]
 
 
-def verdict(run: FinishedRun) -> Verdict | None:
+def verdict(run: FinishedRun) -> RunAnswer | None:
     """The answer of a finished run; None if it has no rates."""
     measured = by_configuration(run.of_method("measure"))
     if measured:
@@ -61,7 +61,7 @@ def verdict(run: FinishedRun) -> Verdict | None:
     return of_predictions(predicted)
 
 
-def of_predictions(results: Sequence[Result]) -> Verdict | None:
+def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
     """The answer of predictions without measurements. The first method that is no baseline
     answers; None if there is none."""
     names = [one.method for one in results if one.method not in BASELINES]
@@ -78,43 +78,43 @@ def of_predictions(results: Sequence[Result]) -> Verdict | None:
         else "its error on these configurations is not known"
     )
     observed = f"Predicted by {names[0]} ({sure}): {_most(rates)}."
-    return Verdict(observed, _predicted_limit(of_method, names[0]))
+    return RunAnswer(observed, _predicted_limit(of_method, names[0]))
 
 
-def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Verdict:
+def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
     observed = f"Measured: {_most(rates)}."
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
-        return Verdict(observed, _too_noisy(noise), _from_memory(rates))
+        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
     limit = scaling(rates)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
     elif limit and noise is not None:
         limit += f" Repeats differ by {noise:.0%} (median standard deviation)."
-    return Verdict(observed, limit, _from_memory(rates))
+    return RunAnswer(observed, limit, _from_memory(rates))
 
 
 def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
-) -> Verdict:
+) -> RunAnswer:
     observed = f"Measured: {_most(rates)}."
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
-        return Verdict(observed, _too_noisy(noise), _from_memory(rates))
+        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
     model = best_model(comparison.held_out)
     if model is None:
         reason = "no configuration was held out, so no model was put to the test"
-        return Verdict(observed, f"What limits is withheld: {reason}.", _from_memory(rates))
+        return RunAnswer(observed, f"What limits is withheld: {reason}.", _from_memory(rates))
     error = comparison.held_out[model].median_abs_error
     mean = comparison.held_out.get("mean")
     if error > CREDIBLE or (mean is not None and error >= mean.median_abs_error):
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        return Verdict(observed, f"{limit}.", scaling(rates) or _from_memory(rates))
+        return RunAnswer(observed, f"{limit}.", scaling(rates) or _from_memory(rates))
     limit = _predicted_limit(run.of_method(model), model)
     sure = f" It errs by {error:.0%} (median, held-out configurations)."
-    return Verdict(observed, limit + sure if limit else "", _from_memory(rates))
+    return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
 
 
 def _too_noisy(noise: float) -> str:

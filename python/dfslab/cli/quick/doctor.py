@@ -1,4 +1,4 @@
-"""The command that finds what killed runs left, and removes it on request."""
+"""The command that tells what works on this machine, and finds what killed runs left."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit, testbeds
 from dfslab.spec.files import scratch
 
@@ -15,11 +16,12 @@ app = typer.Typer()
 @app.command()
 def doctor(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove it: only what dfslab marked as its own.")
+        bool, typer.Option("--clean", help="Remove what killed runs left and dfslab marked.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What killed runs left on this machine: temporary folders and testbeds."""
+    """What works here, what is missing, how quiet the machine is, and what killed runs left."""
+    found = checkup.findings(checkup.inspect())
     folders, stale = scratch.abandoned(), testbeds.stale()
     removed: list[str] = []
     if clean:
@@ -31,7 +33,7 @@ def doctor(
         lines += [f"removed {name}" for name in removed]
     elif lines:
         lines.append("`dfslab doctor --clean` removes it")
-    document = {"folders": folders, "testbeds": stale, "removed": removed}
-    emit(as_json, document, *(lines or ["nothing was left"]))
+    document = {"findings": found, "folders": folders, "testbeds": stale, "removed": removed}
+    emit(as_json, document, checkup.table(found), *(lines or ["killed runs left nothing"]))
     if clean and len(removed) < len(folders) + len(stale):
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-SOURCE_TREE = Path(__file__).parents[3]
+SOURCE_TREE = Path(__file__).parents[4]
 
 
 def text(tree: Path = SOURCE_TREE) -> str:

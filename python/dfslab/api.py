@@ -1,0 +1,184 @@
+"""The laboratory for Python programs: `import dfslab` has the names of this module.
+
+Errors: `InputError` (the input is wrong) and `RunFailed` (the run failed), each one line of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dfslab.cli.predicting import predict as _predict
+from dfslab.cli.quick.directory import Transfers
+from dfslab.cli.quick.directory import scenario as _of_directory
+from dfslab.documents.table import Value
+from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.instruments.trace import profile as _profile
+from dfslab.laboratory import Laboratory, quiet
+from dfslab.lazily import lazily
+from dfslab.nets import files as _nets
+from dfslab.report.answers.verdict import verdict as _verdict
+from dfslab.result import Result
+from dfslab.spec.check import check, read_checked
+from dfslab.spec.files.ready import scenario_file
+from dfslab.spec.input_error import InputError, RunFailed
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.advice import Advised
+from dfslab.studies.compare import Comparison
+from dfslab.studies.compare import compare as _compare
+from dfslab.studies.contract import FinishedRun
+
+if TYPE_CHECKING:
+    import pandas
+
+    from dfslab.documents.net_definition import NetDefinition
+else:
+    pandas = lazily("pandas")
+
+__all__ = [
+    "InputError",
+    "Result",
+    "Run",
+    "RunFailed",
+    "Scenario",
+    "Transfers",
+    "advise",
+    "compare",
+    "load_run",
+    "load_trace",
+    "measure",
+    "net",
+    "predict",
+    "run",
+    "scenario",
+]
+ScenarioSource = Scenario | Path | str | Mapping[str, object]
+AnyPath = Path | str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run. `str(run)` is its answer in one to three sentences."""
+
+    finished: FinishedRun
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self.finished.folder
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """All results, by method, configuration and repetition."""
+        return self.finished.settled
+
+    @property
+    def answer(self) -> list[str]:
+        """What was measured, what limits, what would help; sentences without basis are left out."""
+        found = _verdict(self.finished)
+        return found.sentences if found is not None else []
+
+    def __str__(self) -> str:
+        return "\n".join(self.answer)
+
+    def rows(self) -> list[dict[str, Value]]:
+        """One row for each result: method, repetition, complete, varied keys, and metrics in SI
+        units by their keys, such as `latency_s_p99.read`."""
+        return [
+            {
+                "method": one.method,
+                "repetition": one.repetition,
+                "complete": one.complete,
+                **one.labels,
+                **{key: metric.value for key, metric in one.metrics.items()},
+            }
+            for one in self.results
+        ]
+
+    def frame(self) -> pandas.DataFrame:
+        """The rows as a table of pandas, which the extra `fit` brings."""
+        return pandas.DataFrame(self.rows())
+
+
+def scenario(source: ScenarioSource) -> Scenario:
+    """A checked scenario from a file, the name of a ready one, or a table as in TOML."""
+    if isinstance(source, Scenario):
+        found = source
+    elif isinstance(source, Mapping):
+        found = build(Scenario, source)
+    else:
+        return read_checked(scenario_file(Path(source)))
+    check(found)
+    return found
+
+
+def run(source: ScenarioSource, out: AnyPath = "runs", *, fresh: bool = False) -> Run:
+    """Runs every method that a scenario names, and writes a run folder with a page below `out`."""
+    laboratory = Laboratory()
+    return Run(laboratory.run(laboratory.plan(scenario(source)), Path(out), fresh, True))
+
+
+def measure(
+    place: ScenarioSource,
+    wanted: Transfers | None = None,
+    out: AnyPath = "runs",
+    *,
+    fresh: bool = False,
+) -> Run:
+    """Measures a directory (transfers as `wanted` says) or every configuration of a scenario."""
+    if isinstance(place, str | Path) and Path(place).is_dir():
+        chosen = _of_directory(Path(place), wanted or Transfers())
+    else:
+        chosen = scenario(place).with_methods(["measure"])
+    laboratory = Laboratory()
+    return Run(laboratory.run(laboratory.plan(chosen), Path(out), fresh))
+
+
+def predict(
+    source: ScenarioSource, method: str = "sequence", learnt_from: AnyPath | None = None
+) -> list[Result]:
+    """Predicts every configuration of a scenario; nothing is measured.
+
+    `learnt_from`: folder of a run whose measurements the method is fitted to first.
+    """
+    chosen = scenario(source).with_methods([method])
+    folder = None if learnt_from is None else Path(learnt_from)
+    return _predict(chosen, method, folder, quiet)
+
+
+def load_run(folder: AnyPath) -> Run:
+    """Opens the folder of a finished run."""
+    return Run(Laboratory().reopen(Path(folder), _ignored))
+
+
+def compare(found: Run) -> Comparison:
+    """Compares the predictions of a run with its measurements: errors and scores of each method."""
+    return found.finished.find(Comparison) or _compare(found.results)
+
+
+def advise(found: Run) -> Advised:
+    """The most effective single change of the hardware for each configuration of a run.
+
+    RunFailed if the run has no measurements to learn from.
+    """
+    if (known := found.finished.find(Advised)) is not None:
+        return known
+    reopened = Laboratory().reopen(found.folder, _ignored, Advised)
+    return reopened.find(Advised) or Advised(advice=[])
+
+
+def load_trace(*files: AnyPath) -> TraceProfile:
+    """The profile of traces in files: steps by calling context, with total and self times."""
+    return _profile([Path(one) for one in files])
+
+
+def net(file: AnyPath) -> NetDefinition:
+    """The Petri net in a file of JSON, PNML or CPN Tools."""
+    return _nets.read(Path(file))
+
+
+def _ignored(text: str) -> None:
+    """Receives notes and ignores them: a program asks the run itself."""

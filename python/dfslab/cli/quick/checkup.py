@@ -1,0 +1,123 @@
+"""What works on this machine, what is missing, what installs it, and how quiet the machine is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from dfslab.documents.table import Table, heads, words
+from dfslab.extras import EXTRAS
+
+# Share of the cores that others may use before measurements are called disturbed (a choice: a
+# client of a measurement then still finds a free core on machines from two cores on).
+QUIET_SHARE = 0.25
+# Extra -> what it brings, in words.
+PURPOSES = {
+    "fit": "calibration, petri, regression",
+    "learn": "learning from designed sweeps",
+    "page": "page of a run",
+    "tables": "Parquet and SQL on traces",
+    "fleet": "clients on many nodes",
+    "darshan": "replay of Darshan logs",
+}
+JAVA = "apt-get install openjdk-17-jre-headless"
+GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+@dataclass(frozen=True)
+class InspectedMachine:
+    """What was found on a machine. `lacking`: extra -> its first library that is not installed.
+
+    `load`: mean number of running processes over the last minute. `governor`: of the processor's
+    frequency; "" if unknown.
+    """
+
+    is_root: bool
+    has_java: bool
+    has_fuse: bool
+    cores: int
+    load: float
+    governor: str
+    lacking: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what it is about, its state in words, and what to do (empty: nothing)."""
+
+    about: str
+    state: str
+    remedy: str = ""
+
+
+def inspect() -> InspectedMachine:
+    """Inspects this machine. Nothing is started or changed."""
+    missing = {
+        extra: absent[0]
+        for extra, libraries in EXTRAS.items()
+        if (absent := [name for name in libraries if find_spec(name) is None])
+    }
+    return InspectedMachine(
+        is_root=os.geteuid() == 0,
+        has_java=shutil.which("java") is not None,
+        has_fuse=Path("/dev/fuse").exists(),
+        cores=len(os.sched_getaffinity(0)),
+        load=os.getloadavg()[0],
+        governor=GOVERNOR.read_text().strip() if GOVERNOR.exists() else "",
+        lacking=missing,
+    )
+
+
+def findings(machine: InspectedMachine) -> list[Finding]:
+    """What works on a machine, one finding for each purpose."""
+    found = [
+        Finding("measure a directory", "ok"),
+        Finding("read traces", "ok"),
+        Finding("predict by sequence", "ok"),
+    ]
+    for extra, purpose in PURPOSES.items():
+        absent = machine.lacking.get(extra)
+        state = f"{absent} is missing" if absent else "ok"
+        found.append(Finding(purpose, state, f"pip install 'dfslab[{extra}]'" if absent else ""))
+    found.append(
+        Finding("emulated clusters", "ok")
+        if machine.is_root
+        else Finding("emulated clusters", "need root", "sudo dfslab testbed up NAME")
+    )
+    found.append(
+        Finding("HDFS, Alluxio, JVM traces", "ok")
+        if machine.has_java
+        else Finding("HDFS, Alluxio, JVM traces", "java is missing", JAVA)
+    )
+    found.append(
+        Finding("mounts of testbeds (FUSE)", "ok")
+        if machine.has_fuse
+        else Finding("mounts of testbeds (FUSE)", "/dev/fuse is missing", "modprobe fuse")
+    )
+    return [*found, *_quietness(machine)]
+
+
+def _quietness(machine: InspectedMachine) -> list[Finding]:
+    cores = "1 core" if machine.cores == 1 else f"{machine.cores} cores"
+    shown = f"load {machine.load:.1f} on {cores}"
+    found = (
+        Finding("this machine", f"{shown}: quiet")
+        if machine.load <= QUIET_SHARE * machine.cores
+        else Finding("this machine", f"{shown}: busy", "wait, or raise run.repetitions")
+    )
+    if machine.governor in ("powersave", "ondemand", "conservative"):
+        changed = "cpupower frequency-set -g performance"
+        slow = Finding("processor frequency", f"varies ({machine.governor})", changed)
+        return [found, slow]
+    return [found]
+
+
+def table(found: list[Finding]) -> Table:
+    """The findings as a table."""
+    columns = heads("for", "here", "what to do", left=("here", "what to do"))
+    rows = [(words(one.about), words(one.state), words(one.remedy)) for one in found]
+    return Table("What works here", columns, rows)
