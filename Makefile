@@ -98,7 +98,7 @@ format: setup ## rewrite sources in the house format
 	.venv/bin/ruff format $(SOURCES)
 	.venv/bin/ruff check --fix --quiet $(SOURCES)
 
-verify: setup ## every recording against its bar, constants varied, every case of every grid; renews verification/figures.*, variations.json (15 min)
+verify: setup ## every recording against its bar, constants varied, every case of every grid; renews verification/figures.*, variations.json (40 min)
 	$(PY) -m verification.run
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)

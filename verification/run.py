@@ -32,6 +32,8 @@ ROOT = PAGE.parents[1]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the verification and returns the exit code."""
     asked = _arguments(arguments)
+    if asked.vary_missing:
+        return vary_missing(asked.workers)
     wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
     what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
     print(f"verification: {what}", flush=True)
@@ -72,6 +74,11 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--no-grids", dest="grids", action="store_false", help="the recordings alone"
     )
+    parser.add_argument(
+        "--vary-missing",
+        action="store_true",
+        help="only vary the constants that have no row in the committed table of variations",
+    )
     return parser.parse_args(arguments)
 
 
@@ -90,6 +97,22 @@ def varied(share: float, seed: str) -> list[tuple[str, str]]:
     names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
     kept = names if share >= 1 else sampled(names, share, seed)
     return [task for task in variation.tasks() if " ".join(task) in kept]
+
+
+def vary_missing(workers: int) -> int:
+    """Adds the variations that the committed table lacks, removes those of constants that are gone,
+    and writes the page. Returns the exit code.
+    """
+    wanted = variation.tasks()
+    before = {(one.constant, one.experiment) for one in variation.committed()}
+    added = variation.compute([task for task in wanted if task not in before], workers)
+    every = [*variation.committed(), *added]
+    variation.save(
+        [one for task in wanted for one in every if (one.constant, one.experiment) == task]
+    )
+    PAGE.write_text(page(committed(), variation.committed()), encoding="utf-8")
+    print(f"{len(added)} variations added")
+    return 0
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:

@@ -7,8 +7,10 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
+from dfslab.cli import deliver_interrupt_again
 from support.command import DFSLAB, dfslab
 from support.waiting import wait_until
 
@@ -80,3 +82,31 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
     assert len(results(tmp_path)) == 20
     assert {path: path.stat().st_mtime_ns for path in kept} == stamps
     assert os.listdir(tmp_path / "data") == ["mine"]
+
+
+class InterruptedInItsDestructor:
+    """Ctrl-C arrives in code whose exceptions Python cannot raise."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_cannot_be_raised_is_delivered_again(monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", deliver_interrupt_again)
+
+    def interrupted_once():
+        InterruptedInItsDestructor()
+        wait_until(lambda: False, 60)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_once()
+
+
+def test_another_exception_that_cannot_be_raised_is_printed(monkeypatch, capsys):
+    class Fails:
+        def __del__(self):
+            raise ValueError("in a destructor")
+
+    monkeypatch.setattr(sys, "unraisablehook", deliver_interrupt_again)
+    Fails()
+    assert "ValueError: in a destructor" in capsys.readouterr().err

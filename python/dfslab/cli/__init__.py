@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import signal
 import sys
+import threading
 
 # Number of new objects after which Python searches for cyclic garbage. With Python's default of
 # 700, the searches take a sixth of the start time of a command, which creates many permanent
@@ -19,6 +21,7 @@ def main() -> None:
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.
     """
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
+    sys.unraisablehook = deliver_interrupt_again
     try:
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -30,6 +33,27 @@ def main() -> None:
     except KeyboardInterrupt:
         print("dfslab: interrupted; what was finished is kept", file=sys.stderr)
         sys.exit(130)
+
+
+def deliver_interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python calls this function for an exception that cannot be raised: one in a destructor, or in
+    Python code that a library written in C or Rust calls and whose errors the library ignores.
+
+    Such an exception is printed, as Python does. An interrupt is delivered a second time instead:
+    the user pressed Ctrl-C once, and the command must end.
+    """
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    # The second interrupt has to come after this function, which cannot raise it either.
+    ended = threading.Event()
+
+    def deliver() -> None:
+        ended.wait()
+        _thread.interrupt_main()
+
+    threading.Thread(target=deliver, daemon=True).start()
+    ended.set()
 
 
 def _at_once(words: list[str]) -> bool:
