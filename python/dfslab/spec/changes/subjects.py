@@ -107,7 +107,7 @@ def _of_system(scenario: Scenario) -> Iterator[Subject]:
     system = discover.file_system(scenario.file_system.name)
     for key, parameter in system.parameters.of_origin("filesystem").items():
         value = number(parameter, scenario.file_system.parameters.get(key))
-        names = (key.replace("_", " "),)
+        names: tuple[str, ...] = (key.replace("_", " "),)
         if parameter.wu == COPIES_ID:
             names = tuple(dict.fromkeys((*COPIES_WORDS, *names)))
         unit = parameter.unit if parameter.unit in ("B", "s", "B/s") else "1"
