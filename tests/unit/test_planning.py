@@ -65,6 +65,17 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
     assert load_of(glusterfs(), servers - 1, 40, targets).utilisation > HEADROOM
 
 
+def test_a_deployment_holds_its_data():
+    """A slow target for much data needs as many servers as hold it, whatever their speed."""
+    layout = glusterfs()
+    sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
+    assert not isinstance(sized, str)
+    servers = sized[0]
+    data_bytes = 1e8 * 16 * 2.0**20 * layout.copies
+    assert (servers - 1) * layout.node_bytes * HEADROOM < data_bytes
+    assert servers * layout.node_bytes * HEADROOM >= data_bytes
+
+
 def test_twice_the_load_uses_the_bottleneck_twice():
     once, twice = (
         load_of(glusterfs(), 20, 40, parse_targets(f"write >= {rate} GB/s")) for rate in (4, 8)

@@ -22,7 +22,7 @@ class AdviceStudy(Study[Advised]):
 
     name = "advice"
     result = Advised
-    needs = Needs(models=True)
+    needs = Needs(results=True, models=True)
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:

@@ -81,11 +81,12 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 class Needs:
     """What a run must contain so that a study is computed at the end of the run.
 
-    `measured`: the run has measurements. `models`: the scenario names models. `design`: the
-    scenario has a design (true) or none (false); None: either. `studies`: result types of other
-    studies that must have been found before.
+    `results`: the run has any result. `measured`: it has measurements. `models`: the scenario
+    names models. `design`: the scenario has a design (true) or none (false); None: either.
+    `studies`: result types of other studies that must have been found before.
     """
 
+    results: bool = False
     measured: bool = False
     models: bool = False
     design: bool | None = None
@@ -94,7 +95,8 @@ class Needs:
     def are_met(self, run: FinishedRun) -> bool:
         """Whether the run meets all preconditions."""
         return (
-            (not self.measured or bool(run.of_method("measure")))
+            (not self.results or bool(run.results))
+            and (not self.measured or bool(run.of_method("measure")))
             and (not self.models or bool(run.methods))
             and (self.design is None or self.design == bool(run.scenario.design.factor))
             and all(run.find(kind) is not None for kind in self.studies)

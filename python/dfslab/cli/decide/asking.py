@@ -73,7 +73,7 @@ def advise(
         ),
     ] = "rate",
     within: Annotated[
-        float | None, typer.Option(metavar="PRICE", help="Most that an action may cost.")
+        float | None, typer.Option(min=0, metavar="PRICE", help="Most that an action may cost.")
     ] = None,
     prices: PriceFile = None,
     as_json: AsJson = False,

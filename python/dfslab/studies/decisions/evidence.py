@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dfslab.documents.metrics import RATE
 from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
@@ -171,7 +172,7 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
     """Configuration -> rates per second of all complete results of a method."""
     found: dict[str, list[float]] = {}
     for one in results:
-        if one.method == method and one.complete and one.value() > 0:
+        if one.method == method and one.complete and RATE in one.metrics and one.value() > 0:
             found.setdefault(one.point_id, []).append(one.value())
     return found
 

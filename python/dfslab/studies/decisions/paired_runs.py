@@ -1,8 +1,9 @@
 """Compares two runs: paired effects with intervals, corrected for the number of comparisons.
 
 The effect of a metric at a configuration is the ratio of its geometric means. Its variance is that
-of the repetitions, shrunk towards the pooled variance of all configurations of the metric (as in
-Smyth 2004). Verdicts keep the probability of any false one below FALSE_SHARE, by Holm's method.
+of the repetitions, or the pooled variance of all configurations of the metric if that is larger:
+few repetitions may agree by chance. Verdicts keep the probability of any false one below
+FALSE_SHARE, by Holm's method.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ from dfslab.studies.decisions.fail_rules import FailRule
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
 # Probability that two equal runs get any verdict.
-FALSE_SHARE = 0.005
-# Weight of the pooled variance, in degrees of freedom.
-POOLED_FREEDOM = 4.0
+FALSE_SHARE = 0.002
 # Probability of finding a difference of the smallest detectable size.
 POWER = 0.80
 # Least standard deviation of the log of a metric: clocks and counters are no better.
@@ -234,9 +233,9 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """The p value and interval of one effect, with a variance that is shrunk to the pooled one."""
-    freedom = pair.freedom + POOLED_FREEDOM
-    variance = (pair.squares + POOLED_FREEDOM * pooled) / freedom
+    """The p value and interval of one effect, by the larger of its own and the pooled variance."""
+    freedom = max(1, pair.freedom)
+    variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)
     strict = quantiles.student(1 - FALSE_SHARE / (2 * comparisons), freedom)
     return _Tested(

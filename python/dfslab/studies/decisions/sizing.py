@@ -92,7 +92,9 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
     least = _servers_for_data(layout, targets)
     if least > MOST_NODES:
         return f"the data needs {least:,} servers of {layout.disk.name}"
-    low, high = 0, max(least, layout.copies, 1)
+    high = max(least, layout.copies, 1)
+    # Fewer servers do not hold the data and its copies.
+    low = high - 1
     if (first := _legal(layout, high, clients, targets)) and (
         reason := _too_slow(first[1], targets)
     ):

@@ -175,7 +175,8 @@ def whatif(evidence: Evidence, texts: Sequence[str], together: bool = True) -> W
     if together and len(single) > 1:
         groups.append(tuple(single))
     rows: list[ChangedOperation] = []
-    notes, settling = list(evidence.notes), list[str]()
+    notes = list(evidence.notes)
+    settling: list[str] = []
     for group in groups:
         found, refused = _gains(model, [one.text for one in group])
         notes += refused
