@@ -45,13 +45,3 @@ def minimize(
     bounds: _Floats,
     options: Mapping[str, float],
 ) -> OptimizeResult: ...
-
-class ScalarResult:
-    """A solution `x` of a function of one variable; `fun`: the objective there."""
-
-    x: float
-    fun: float
-
-def minimize_scalar(
-    fun: Callable[[float], float], *, bounds: tuple[float, float], method: str
-) -> ScalarResult: ...
