@@ -26,10 +26,10 @@ from dfslab.spec.files.ready import scenario_file
 from dfslab.spec.input_error import InputError, RunFailed
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.advice import Advised
 from dfslab.studies.compare import Comparison
 from dfslab.studies.compare import compare as _compare
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.advised import Advised
 
 if TYPE_CHECKING:
     import pandas

@@ -19,7 +19,7 @@ from dfslab.spec.check import checked
 from dfslab.spec.files.outputs import Output, new_file
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario, read
-from dfslab.studies import contract, findings
+from dfslab.studies import contract
 from dfslab.studies.compare import compare
 from dfslab.studies.contract import (
     NOTHING_MEASURED,
@@ -32,7 +32,7 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import completeness, csv_runs, result_file, store, stored
+from dfslab.studies.runs import completeness, csv_runs, findings, result_file, store, stored
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep

@@ -17,13 +17,13 @@ from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
-from dfslab.studies import advise, compare, contract, crossval, expectations, findings, operations
-from dfslab.studies.advice import Advised
+from dfslab.studies import advise, compare, contract, crossval, expectations, operations
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
+from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import StepFunctions
-from dfslab.studies.runs import csv_runs, result_file, stored
+from dfslab.studies.runs import csv_runs, findings, result_file, stored
 from support import synthetic
 from typer.testing import CliRunner
 

@@ -31,6 +31,7 @@ MODULES = {
     "recovery": "recovery after a fault: measured, and rendered",
     "replay": "replay of a file trace: the workload, and the conversion of the file",
     "server_law": "the study, and the section of the page that renders it",
+    "systems": "the study of several file systems, and the section of the page that renders it",
     "testbed": "a file system's testbed, and the commands on testbeds",
     "trace": "the instrument, its commands, and its section of the page",
     "visibility": "the instrument, and the document that it returns",

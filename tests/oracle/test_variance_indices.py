@@ -189,7 +189,7 @@ def test_a_regime_that_ties_factors_keeps_their_shared_effect():
     """Within x0 <= x1, both factors are dependent: the first-order index of x0 is that of the
     enumerated subset, although the whole legal set has no ties."""
     allowed = legal(2, 6)
-    regime = variance.Regime("tied", lambda row: row[0] <= row[1], frozenset([0, 1]))
+    regime = variance.RegimeRows("tied", lambda row: row[0] <= row[1], frozenset([0, 1]))
     rows = np.array([row for row in allowed.rows() if row[0] <= row[1]])
     drawn = variance.sample(allowed, BASE_ROWS, PAIR_ROWS, 3)
     answer = np.array(drawn.rows) @ np.array([1.0, 1.0])

@@ -17,7 +17,7 @@ from dfslab.spec.scenario import read
 from dfslab.studies.decisions import change_error
 from dfslab.studies.decisions.actions import candidates
 from dfslab.studies.decisions.change_error import BLIND_SD, ErrorOfChange, recorded_errors
-from dfslab.studies.decisions.evidence import evidence_in, evidence_of
+from dfslab.studies.decisions.decision_input import evidence_in, evidence_of
 from dfslab.studies.decisions.gains import gain_of, sureness
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend

@@ -7,11 +7,11 @@ import json
 import pytest
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory
-from dfslab.studies.decisions.deployments import PlanLayout, layouts
-from dfslab.studies.decisions.planning import plan
 from dfslab.studies.decisions.prices import prices_of
-from dfslab.studies.decisions.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
-from dfslab.studies.decisions.targets import LatencyTarget, parse_targets
+from dfslab.studies.plans.deployments import PlanLayout, layouts
+from dfslab.studies.plans.planning import plan
+from dfslab.studies.plans.sizing import HEADROOM, fewest_servers, load_of, memory_bytes
+from dfslab.studies.plans.targets import LatencyTarget, parse_targets
 from support.command import dfslab
 
 TARGET = "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20 ms"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dfslab.method import RunFailed
 from dfslab.spec.model import InputError
-from dfslab.studies.advice import Advised
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study
-from dfslab.studies.decisions.evidence import evidence_in
+from dfslab.studies.decisions.advised import Advised
+from dfslab.studies.decisions.decision_input import evidence_in
 from dfslab.studies.decisions.prices import prices_of
 from dfslab.studies.decisions.recommend import recommend
 

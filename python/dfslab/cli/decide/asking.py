@@ -56,7 +56,7 @@ def whatif(
     "client link 10 Gbit/s"
     """
     check_source(source)
-    from dfslab.studies.decisions.evidence import evidence_of
+    from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.whatif import whatif as gains_of
 
     found = gains_of(evidence_of(source), changes)
@@ -86,7 +86,7 @@ def advise(
     check_source(source)
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
-        from dfslab.studies.decisions.evidence import evidence_of
+        from dfslab.studies.decisions.decision_input import evidence_of
         from dfslab.studies.decisions.prices import prices_of
         from dfslab.studies.decisions.recommend import recommend
 
@@ -100,8 +100,8 @@ def _stored(source: Path) -> Recommended | None:
     if not source.is_dir():
         return None
     from dfslab.laboratory import Laboratory
-    from dfslab.studies import findings
-    from dfslab.studies.advice import Advised
+    from dfslab.studies.decisions.advised import Advised
+    from dfslab.studies.runs import findings
 
     found = findings.load_one(source, Advised)
     if found is None:

@@ -31,9 +31,9 @@ def plan_deployment(
     p90, p99) and a number of files. Example: dfslab plan "write >= 2 GB/s, 50 M files of 1 MiB, p99
     create <= 20 ms"
     """
-    from dfslab.studies.decisions.planning import plan
     from dfslab.studies.decisions.prices import prices_of
-    from dfslab.studies.decisions.targets import parse_targets
+    from dfslab.studies.plans.planning import plan
+    from dfslab.studies.plans.targets import parse_targets
 
     found = plan(target, parse_targets(target), systems or [], copies, prices_of(prices))
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())

@@ -46,7 +46,7 @@ class InspectedMachine:
 
 
 @dataclass(frozen=True)
-class Finding:
+class InspectedPart:
     """One line: what it is about, its state in words, and what to do (empty: nothing)."""
 
     about: str
@@ -72,51 +72,52 @@ def inspect() -> InspectedMachine:
     )
 
 
-def findings(machine: InspectedMachine) -> list[Finding]:
+def findings(machine: InspectedMachine) -> list[InspectedPart]:
     """What works on a machine, one finding for each purpose."""
     found = [
-        Finding("measure a directory", "ok"),
-        Finding("read traces", "ok"),
-        Finding("predict by sequence", "ok"),
+        InspectedPart("measure a directory", "ok"),
+        InspectedPart("read traces", "ok"),
+        InspectedPart("predict by sequence", "ok"),
     ]
     for extra, purpose in PURPOSES.items():
         absent = machine.lacking.get(extra)
         state = f"{absent} is missing" if absent else "ok"
-        found.append(Finding(purpose, state, f"pip install 'dfslab[{extra}]'" if absent else ""))
+        remedy = f"pip install 'dfslab[{extra}]'" if absent else ""
+        found.append(InspectedPart(purpose, state, remedy))
     found.append(
-        Finding("emulated clusters", "ok")
+        InspectedPart("emulated clusters", "ok")
         if machine.is_root
-        else Finding("emulated clusters", "need root", "sudo dfslab testbed up NAME")
+        else InspectedPart("emulated clusters", "need root", "sudo dfslab testbed up NAME")
     )
     found.append(
-        Finding("HDFS, Alluxio, JVM traces", "ok")
+        InspectedPart("HDFS, Alluxio, JVM traces", "ok")
         if machine.has_java
-        else Finding("HDFS, Alluxio, JVM traces", "java is missing", JAVA)
+        else InspectedPart("HDFS, Alluxio, JVM traces", "java is missing", JAVA)
     )
     found.append(
-        Finding("mounts of testbeds (FUSE)", "ok")
+        InspectedPart("mounts of testbeds (FUSE)", "ok")
         if machine.has_fuse
-        else Finding("mounts of testbeds (FUSE)", "/dev/fuse is missing", "modprobe fuse")
+        else InspectedPart("mounts of testbeds (FUSE)", "/dev/fuse is missing", "modprobe fuse")
     )
     return [*found, *_quietness(machine)]
 
 
-def _quietness(machine: InspectedMachine) -> list[Finding]:
+def _quietness(machine: InspectedMachine) -> list[InspectedPart]:
     cores = "1 core" if machine.cores == 1 else f"{machine.cores} cores"
     shown = f"load {machine.load:.1f} on {cores}"
     found = (
-        Finding("this machine", f"{shown}: quiet")
+        InspectedPart("this machine", f"{shown}: quiet")
         if machine.load <= QUIET_SHARE * machine.cores
-        else Finding("this machine", f"{shown}: busy", "wait, or raise run.repetitions")
+        else InspectedPart("this machine", f"{shown}: busy", "wait, or raise run.repetitions")
     )
     if machine.governor in ("powersave", "ondemand", "conservative"):
         changed = "cpupower frequency-set -g performance"
-        slow = Finding("processor frequency", f"varies ({machine.governor})", changed)
+        slow = InspectedPart("processor frequency", f"varies ({machine.governor})", changed)
         return [found, slow]
     return [found]
 
 
-def table(found: list[Finding]) -> Table:
+def table(found: list[InspectedPart]) -> Table:
     """The findings as a table."""
     columns = heads("for", "here", "what to do", left=("here", "what to do"))
     rows = [(words(one.about), words(one.state), words(one.remedy)) for one in found]

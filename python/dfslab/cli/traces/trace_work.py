@@ -27,7 +27,7 @@ from dfslab.instruments.tracing.reading import Reading
 from dfslab.lazily import lazily
 from dfslab.method import RunFailed
 from dfslab.spec.check import check
-from dfslab.spec.clock import REAL
+from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
 from dfslab.spec.files.outputs import STANDARD_OUTPUT, Output, new_folder, write_atomically
 from dfslab.spec.model import InputError
@@ -75,6 +75,7 @@ def record_command(
     command: Sequence[str],
     folder: Path,
     notify: Callable[[str], None],
+    clock: Clock = REAL,
 ) -> TraceProfile:
     """Runs a client command on a testbed and traces the testbed's daemons and the command's JVMs.
 
@@ -94,7 +95,7 @@ def record_command(
         host = host_of(testbed)
         # What the testbed did until now, such as its start, is no part of the command.
         before = callprofile.await_written(folder, discard=True)
-        began_unix_ns = REAL.unix_ns()
+        began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
         try:
             status = programs.to_end(words, programs.client_environment(testbed))

@@ -14,9 +14,9 @@ from dfslab.report.contract import PageSection
 from dfslab.report.page_table import number, percent
 from dfslab.result import Result
 from dfslab.spec import units
-from dfslab.studies.advice import Advised
 from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison, ErrorScore, geometric_mean
 from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.advised import Advised
 
 if TYPE_CHECKING:
     import scipy

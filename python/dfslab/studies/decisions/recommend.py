@@ -15,7 +15,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.actions import CandidateAction, candidates, nearly_limits
 from dfslab.studies.decisions.advice_table import NotWorthIt, Recommendation, Recommended
-from dfslab.studies.decisions.evidence import Evidence
+from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import NO_GAIN, GainEstimate
 from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
@@ -62,7 +62,7 @@ class _Tried:
 
 
 def recommend(
-    evidence: Evidence, goal: str, prices: Prices, within: float | None = None
+    evidence: DecisionInput, goal: str, prices: Prices, within: float | None = None
 ) -> Recommended:
     """The best actions of every kind of configuration.
 
@@ -95,7 +95,7 @@ def recommend(
     )
 
 
-def _kinds(evidence: Evidence, goal: str) -> list[_Alike]:
+def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
     """Configurations by operations and busiest station, those of the goal only."""
     if goal not in GOALS:
         raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")

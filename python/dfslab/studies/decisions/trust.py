@@ -13,7 +13,7 @@ from dfslab.result import Result
 from dfslab.spec.changes.change import CLIENTS
 from dfslab.spec.changes.differences import change_between, differences, largest_difference
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.decisions.evidence import MODEL, Evidence
+from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
 # Methods that predict without a description, which a model has to beat.
 BASELINES = ("mean", "ideal")
@@ -47,7 +47,7 @@ class Trust:
         return [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
 
 
-def trust_in(evidence: Evidence) -> Trust:
+def trust_in(evidence: DecisionInput) -> Trust:
     """Judges the sequence model on the measurements of a run; nothing is held against a
     description without measurements."""
     found = Trust()
@@ -61,7 +61,7 @@ def trust_in(evidence: Evidence) -> Trust:
     return found
 
 
-def _predicted(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
+def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
     """Configuration -> rate per second with the run's constants."""
     stored = evidence.rates_by(MODEL)
     missing = [key for key in evidence.measured if key not in stored]
@@ -71,7 +71,7 @@ def _predicted(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> dict[st
     return stored
 
 
-def _against_baselines(evidence: Evidence) -> list[Contradiction]:
+def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
     """Held-out errors of the model, compared with those of each baseline in the run."""
     held_out = {one.point_id for one in evidence.results if one.point.held_out}
     judged = [key for key in evidence.measured if key in held_out]
@@ -89,13 +89,15 @@ def _against_baselines(evidence: Evidence) -> list[Contradiction]:
 
 
 def _median_error(
-    evidence: Evidence, rates: Mapping[str, float], keys: Sequence[str]
+    evidence: DecisionInput, rates: Mapping[str, float], keys: Sequence[str]
 ) -> float | None:
     errors = [abs(math.log(rates[key] / evidence.measured[key])) for key in keys if key in rates]
     return median(errors) if len(errors) >= FEWEST else None
 
 
-def _above_capacity(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> list[Contradiction]:
+def _above_capacity(
+    evidence: DecisionInput, scenarios: Mapping[str, Scenario]
+) -> list[Contradiction]:
     """Measured rates above the largest that the calibrated description allows: a utilisation above
     1 of the station that is named."""
     found: dict[str, tuple[float, str]] = {}
@@ -118,7 +120,7 @@ def _above_capacity(evidence: Evidence, scenarios: Mapping[str, Scenario]) -> li
 
 
 def _against_pairs(
-    evidence: Evidence, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
+    evidence: DecisionInput, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
 ) -> list[Contradiction]:
     """Measured changes within the run, compared with the predicted ones, by kind of change."""
     pairs: dict[str, list[tuple[float, float, str]]] = {}

@@ -19,7 +19,7 @@ from dfslab.spec.changes.change_language import apply, parse_changes
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import recorded_errors
-from dfslab.studies.decisions.evidence import Evidence
+from dfslab.studies.decisions.decision_input import DecisionInput
 from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
 from dfslab.studies.decisions.trust import Trust, trust_in
 
@@ -113,7 +113,7 @@ class PairedGain:
 class PairedModel:
     """Predicts the gains of changes with the same draws of constants before and after."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: DecisionInput) -> None:
         self.evidence = evidence
         self._before: dict[str, tuple[Situation, Predictions]] = {}
 
@@ -162,7 +162,7 @@ def _size_ratio(situation: Situation, changed: Situation) -> float:
     return after / before if before and after else 1.0
 
 
-def whatif(evidence: Evidence, texts: Sequence[str], together: bool = True) -> WhatIf:
+def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True) -> WhatIf:
     """The gains of changes, in the words of the change language.
 
     With `together`, several changes are also predicted as one. InputError names a change that is
@@ -250,7 +250,7 @@ def _rows(
     return rows
 
 
-def settling_run(evidence: Evidence, changes: Sequence[Change], gain: PairedGain) -> str:
+def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> str:
     """The runs that would settle a gain, with their time: before and after, repeated."""
     values = {**gain.point.labels}
     for one in changes:

@@ -161,11 +161,11 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
     }
 
 
-def _regimes(allowed: Legal) -> list[variance.Regime]:
+def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
     """The regimes under which importance is also computed. Each state of the page cache is a
     regime. Further regimes are a network slower than the disks, and disks slower than the
     network."""
-    found: list[variance.Regime] = []
+    found: list[variance.RegimeRows] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")
     if cache is not None:
@@ -174,7 +174,7 @@ def _regimes(allowed: Legal) -> list[variance.Regime]:
             for level in allowed.factors[cache].levels
         ]
         found += [
-            variance.Regime(
+            variance.RegimeRows(
                 f"cache {name}", partial(_is_at, cache, names, name), frozenset([cache])
             )
             for name in dict.fromkeys(names)
@@ -186,12 +186,12 @@ def _regimes(allowed: Legal) -> list[variance.Regime]:
         if links and disks:
             both = frozenset([link, disk])
             found += [
-                variance.Regime(
+                variance.RegimeRows(
                     "network slower than disk",
                     lambda row: links[row[link]] < disks[row[disk]],
                     both,
                 ),
-                variance.Regime(
+                variance.RegimeRows(
                     "disk slower than network",
                     lambda row: links[row[link]] >= disks[row[disk]],
                     both,

@@ -62,7 +62,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Regime:
+class RegimeRows:
     """A subset of the legal rows, for which indices are computed as well.
 
     `keep` is true for the rows of the subset. `reads` has the indices of the factors that `keep`
@@ -74,7 +74,7 @@ class Regime:
     reads: frozenset[int]
 
 
-EVERYTHING = Regime("everything", lambda row: True, frozenset())
+EVERYTHING = RegimeRows("everything", lambda row: True, frozenset())
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def indices(
     answers: Sequence[Floats],
     names: Sequence[str],
     seed: int,
-    regime: Regime = EVERYTHING,
+    regime: RegimeRows = EVERYTHING,
 ) -> Indices:
     """Indices of a model for each factor and each block, with 90 % intervals.
 
@@ -264,7 +264,7 @@ class _Estimator:
     E(Y | x_i) stays as it is, and chance is smaller.
     """
 
-    def __init__(self, drawn: Sample, regime: Regime) -> None:
+    def __init__(self, drawn: Sample, regime: RegimeRows) -> None:
         kept = [regime.keep(row) for row in drawn.rows]
         count = len(drawn.base)
         self.base = np.flatnonzero(kept[:count])

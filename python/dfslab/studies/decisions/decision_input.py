@@ -29,7 +29,7 @@ MODEL = "sequence"
 
 
 @dataclass
-class Evidence:
+class DecisionInput:
     """The configurations in question and what is known of them.
 
     `basis`: "run" if the constants are calibrated on measurements. `results`: of the run; empty for
@@ -95,13 +95,13 @@ def _spreads(
     return {key: value if math.isfinite(value) else 1.0 for key, value in found.items()}
 
 
-def evidence_of(source: Path) -> Evidence:
+def evidence_of(source: Path) -> DecisionInput:
     """What a run's folder or a scenario's file gives. InputError if `source` is neither."""
     if source.is_dir():
         return _of_run(source)
     scenario = read(source)
     points, notes = _legal_points(scenario, source)
-    return Evidence(source, scenario, points, "description", notes=notes)
+    return DecisionInput(source, scenario, points, "description", notes=notes)
 
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
@@ -134,19 +134,19 @@ def _alone(scenario: Scenario) -> Scenario:
     return scenario.with_methods([MODEL]).model_copy(update={"judge": Judge()})
 
 
-def _of_run(folder: Path) -> Evidence:
+def _of_run(folder: Path) -> DecisionInput:
     store.check_folder(folder)
     return evidence_in(folder, read(folder / "scenario.toml"), store.results_of(folder))
 
 
-def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> Evidence:
+def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> DecisionInput:
     """What the results of a run give; its description alone if nothing was measured."""
     points, notes = _legal_points(scenario, source)
     if not any(one.method == "measure" and one.complete for one in results):
         notes.append("the run holds no measurement: its description alone is used")
-        return Evidence(source, scenario, points, "description", notes=notes)
+        return DecisionInput(source, scenario, points, "description", notes=notes)
     calibration, noise_sd = _calibration(results), _noise_sd(results)
-    return Evidence(source, scenario, points, "run", calibration, results, noise_sd, notes)
+    return DecisionInput(source, scenario, points, "run", calibration, results, noise_sd, notes)
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:

@@ -21,7 +21,10 @@ from dfslab.models.tree.reader import Varies
 from dfslab.spec import units
 from dfslab.spec.environment import number
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions.deployments import (
+from dfslab.studies.decisions.decision_input import drawn_constants
+from dfslab.studies.decisions.gains import Sureness, sureness
+from dfslab.studies.decisions.prices import Prices
+from dfslab.studies.plans.deployments import (
     METADATA_MEMORIES,
     USUAL_SYSTEMS,
     PlanLayout,
@@ -29,17 +32,14 @@ from dfslab.studies.decisions.deployments import (
     layouts,
     scenario_of,
 )
-from dfslab.studies.decisions.evidence import drawn_constants
-from dfslab.studies.decisions.gains import Sureness, sureness
-from dfslab.studies.decisions.prices import Prices
-from dfslab.studies.decisions.sizing import (
+from dfslab.studies.plans.sizing import (
     Load,
     fewest_clients,
     fewest_servers,
     memory_bytes,
     workload_of,
 )
-from dfslab.studies.decisions.targets import KEY, Targets
+from dfslab.studies.plans.targets import KEY, Targets
 
 # Rows of a plan.
 MOST_ROWS = 6

@@ -18,8 +18,8 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.memory import ObjectMemory, blocks_of
 from dfslab.spec.units import parse
-from dfslab.studies.decisions.deployments import PlanLayout, scenario_of
-from dfslab.studies.decisions.targets import BYTES_OPERATIONS, Targets
+from dfslab.studies.plans.deployments import PlanLayout, scenario_of
+from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
 # Most nodes of a plan, and most clients that a scenario declares.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096

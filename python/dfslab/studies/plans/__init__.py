@@ -1,0 +1,1 @@
+"""The cheapest deployments that reach targets: targets, deployments, sizes, the search."""
