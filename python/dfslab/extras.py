@@ -4,6 +4,7 @@ is missing."""
 from __future__ import annotations
 
 EXTRAS = {
+    "formulas": ("sympy", "mpmath"),
     "fit": ("scipy", "statsmodels", "pandas", "patsy"),
     "learn": ("sklearn", "mapie", "shap", "SALib", "threadpoolctl", "numba", "joblib"),
     "fleet": ("distributed", "dask"),

@@ -74,6 +74,7 @@ def test_the_base_install_is_below_200_mb():
 def test_nothing_heavy_is_required():
     heavy = {
         "scipy",
+        "sympy",
         "pandas",
         "pyarrow",
         "duckdb",

@@ -156,7 +156,6 @@ def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_pa
     promised = [
         ["--help"],
         ["list"],
-        ["show", "filesystem", "hdfs", "--as", "formula"],
         ["show", "scenario", str(scenario)],
         ["predict", str(scenario), "--method", "sequence"],
         ["measure", str(scenario), *out],
@@ -170,12 +169,16 @@ def test_with_nothing_but_the_base_what_is_promised_of_it_works(scenario, tmp_pa
     folder = str(tmp_path / "runs" / "small" / "latest")
     assert (Path(folder) / "complete").exists()
 
-    refused = [["report", folder], ["report", folder, "--as", "parquet"]]
+    refused = [
+        ["report", folder],
+        ["report", folder, "--as", "parquet"],
+        ["show", "filesystem", "hdfs", "--as", "formula"],
+    ]
     codes, _, _, errors = dfslab(*refused, absent=set(BROUGHT_BY))
-    assert codes == [2, 2]
+    assert codes == [2, 2, 2]
     lines = errors.splitlines()
-    assert len(lines) == 2, errors
-    for line, extra in zip(lines, ("page", "tables"), strict=True):
+    assert len(lines) == 3, errors
+    for line, extra in zip(lines, ("page", "tables", "formulas"), strict=True):
         assert line.startswith("dfslab: ")
         assert line.endswith(
             f"is not installed; the extra {extra!r} brings it: pip install 'dfslab[{extra}]'"

@@ -405,7 +405,6 @@ def test_equal_configurations_are_one_answer(monkeypatch, capsys, tmp_path):
     [
         ["--metadata-server", "--method", "petri"],
         ["--method", "sequence", "--servers", "2"],
-        [],
         ["--metadata-server", "--within", "soon"],
         ["--metadata-server", "--burst", "-1s"],
     ],

@@ -34,8 +34,19 @@ def edited(table, values):
 
 def naive_values(scenario, values):
     """Returns one configuration of the scenario by editing the scenario's whole table; `values` are
-    its dotted keys."""
-    return build(Scenario, edited(scenario.model_dump(mode="json", exclude={"sweep"}), values))
+    its dotted keys. The table of a chosen file system replaces the table `file_system` and the
+    roles of the node groups first."""
+    table = scenario.model_dump(mode="json", exclude={"sweep", "systems"})
+    chosen = scenario.systems.get(values.get("file_system.name", scenario.file_system.name))
+    if chosen is not None:
+        values = dict(values)
+        name = values.pop("file_system.name", scenario.file_system.name)
+        own = chosen.model_dump(mode="json")
+        roles = own.pop("roles")
+        groups = [one for one in table["deployment"]["node"] if one["name"] in roles]
+        table["deployment"]["node"] = [{**one, "roles": roles[one["name"]]} for one in groups]
+        table["file_system"] = {**own, "name": own["name"] or name}
+    return build(Scenario, edited(table, values))
 
 
 def naive_overrides(scenario, values):

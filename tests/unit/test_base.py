@@ -72,7 +72,7 @@ def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeyp
         folder,
         'base = "base.toml"\nname = "own"\n[workload]\nname = "replay"\n'
         'form = "recorded"\ntrace = "own.stream"\nclients = 1\n[run]\n'
-        'methods = ["measure"]\n',
+        'methods = ["measure"]\n[[sweep]]\n"workload.clients" = [1]\n',
     )
     monkeypatch.chdir(elsewhere)
     found = read_scenario(path, None)

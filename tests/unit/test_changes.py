@@ -57,7 +57,7 @@ def test_a_change_is_read(hdfs, text, values, kind):
         ("clients -5", "gives -4; needs a whole number; now 1"),
         ("servers x1.1", "needs a whole number; now 4"),
         ("client link 10", "needs a unit"),
-        ("client link 10 s", "is not a quantity"),
+        ("client link 10 s", "is a time"),
         ("server disk /0", "is not a quantity"),
         ("deployment.node.x.count=8", "no such group"),
         ("", "needs a change"),

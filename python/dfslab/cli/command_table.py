@@ -113,7 +113,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "check",
-            "What cannot be right as stated in a run or another tool's file, and its noise floor.",
+            "Judge figures by rules: what cannot be right, why, and what would settle it.",
             "exchange.checking",
         ),
         CommandEntry(
@@ -148,6 +148,9 @@ EXAMPLES = {
     "visibility": "dfslab visibility quickstart --trials 20",
     "compat": "dfslab compat mdtest -n 100 -d /tmp/mdtest",
     "merge": "dfslab merge load-0.json load-1.json",
+    "whatif": "dfslab whatif hdfs \"servers +1\"",
+    "plan": "dfslab plan \"write >= 2 GB/s\" --file-system glusterfs",
+    "check": "dfslab check runs/quickstart/latest",
     "predict": "dfslab predict hdfs --set workload.clients=4",
     "calibrate": "dfslab calibrate --directory /mnt/data -o machine.toml",
     "learn": "dfslab learn learn-hdfs.toml runs/learn-hdfs/latest --page learnt.html",

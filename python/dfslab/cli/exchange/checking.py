@@ -48,7 +48,7 @@ def check(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Judge figures by rules: what cannot be right as stated, why, and what would settle it.
+    """Judge figures by rules: what cannot be right, why, and what would settle it.
 
     For runs also the noise floor and the smallest difference that they can show. Exits with 1 if a
     rule fires. Example: dfslab check fio.json --on scenario.toml

@@ -17,6 +17,7 @@ from dfslab.extras import EXTRAS
 QUIET_SHARE = 0.25
 # Extra -> what it brings, in words.
 PURPOSES = {
+    "formulas": "formulas and UML diagrams",
     "fit": "calibration, petri, regression",
     "learn": "learning from designed sweeps",
     "page": "page of a run",
