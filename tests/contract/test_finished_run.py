@@ -16,10 +16,10 @@ from dfslab.laboratory import Laboratory
 from dfslab.models import regression, sequence
 from dfslab.models.fit import step_functions
 from dfslab.spec.files.outputs import Output
-from dfslab.spec.input_error import InputError
-from dfslab.studies import advise, compare, contract, crossval, expectations, operations
+from dfslab.studies import advise, compare, crossval, expectations, operations
 from dfslab.studies.compare import Comparison
 from dfslab.studies.contract import Findings
+from dfslab.studies.decisions import decision_input
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import StepFunctions
@@ -112,8 +112,8 @@ def forbid(monkeypatch):
 
     for module, name in (
         (Laboratory, "weigh"),
-        (advise, "calibrate"),
-        (advise, "advise"),
+        (decision_input, "calibrate"),
+        (advise, "recommend"),
         (compare, "compare"),
         (crossval, "crossval"),
         (expectations, "expectations"),
@@ -242,7 +242,7 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     """A study that failed is not run again: the command prints the stored reason.
 
     With one configuration, `fit` fails, because a step function needs four. Without any result,
-    `advise` fails.
+    `advise` uses the description and says so.
     """
     folder = run(tmp_path / "measured")
     for path in sorted((folder / "results").glob("*.json"))[1:]:
@@ -260,8 +260,8 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.undo()
     for path in (folder / "results").glob("*.json"):
         path.unlink()
-    wanted = InputError("RUN", str(folder), contract.NOTHING_MEASURED)
-    assert refused("advise") == ("InputError", str(wanted))
+    shown = " ".join(printed(folder, "advise")[0].split())
+    assert "the run holds no measurement: its description alone is used" in shown
 
 
 def test_functions_of_the_comparison_are_those_of_the_run_alone():

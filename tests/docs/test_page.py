@@ -89,10 +89,12 @@ def test_every_section_is_there_and_full(study):
     assert [s.name for s in found] == [
         "summary",
         "check",
+        "systems",
         "throughput",
         "processes",
         "scaling",
         "io500",
+        "energy",
         "recovery",
         "latency",
         "load",
@@ -114,8 +116,10 @@ def test_every_section_is_there_and_full(study):
     # sweep.
     empty = [
         "check",
+        "systems",
         "processes",
         "io500",
+        "energy",
         "recovery",
         "load",
         "order",
@@ -125,7 +129,7 @@ def test_every_section_is_there_and_full(study):
     ]
     assert [s.name for s in found if not s.body] == empty
     ours = {one.name for one in all_studies() if one.result.section_order is not None}
-    assert ours == {"check", "io500", "expectations", "advice"}
+    assert ours == {"check", "energy", "io500", "expectations", "advice"}
     assert {s.name for s in found} == set(discover.members(discover.SECTIONS)) | ours
 
 

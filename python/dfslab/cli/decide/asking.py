@@ -99,11 +99,12 @@ def _stored(source: Path) -> Recommended | None:
     for a scenario."""
     if not source.is_dir():
         return None
-    from dfslab.laboratory import Laboratory
     from dfslab.studies.decisions.advised import Advised
     from dfslab.studies.runs import findings
 
     found = findings.load_one(source, Advised)
     if found is None:
+        from dfslab.laboratory import Laboratory
+
         found = Laboratory().reopen(source, note, Advised).find(Advised)
     return None if found is None else found.advice

@@ -38,7 +38,9 @@ class NotWorthIt(BaseModel):
 
 
 class Recommended(BaseModel):
-    """The advice on a run or a description. `basis`: "run" or "description"."""
+    """The advice on a run or a description. `source`: name of the scenario. `basis`: "run" or
+    "description".
+    """
 
     source: str
     basis: str

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
-from typing import Literal
+from statistics import NormalDist, pvariance
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from pydantic import BaseModel
 
-from dfslab.arrays import Floats
 from dfslab.method import CONFIDENCE
+
+if TYPE_CHECKING:
+    from dfslab.arrays import Floats
 
 Sureness = Literal["high", "medium", "low", "cannot tell"]
 # Probability that a statement is right, from which a word holds.
@@ -79,8 +80,8 @@ def gain_of(
     for such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of
     the log gain, beyond which only noise can take it.
     """
-    logs = np.log(ratios)
-    drawn = float(np.var(logs[1:])) if len(logs) > 1 else 0.0
+    logs = [math.log(ratio) for ratio in ratios]
+    drawn = pvariance(logs[1:]) if len(logs) > 1 else 0.0
     sd = math.sqrt(drawn + sum(one**2 for one in sds))
     centre = float(logs[0])
     half_width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sd

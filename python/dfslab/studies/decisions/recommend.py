@@ -85,7 +85,7 @@ def recommend(
             changes = found[0].action.changes
             settling.append(settling_run(evidence, changes, model.gain(alike.first, changes)))
     return Recommended(
-        source=str(evidence.source),
+        source=evidence.scenario.name,
         basis=evidence.basis,
         goal=goal,
         rows=rows,

@@ -258,7 +258,8 @@ def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: Paire
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     own = gain.situation.operations
     seconds = SETTLING_RUNS * own * (1 / gain.before_per_s + 1 / gain.after_per_s)
-    file = evidence.source / "scenario.toml" if evidence.source.is_dir() else evidence.source
+    # A run's folder can be moved or copied, so that its path is not part of what is stored.
+    file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
     return (
         f"Would settle it: {SETTLING_RUNS} runs before and after the change, about "
         f"{_duration(seconds)}: dfslab measure {file} {sets}"
