@@ -91,13 +91,14 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
     system, key, role, durable, stripes, client_rate, server_rate, disk_rate
 ):
     """A large write runs at the minimum of three rates: the client's adapter, n server adapters,
-    and n disks, where n is the stripe count. Only filling the pipeline takes extra time."""
+    and n disks, where n is the stripe count. Only filling the pipeline takes extra time. In PVFS, a
+    call also waits for its server's admission, and the disks write after the last byte was sent."""
     given = situation(
         system, client_rate, server_rate, disk_rate, parameters={key: stripes}, **durable
     )
     bound = min(client_rate, stripes * server_rate, stripes * disk_rate)
     for rate in rates_bytes_per_s(given):
-        assert 0.93 * bound <= rate <= 1.001 * bound
+        assert (0.9 if system == "pvfs" else 0.93) * bound <= rate <= 1.001 * bound
 
 
 @pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
