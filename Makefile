@@ -104,26 +104,26 @@ verify: setup ## every recording against its bar, constants varied, every case o
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/testbeds.py
 
-bench-description: release ## uncalibrated descriptions beside a real HDFS, each error under its bar (Java)
+bench-description: release ## uncalibrated descriptions compared with a real HDFS, each error under its bar (Java)
 	$(PY) benches/description.py
 
-bench-layouts: release ## uncalibrated predictions beside runs of every layout of every real file system (root)
+bench-layouts: release ## uncalibrated predictions compared with runs of every layout of every real file system (root)
 	$(PY) benches/layouts.py
 
-bench: release ## our speed beside real peers; the last line is one JSON object
+bench: release ## our speed compared with real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
 bench-start: setup ## processor time of starting, as ratios to python itself; the last line is one JSON object
 	$(PY) benches/start.py
 
-bench-load: release ## the load generator beside raw calls in C and fio
+bench-load: release ## the load generator compared with raw calls in C and fio
 	$(PY) benches/load.py
 
 bench-stall: release ## how far response times of a stalling target are from the truth
 	$(PY) benches/stall.py
 	cargo run --release --locked --quiet -p dfslab-load --example stall
 
-bench-hadoop: release ## our figures beside those of TestDFSIO and NNThroughputBenchmark, same client
+bench-hadoop: release ## our figures compared with those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
 
 .venv/peers: .venv/.packages benches/requirements-net.txt
@@ -131,13 +131,13 @@ bench-hadoop: release ## our figures beside those of TestDFSIO and NNThroughputB
 	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
 	@touch $@
 
-bench-net: release .venv/peers ## the net engine beside a hand-written simulator and three others
+bench-net: release .venv/peers ## the net engine compared with a hand-written simulator and three others
 	$(PY) benches/net.py
 
 bench-pvfs: release ## Figures 10 to 15 of the PVFS paper, every packet, as a page
 	$(PY) benches/pvfs_figures.py
 
-bench-agent: release ## what tracing every call costs, beside the OpenTelemetry agent
+bench-agent: release ## what tracing every call costs, compared with the OpenTelemetry agent
 	$(PY) benches/agent.py
 
 bench-interventions: release ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
@@ -160,7 +160,7 @@ spark: setup .venv/spark ## Spark, for scenarios/liu-spark.toml and liu-wordcoun
 bench-spark: spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
 	.venv/bin/dfslab run scenarios/liu-spark.toml
 
-bench-trace: release ## reading and compressing a trace of 1 GB, beside DuckDB and plain Python
+bench-trace: release ## reading and compressing a trace of 1 GB, compared with DuckDB and plain Python
 	$(PY) benches/trace.py
 
 LOCK := .venv/bin/uv pip compile --quiet pyproject.toml --generate-hashes --no-header --no-annotate
