@@ -1,9 +1,7 @@
 """dfslab is a performance laboratory for distributed file systems."""
 
 from importlib import import_module
-from importlib.metadata import version
 
-__version__ = version("dfslab")
 # The names of `dfslab.api`, which is imported when one of them is first used: `import dfslab` alone
 # loads no library.
 __all__ = [
@@ -29,6 +27,11 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'dfslab' has no attribute {name!r}")
+    if name == "__version__":
+        # It is read only here, because the set-up runs modules before the package is installed.
+        from importlib.metadata import version
+
+        return version("dfslab")
     return getattr(import_module("dfslab.api"), name)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import dfslab
@@ -83,3 +85,15 @@ def test_a_kept_run_is_compared(tmp_path):
 def test_wrong_input_is_one_line():
     with pytest.raises(dfslab.InputError, match="did you mean quickstart"):
         dfslab.run("quickstrat")
+
+
+def test_the_package_is_imported_before_it_is_installed(monkeypatch):
+    """The set-up runs modules of the package from its sources, when it has no metadata yet."""
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    assert importlib.reload(dfslab).__all__
+    with pytest.raises(metadata.PackageNotFoundError):
+        dfslab.__version__  # noqa: B018
