@@ -229,7 +229,7 @@ def test_the_commands_answer_first_and_in_json(gigabit, recorded_run):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("whatif", "nowhere", "servers +1"), "RUN|SCENARIO = 'nowhere': is neither"),
+        (("whatif", "nowhere", "servers +1"), "scenario = 'nowhere': no such file"),
         (("whatif", "{}", "servrs +1"), "CHANGE = 'servrs +1': names nothing that can change"),
         (("whatif", "{}", "copies 3"), "CHANGE = 'copies 3': changes nothing"),
         (("whatif", "{}", "copies 7"), "file_system.copies = 7: must be at most the 3 bricks"),

@@ -1,5 +1,5 @@
-"""Tests of nets built in Python: pages, ports, fusion of places, colours, drawings, and figures
-with intervals."""
+"""Tests of nets built in Python: pages, ports, fusion of places, colours, drawings, and
+confidence intervals of simulated values."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def equation_1() -> Obtained:
 
 
 def equation_2() -> Obtained:
-    """The coefficients are those of the normal equations."""
+    """Whether the coefficients of the product's regression solve the normal equations."""
     matrix, rates = _data()
     model = PaperLinear().fit(matrix, rates)
     whole = np.column_stack([np.ones(len(matrix)), matrix])

@@ -235,7 +235,7 @@ def _glusterfs() -> FileSystem:
 
 
 def figure_1() -> Obtained:
-    """The parts of a parallel file system in the description."""
+    """Whether the description of GlusterFS has the roles of the paper's figure 1: client, brick."""
     names = [role.name for role in _glusterfs().roles]
     return judged(set(names) == {"client", "brick"}, f"roles {', '.join(names)}")
 

@@ -15,7 +15,7 @@ from verification.papers.rows import Row, RowError
 
 Verdict = Literal["hit", "miss", "not judged"]
 SEPARATOR = " / "
-# Texts of single figures are listed up to this number; more figures are summarised.
+# Largest number of figures of one bar that are listed one by one. More are summarised.
 LISTED_MAX = 4
 
 

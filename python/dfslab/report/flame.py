@@ -75,7 +75,7 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Names of the processes that have separate sums in some node."""
+    """Sorted names of processes for which a node has separate counts, times and bytes (`of`)."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 Source = Annotated[
-    Path, typer.Argument(metavar="RUN|SCENARIO", help="The folder of a run, or a scenario file.")
+    Path,
+    typer.Argument(metavar="RUN|SCENARIO", help="A run's folder, or a scenario: file or name."),
 ]
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
@@ -34,11 +35,20 @@ def lines(sentences: Iterable[str]) -> list[Text]:
     return [Text(printable(one)) for one in sentences]
 
 
-def check_source(source: Path) -> None:
-    """Raises InputError unless the path is there."""
+def existing_source(given: Path) -> Path:
+    """The folder of a run, or the file of a scenario: `given`, or the ready scenario of that name.
+
+    Raises InputError if there is neither.
+    """
+    if given.exists():
+        return given
+    from dfslab.spec.files.ready import scenario_file
+
+    source = scenario_file(given)
     if not source.exists():
         allowed = "is neither the folder of a run nor a scenario file"
-        raise InputError("RUN|SCENARIO", str(source), allowed)
+        raise InputError("RUN|SCENARIO", str(given), allowed)
+    return source
 
 
 @app.command()
@@ -55,7 +65,7 @@ def whatif(
     relative (+1, x2, /2, "+50 %"). Example: dfslab whatif scenarios/hdfs-hosts.toml "servers +1"
     "client link 10 Gbit/s"
     """
-    check_source(source)
+    source = existing_source(source)
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.whatif import whatif as gains_of
 
@@ -83,7 +93,7 @@ def advise(
     Works on a description alone and on a run, whose measurements are then used. Example: dfslab
     advise scenarios/glusterfs.toml --goal write_throughput
     """
-    check_source(source)
+    source = existing_source(source)
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
         from dfslab.studies.decisions.decision_input import evidence_of

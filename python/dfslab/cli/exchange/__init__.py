@@ -1,1 +1,1 @@
-"""Other tools at the command line: their options in, their results in."""
+"""Commands that import and check results of other tools, and conversions of their options."""

@@ -99,8 +99,9 @@ class Testbed(MountedTestbed):
         """Removes the sockets in the system's /tmp by which JuiceFS could pass a mount to a new
         process.
 
-        A socket's name contains a process number in the host's own namespace. So only the host's
-        list of listening sockets shows which sockets belong to this testbed.
+        Every emulated host numbers its processes by itself, and all hosts share the machine's
+        /tmp, so the process number in a socket's name does not identify its testbed. Each host's
+        own list of sockets (/proc/net/unix) decides which are removed.
         """
         for host in self.clients:
             for line in host.run("cat", "/proc/net/unix").splitlines():

@@ -23,8 +23,8 @@ from dfslab.models.learn.estimators import PaperLinear
 # predicted by the model of all operations.
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
-# Origin of the parameters of the second model: volume options of GlusterFS, such as
-# performance.read-ahead.
+# Prefix of the `source` of parameters that belong to the paper's second model: volume options of
+# GlusterFS' translators, such as performance.read-ahead.
 TRANSLATORS = "performance."
 # Keys of the workload that belong to the paper's second model.
 OF_THE_SECOND_MODEL = ("workload.transfer_size", "workload.cache")

@@ -1,11 +1,13 @@
-"""The error of predicted changes, by kind, as learnt from recorded interventions.
+"""The error of predicted gains, for each kind of change, learnt from recorded interventions.
 
-The error of a change is log(predicted gain / measured gain). Its variance is proportional to
-(size of the predicted log gain + IDLE_SHARE of the change's distance): a change of what limits is
-wrong in proportion to what it gains, a change of an idle resource in proportion to its distance,
-since the model may have named the wrong limit. One number describes a kind: the standard deviation
-where a doubling gains a doubling. It is shrunk towards the blind error, which holds where no
-recording has such a change. `verification/changes.py` makes the table.
+The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
++ IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
+term is for changes of the resource that limits. The second is for changes of other resources,
+because the model may have named the wrong limit.
+
+A kind has one number: the standard deviation of the error when a value is doubled and the predicted
+gain is 2. Its square is a weighted mean with the square of the error without recordings, so kinds
+with few recordings stay near that error. `verification/changes.py` writes the table.
 """
 
 from __future__ import annotations

@@ -201,5 +201,6 @@ def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
 
 
 def _is_at(place: int, names: Sequence[str], wanted: str, row: DesignRow) -> bool:
-    """Whether the level of a row's factor at index `place` has the name `wanted`."""
+    """Whether `row` sets the factor with index `place` to the level named `wanted`. `names` are the
+    names of this factor's levels."""
     return names[row[place]] == wanted

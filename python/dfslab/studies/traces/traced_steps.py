@@ -122,8 +122,8 @@ def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[Modell
         if path.origin in serving:
             continue
         covered = any(path.is_at_or_below(one) or one.is_below(path) for one in taken)
-        # `beneath`: the step is below a step that is listed already. Steps below a second process
-        # are part of a remote call.
+        # Steps below a listed step are left out (`beneath`). Steps of a second process are left out
+        # too, because they are part of a remote call.
         beneath = any(path.is_below(one) for one in found)
         if covered or beneath or path.processes > 1 or not node.count:
             continue
