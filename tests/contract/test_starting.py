@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from dfslab import quantiles
+from dfslab import discover, quantiles
 from dfslab.cli import command_table, listing, root
 from dfslab.extras import BROUGHT_BY, missing
 from dfslab.spec import units
+from dfslab.spec.files import ready
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
@@ -125,6 +126,16 @@ def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
     assert "sequence" in shown
     assert not modules & HEAVY
     assert "numpy" in modules
+
+
+def test_predictions_of_every_file_system_need_only_the_base():
+    """One configuration of each file system's own scenario is predicted without any extra."""
+    systems = [name for name in discover.members(discover.FILE_SYSTEMS) if name in ready.files()]
+    assert len(systems) >= 14
+    asked = [["predict", name, "--method", "sequence"] for name in systems]
+    codes, modules, _, errors = dfslab(*asked, absent=set(BROUGHT_BY))
+    assert codes == [0] * len(asked), errors
+    assert not modules & set(BROUGHT_BY)
 
 
 def test_the_table_of_commands_is_that_of_the_modules():

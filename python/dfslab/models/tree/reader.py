@@ -28,7 +28,7 @@ from dfslab.models.tree.costs import (
 )
 from dfslab.models.tree.placement import Placement, Station
 from dfslab.spec.environment import is_of_group, of_group
-from dfslab.spec.steps.expression import Expr, Symbolic, function, symbolic_amount
+from dfslab.spec.steps.expression import Expr, Symbolic, function, readable, symbolic_amount
 from dfslab.spec.steps.node import (
     At,
     Call,
@@ -162,7 +162,7 @@ class TreeReader(Visitor[str, Cost]):
         number = self.value(expression)
         if isinstance(number, np.ndarray):
             if np.any(number != number[0]):
-                raise Varies(str(expression))
+                raise Varies(readable(expression))
             return float(number[0])
         return number
 
