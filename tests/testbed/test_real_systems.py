@@ -64,7 +64,16 @@ CASES = [
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
     # When a DataNode crashes, HDFS' native client continues to read from the others, but a write to
     # the crashed one fails.
-    Case("hdfs", {"replication": 2}, "datanode-2", 1, (1.8, 3.6), tolerates=40),
+    # The NameNode reserves a whole block on a DataNode for each block being written. With blocks of
+    # 128 MiB, the writes that a fault stalls would reserve the 4 GiB of the disks.
+    Case(
+        "hdfs",
+        {"replication": 2, "block_size": "16 MiB"},
+        "datanode-2",
+        1,
+        (1.8, 3.6),
+        tolerates=40,
+    ),
 ]
 
 
