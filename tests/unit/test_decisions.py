@@ -12,6 +12,7 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
 from dfslab.spec.changes.change import KINDS, Change
 from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.files import ready
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from dfslab.studies.decisions import change_error
@@ -242,3 +243,17 @@ def test_wrong_input_is_one_line(gigabit, words, error):
     assert done.returncode == 2
     assert error in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_no_two_rows_of_an_answer_have_one_name():
+    """Configurations that gain differently are told apart by their values, also where one of them
+    has no key that the others lack."""
+    found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
+    names = [(*one.operations, one.change, one.where) for one in found.rows]
+    assert len(names) >= 4
+    assert len(set(names)) == len(names)
+
+
+def test_a_change_that_is_legal_nowhere_is_named():
+    with pytest.raises(InputError, match=r"CHANGE = 'servers \+1': is legal in no configuration"):
+        whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])

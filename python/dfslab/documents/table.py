@@ -198,7 +198,8 @@ def shared_text(
     group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
 ) -> str:
     """Returns what a group of configurations has in common and others have not: the values of each
-    key that the group does not hold all values of.
+    key that the group does not hold all values of. Configurations that no value tells from the
+    others are named one by one.
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):
@@ -209,6 +210,8 @@ def shared_text(
         if own and len(own) < len(every):
             parts.append(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {', '.join(own)}")
     count = f"{len(group)} configurations" if len(group) > 1 else ""
+    if not parts and len(group) < len(configurations):
+        return "; ".join(labels_text(labels) or "no key varied" for labels in group)
     if not parts:
         return f"all {count}" if count else "the only configuration"
     return "; ".join(parts) + (f" ({count})" if count else "")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from pydantic import BaseModel
 
 from dfslab.arrays import Floats
-from dfslab.documents.table import Column, Table, TableCell, words
+from dfslab.documents.table import Column, Table, TableCell, labels_text, shared_text, words
 from dfslab.models.tree.limits import limits_of, text_of
 from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import Change, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
 from dfslab.studies.decisions.change_error import recorded_errors
@@ -32,6 +33,7 @@ class ChangedOperation(BaseModel):
     """The gain of one change for the configurations of one mix of operations that gain alike.
 
     `rate`: gain of the rate. `times`: operation -> gain of its time (above 1: it takes less).
+    `where`: what these configurations share and the others of the mix have not.
     `limit`: what limits after the change. `before_per_s`, `after_per_s`: rates of the first
     configuration.
     `withheld`: why the gain is not to be relied on; empty if it is.
@@ -41,6 +43,7 @@ class ChangedOperation(BaseModel):
     operations: list[str]
     configurations: list[str]
     total: int
+    where: str
     rate: GainEstimate
     times: dict[str, GainEstimate]
     before_per_s: float
@@ -70,7 +73,7 @@ class WhatIf(BaseModel):
         rows = [
             (
                 words(one.change),
-                words(f"{'+'.join(one.operations)}\n{len(one.configurations)} of {one.total}"),
+                words(f"{'+'.join(one.operations)}\n{one.where}"),
                 gain_cell(one.rate),
                 TableCell(one.rate.probability, f"{one.rate.probability:.0%}"),
                 words(WITHHELD if one.withheld else one.rate.sureness),
@@ -87,7 +90,8 @@ def gain_cell(gain: GainEstimate) -> TableCell:
 
 
 def _sentence(one: ChangedOperation) -> str:
-    what = f"{one.change}: {'+'.join(one.operations)}"
+    where = f" ({one.where})" if one.total > 1 else ""
+    what = f"{one.change}: {'+'.join(one.operations)}{where}"
     if one.withheld:
         return f"{what}: withheld. {one.withheld[0]}"
     interval = f"(90 %: {one.rate.low:.2f} to {one.rate.high:.2f})"
@@ -206,7 +210,8 @@ def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], 
         except InputError as error:
             illegal.append(error)
     if not found and illegal:
-        raise illegal[0]
+        allowed = f"is legal in no configuration: {illegal[0]}"
+        raise InputError("CHANGE", " and ".join(texts), allowed)
     if not found:
         raise InputError("CHANGE", " and ".join(texts), "changes nothing: it is so already")
     name = " and ".join(texts)
@@ -223,11 +228,11 @@ def _rows(
     gains: Sequence[PairedGain],
 ) -> list[ChangedOperation]:
     """Rows of one change: configurations of equal operations and equal gains are one row."""
-    totals: dict[str, int] = {}
+    every: dict[str, list[Mapping[str, LevelValue]]] = {}
     folded: dict[tuple[str, str], list[PairedGain]] = {}
     for one in gains:
         operations = "+".join(one.situation.mix)
-        totals[operations] = totals.get(operations, 0) + 1
+        every.setdefault(operations, []).append(one.point.labels)
         folded.setdefault((operations, f"{one.rate.gain:.2f}"), []).append(one)
     rows = []
     for (operations, _), own in folded.items():
@@ -237,8 +242,9 @@ def _rows(
             ChangedOperation(
                 change=name,
                 operations=operations.split("+"),
-                configurations=[str(one.point.labels) for one in own],
-                total=totals[operations],
+                configurations=[labels_text(one.point.labels) for one in own],
+                total=len(every[operations]),
+                where=shared_text([one.point.labels for one in own], every[operations]),
                 rate=first.rate,
                 times=first.times,
                 before_per_s=first.before_per_s,
