@@ -17,7 +17,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.checks import figures
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import judged
-from dfslab.studies.runs import result_file
+from dfslab.studies.runs.records import result_file
+from dfslab.studies.runs.records.record import DamagedResult
 from support import tool_texts
 from support.mutations import mutated
 from support.recorded import COUNTERS, RECORDED, RUN
@@ -75,7 +76,7 @@ def answer(read: Callable[[Path], object], path: Path) -> str:
     """The error of a reader as text, "" if it reads the file. Other errors are not caught."""
     try:
         read(path)
-    except (InputError, result_file.DamagedResult) as error:
+    except (InputError, DamagedResult) as error:
         return str(error)
     return ""
 
