@@ -65,7 +65,7 @@ def each(folder: Path) -> Iterator[Result]:
 
 
 def completed(number: int) -> str:
-    """The content of the file that marks a run as finished with so many results."""
+    """The content of the file that marks a finished run, which has `number` results."""
     return json.dumps({"results": number})
 
 
