@@ -47,21 +47,49 @@ KINDS = {
 }
 # What the command line reports without a class of dfslab's own (`cli/root.py`).
 OTHERS = [
-    ("PATH: REASON", 1, "A file cannot be written or read: disk full, no permission, vanished.",
-     "Make room or choose another folder; what was written is whole, and a run is resumed."),
-    ("unknown option or argument", 2, "The command line is not understood; the usage is shown.",
-     "`dfslab COMMAND --help`."),
-    ("EXTRA is not installed", 2, "The command needs an optional library.",
-     "Install the extra that the line names, such as `dfslab[fit]`."),
-    ("the input is nested too deeply", 2, "A file or option has thousands of nested levels.",
-     "Flatten it."),
-    ("there is not enough memory for this input", 1, "An input is larger than the memory.",
-     "Use a smaller input or a larger machine."),
-    ("interrupted; what was finished is kept", 130, "Ctrl-C, SIGTERM or SIGHUP.",
-     "Repeat the command: a run is resumed."),
-    ("incomplete: N of M measured results", 1, "A run ended, but operations failed, data was "
-     "wrong, or a limit of time was reached.", "Read the reason; `--allow-incomplete` accepts it."),
-]  # fmt: skip
+    (
+        "PATH: REASON",
+        1,
+        "A file cannot be written or read: disk full, no permission, vanished.",
+        "Make room or choose another folder; what was written is whole, and a run is resumed.",
+    ),
+    (
+        "unknown option or argument",
+        2,
+        "The command line is not understood; the usage is shown.",
+        "`dfslab COMMAND --help`.",
+    ),
+    (
+        "EXTRA is not installed",
+        2,
+        "The command needs an optional library.",
+        "Install the extra that the line names, such as `dfslab[fit]`.",
+    ),
+    (
+        "the input is nested too deeply",
+        2,
+        "A file or option has thousands of nested levels.",
+        "Flatten it.",
+    ),
+    (
+        "there is not enough memory for this input",
+        1,
+        "An input is larger than the memory.",
+        "Use a smaller input or a larger machine.",
+    ),
+    (
+        "interrupted; what was finished is kept",
+        130,
+        "Ctrl-C, SIGTERM or SIGHUP.",
+        "Repeat the command: a run is resumed.",
+    ),
+    (
+        "incomplete: N of M measured results",
+        1,
+        "A run ended, but operations failed, data was wrong, or a limit of time was reached.",
+        "Read the reason; `--allow-incomplete` accepts it.",
+    ),
+]
 
 
 @dataclass(frozen=True, order=True)
