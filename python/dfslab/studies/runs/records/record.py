@@ -108,7 +108,10 @@ def likely_key(line: bytes) -> ResultKey | None:
     found = _KEY.search(line[: _HEAD + 1000])
     if found is None:
         return None
-    method, point_id, repetition = json.loads(found[1])
+    try:
+        method, point_id, repetition = json.loads(found[1])
+    except ValueError:
+        return None
     return ResultKey(method, point_id, repetition)
 
 
