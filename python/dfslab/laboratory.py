@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,11 +140,16 @@ class Laboratory:
         )
 
     @contextmanager
-    def session(self) -> Iterator[access.InstrumentSession]:
+    def session(
+        self, progress: Callable[[float, str], None] | None = None
+    ) -> Iterator[access.InstrumentSession]:
         """A context with a session, by which all methods of a run share access to the file
-        system."""
-        with access.session(notify=lambda text: self.progress(0, 1, text)) as session:
-            session.watch = self._watch
+        system.
+
+        `progress` receives the finished share (0 to 1) and the phase of each measured run.
+        """
+        notify = partial(self.progress, 0, 1)
+        with access.session(notify, progress=progress, watch=self._watch) as session:
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:

@@ -27,7 +27,7 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
-from dfslab.studies.runs.offered import RateProbe
+from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
 # A part of a load holds its series, which grow with its length.
 MOST_PART_BYTES = 4 << 30
@@ -97,8 +97,7 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
     No run folder is created.
     """
     point = check(scenario)[0]
-    with laboratory.session() as session:
-        session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
+    with laboratory.session(lambda share, phase: laboratory.progress(share, 1, phase)) as session:
         method = Measure(session)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
@@ -114,14 +113,10 @@ def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Vis
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.SearchOutcome:
     """Searches the highest rate at which the scenario's first configuration meets the objective
     of `run.search`."""
-    with laboratory.session() as session:
+    progress = SearchProgress(laboratory.progress)
+    with laboratory.session(progress) as session:
         probe = RateProbe(scenario, session)
-        session.progress = lambda share, phase: laboratory.progress(
-            share, 1, f"{probe.text} {phase}"
-        )
-        return rate_search.search(
-            scenario.run.search, probe, lambda text: setattr(probe, "text", text)
-        )
+        return rate_search.search(scenario.run.search, probe, progress.begin)
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:

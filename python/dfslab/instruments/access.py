@@ -338,10 +338,11 @@ def session(
     notify: Notify = lambda text: None,
     trace_directory: Path | None = None,
     progress: Callable[[float, str], None] | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[InstrumentSession]:
     """A context with one session for everything that runs inside. The session is closed at the
     end."""
-    opened = InstrumentSession(notify, trace_directory, progress=progress)
+    opened = InstrumentSession(notify, trace_directory, progress=progress, watch=watch)
     try:
         yield opened
     finally:
