@@ -167,7 +167,7 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
             # With one client node, the rate is at most the rate of its adapter; page-cache hits do
             # not use the adapter.
             carried = 1.0 - given.environment["kept"]
-            assert found.rate_per_s * found.mean_size_bytes * carried <= rate * (1 + 1e-9)
+            assert found.rate_per_s * found.moved_bytes * carried <= rate * (1 + 1e-9)
     assert legal > 200
 
 

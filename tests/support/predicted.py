@@ -61,7 +61,7 @@ def situation_of(system, workload, **keys):
 def rate_bytes_per_s(given):
     """Throughput by the sequence model with the priors of all constants."""
     found = given.predict(given.constants)
-    return found.rate_per_s * found.mean_size_bytes
+    return found.rate_per_s * found.moved_bytes
 
 
 def simulated_bytes_per_s(given):

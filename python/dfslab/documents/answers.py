@@ -87,6 +87,18 @@ class Limit(Document):
     round_trips: dict[str, float] = {}
 
 
+class PredictedPhase(Document):
+    """The predicted rate of one phase of a workload, in operations per second with its 90 %
+    interval, and the bytes of files that the phase moves per second.
+    """
+
+    name: str
+    rate_per_s: float
+    rate_per_s_low: float
+    rate_per_s_high: float
+    throughput_bytes_per_s: float
+
+
 class OpenLoadAnswer(Document):
     """The prediction for an open workload: the offered and the largest rate in operations per
     second, the size of the call queue (None: unbounded), and the share of calls that find the queue

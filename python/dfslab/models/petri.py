@@ -38,10 +38,10 @@ from dfslab.models.fit.demand import (
     shrunk_sd,
     uncalibrated,
 )
+from dfslab.models.simulation import Goal, Simulation, together
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of
-from dfslab.models.tree.placement import Station
-from dfslab.models.tree.predicted import Prediction
+from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import engine
 from dfslab.nets.build import Net
@@ -61,6 +61,8 @@ THREADS = 2
 # model is fitted on.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
+# Smallest number of firings of one phase of a workload with several phases.
+FEWEST_FIRINGS = 20_000
 # Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
@@ -73,51 +75,6 @@ PROBED_OF_TRACE = 64
 def make(name: str) -> PetriModel:
     """Returns the method `petri`, the only one of this module."""
     return PetriModel()
-
-
-@dataclass(frozen=True)
-class Goal:
-    """When replications end: the half-width of the interval of `metric` is at most `precision` of
-    its mean, or there are `most` replications.
-
-    A metric that is not the latency of an operation stands for the rate.
-    """
-
-    metric: str
-    precision: float
-    most: int
-
-    @property
-    def figure(self) -> str:
-        """The metric as a key of `Simulation.errors`."""
-        stem = metric.key(metric.LATENCY, metric.MEAN, "")
-        return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """The pooled results of one configuration's replications; times are in seconds.
-
-    `errors`: relative standard error of the rate (key "rate") and of each operation's latency.
-    """
-
-    rate_per_s: float
-    latency_s: Mapping[str, float]
-    steps: Mapping[tuple[str, str], float]
-    utilisation: Mapping[Station, float]
-    errors: Mapping[str, float]
-    operations: int
-    offered: int
-    firings: int
-    replications: int
-    units: int
-
-    def half_width(self, goal: Goal) -> float:
-        """Returns the relative half-width of the interval of a goal's metric; 0 where nothing is
-        random.
-        """
-        error = self.errors.get(goal.figure, self.errors["rate"])
-        return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 
 
 class PetriModel:
@@ -205,6 +162,10 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
         latency_s={**sequence.latency_s, **found.latency_s},
         steps={**sequence.steps, **found.steps},
         quantiles_s={},
+        phases=[
+            PhaseRate(one.name, rate, rate * one.throughput_bytes_per_s / one.rate_per_s)
+            for one, rate in zip(sequence.phases, found.phases, strict=True)
+        ],
         utilisation={**dict.fromkeys(sequence.utilisation, 0.0), **found.utilisation},
     )
 
@@ -252,7 +213,7 @@ def job_of(
     """Returns the input of a configuration's net, with the operation types that occur in
     `stream`.
     """
-    values = {**situation.environment, **constants}
+    values = {**situation.environment, **constants, **situation.symbols}
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
@@ -286,25 +247,79 @@ def simulate(
     replications: int = REPLICATIONS,
     goal: Goal | None = None,
 ) -> Simulation:
-    """Fires the net of one configuration, with about `firings` firings in each replication.
+    """Fires the nets of one configuration, with about `firings` firings in each replication.
 
-    With a goal, the number of replications doubles until the goal is met. Doubling keeps the number
-    of tests small, so that repeated tests hardly bias the interval.
+    The phases of a workload are simulated one after the other, each by a net of its own. Equal
+    phases are simulated once. With a goal, the number of replications doubles until the goal is
+    met. Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
     """
-    scenario = situation.scenario
-    spec, clients = stream_spec(scenario), scenario.workload.clients
-    offered = operations_per_client(spec)
+    spec = stream_spec(situation.scenario)
+    if len(situation.phases) == 1:
+        part = _PhaseStream(situation, spec, 0)
+        return _of_phase(part, constants, service, firings, replications, goal)
+    each = max(FEWEST_FIRINGS, firings // len(situation.phases))
+    known: dict[str, Simulation] = {}
+    found = []
+    for index, phase in enumerate(situation.phases):
+        key = repr((sorted(phase.mix.items()), sorted(phase.symbols.items()), phase.weight))
+        if key not in known:
+            part = _PhaseStream(situation.alone(index), spec, index)
+            known[key] = _of_phase(part, constants, service, each, replications, goal)
+        found.append(known[key])
+    return together(situation.phases, found)
+
+
+@dataclass(frozen=True)
+class _PhaseStream:
+    """The operations of one phase of a configuration's stream. `index`: number of the phase."""
+
+    situation: Situation
+    spec: Stream
+    index: int
+
+    @property
+    def offered(self) -> int:
+        """Number of operations of each client in the phase."""
+        if not self.spec.phases:
+            return operations_per_client(self.spec)
+        return self.spec.phases[self.index].operations_per_client
+
+    def first(self, limit: int, clients: int) -> list[PlannedOperation]:
+        """Returns the first `limit` operations of the phase of each client, interleaved."""
+        if len(self.spec.phases) < 2:
+            return streams(self.spec, limit, clients)
+        # Earlier phases are shortened, too: a phase then uses the files of its first operations.
+        short = [
+            one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
+            for one in self.spec.phases
+        ]
+        spec = self.spec.model_copy(update={"phases": short})
+        own = streams(spec, operations_per_client(spec), clients)
+        return [one for one in own if one.phase == self.index]
+
+
+def _of_phase(
+    part: _PhaseStream,
+    constants: Mapping[str, float],
+    service: str,
+    firings: int,
+    replications: int,
+    goal: Goal | None,
+) -> Simulation:
+    """Fires the net of one phase, with about `firings` firings in each replication."""
+    situation, offered = part.situation, part.offered
+    scenario, clients = situation.scenario, situation.scenario.workload.clients
     units, operations = MOST_UNITS, 0
     if situation.trace is not None:
         firings = TRACE_FIRINGS
     while True:
-        each = _firings_per_operation(situation, constants, spec, units)
+        each = _firings_per_operation(part, constants, units)
         operations = min(offered, max(1, int(firings / (each * clients))))
         if operations >= min(offered, FEWEST_OPERATIONS) or units <= MOST_UNITS // 4:
             break
         units //= 2
     operations = min(offered, max(operations, FEWEST_OPERATIONS))
-    stream = streams(spec, operations, clients)
+    stream = part.first(operations, clients)
     job = job_of(situation, constants, stream, service, units)
     net, watched = job.net(scenario.name, clients, stream)
     if not any(draw in json_text(net.document()) for draw in ("uniform(", "exponential(")):
@@ -330,12 +345,11 @@ def simulate(
         replications = min(len(parts), goal.most - len(parts))
 
 
-def _firings_per_operation(
-    situation: Situation, constants: Mapping[str, float], spec: Stream, units: int
-) -> float:
+def _firings_per_operation(part: _PhaseStream, constants: Mapping[str, float], units: int) -> float:
     """Returns the number of firings per operation, from a trial run with one client."""
+    situation = part.situation
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
-    stream = streams(spec, probed, 1)
+    stream = part.first(probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
     net, _ = job.net("trial", 1, stream)
     (report,) = fire(net.document(), seed=0, replications=1)

@@ -204,10 +204,9 @@ def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
     law if the workload has a single operation.
     """
     situation = situation_of(point.scenario)
-    size = situation.environment["file_size"]
     metrics = {"rate_per_s": rate}
-    if size:
-        metrics["throughput_bytes_per_s"] = _scaled(rate, size)
+    if moved_bytes := situation.whole.moved_bytes:
+        metrics["throughput_bytes_per_s"] = _scaled(rate, moved_bytes)
     workload = point.scenario.workload
     if len(situation.mix) == 1 and rate.low and rate.low > 0 and rate.high:
         latency = Metric(

@@ -3,7 +3,7 @@ constants, and of open workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dfslab.arrays import Floats
@@ -11,8 +11,21 @@ from dfslab.models.tree.placement import Station
 
 
 @dataclass(frozen=True)
+class PhaseRate:
+    """The predicted rate of one phase: operations and moved bytes per second."""
+
+    name: str
+    rate_per_s: float
+    throughput_bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """The sequence model's prediction for one configuration with a closed workload."""
+    """The sequence model's prediction for one configuration with a closed workload.
+
+    `moved_bytes`: mean bytes of files that an operation reads or writes. `phases`: the rates of a
+    workload's phases, empty for a single phase.
+    """
 
     rate_per_s: float
     latency_s: Mapping[str, float]
@@ -20,8 +33,9 @@ class Prediction:
     steps: Mapping[tuple[str, str], float]
     utilisation: Mapping[Station, float]
     bounds_per_s: tuple[float, float]
-    mean_size_bytes: float
+    moved_bytes: float
     quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    phases: Sequence[PhaseRate] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
+from dfslab.report.answers.phase_rates import PhaseRates, phases_of
 from dfslab.result import Metric, Result
 from dfslab.studies.compare import geometric_mean
 
@@ -132,9 +133,22 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
                 ),
             )
         )
+        rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = dict.fromkeys(note for result in results for note in result.notes)
     about = [_common(rates), SURE, explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
+
+
+def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
+    """The line of one phase, below the line of its configuration."""
+    moved = part.throughput_bytes_per_s
+    return (
+        words(f"  phase {part.name}"),
+        _value(part.rate, ""),
+        interval(part.rate),
+        quantity(moved, "B/s") if moved else absent(),
+        words(""),
+    )
 
 
 def _common(rates: Sequence[ConfigurationRate]) -> str:

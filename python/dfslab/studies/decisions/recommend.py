@@ -138,7 +138,7 @@ class _Search:
     def _log_gain(self, changed: Situation, after: Prediction) -> float:
         if self.goal == "p99":
             return math.log(_p99_s(self.before) / _p99_s(after))
-        sizes = self.situation.environment["file_size"], changed.environment["file_size"]
+        sizes = self.situation.whole.moved_bytes, changed.whole.moved_bytes
         ratio = after.rate_per_s / self.before.rate_per_s
         return math.log(ratio * (sizes[1] / sizes[0] if all(sizes) else 1.0))
 

@@ -162,7 +162,7 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
     """By how much an operation moves more bytes after a change of file sizes."""
-    before, after = situation.environment["file_size"], changed.environment["file_size"]
+    before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
 
