@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 from dfslab.cli.exchange import checking
@@ -139,7 +140,7 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
     own.write_text("0::/pod\n" if version == 2 else "3:cpu,cpuacct:/pod\n")
     stat.write_text("cpu 10 0 10 80 0 0 0 0 0 0\n")
     (folder / "cpu.stat").write_text(f"nr_periods 1\n{unit} 0\n")
-    machine = MachineWatch(SteppedClock(), stat, own, groups)
+    machine = MachineWatch((), SteppedClock(), stat, own, groups)
     before = machine.moment()
     stat.write_text("cpu 20 0 20 130 0 0 0 30 0 0\n")
     (folder / "cpu.stat").write_text(f"{unit} {10**6 if version == 2 else 10**9}\n")
@@ -150,9 +151,44 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
     assert during.clock_step_s == pytest.approx(5.0, abs=1.0)
 
 
+def planted_process(proc: Path, pid: int, parent: int, ticks: int) -> None:
+    """Writes the file of a process whose name has a space and a bracket."""
+    folder = proc / str(pid)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 9}{ticks} 0 0 0 20 0\n")
+
+
+def test_other_programs_are_those_that_neither_load_nor_servers_started(tmp_path):
+    # Of 100 ticks of all processors, a server's child works 20, the kernel 10, a stranger 30.
+    proc, stat = tmp_path / "proc", tmp_path / "stat"
+    parents = {2: 0, 3: 2, 50: 1, 51: 50, 90: 1}
+    for pid, parent in parents.items():
+        planted_process(proc, pid, parent, 0)
+    stat.write_text("cpu 0 0 0 0 0 0 0 0\n")
+    machine = MachineWatch((50,), SteppedClock(), stat, tmp_path, tmp_path, proc)
+    before = machine.moment()
+    for pid, ticks in ((51, 20), (3, 10), (90, 30)):
+        planted_process(proc, pid, parents[pid], ticks)
+    stat.write_text("cpu 40 0 20 40 0 0 0 0\n")
+    assert machine.since(before).others_share == pytest.approx(0.3)
+
+
+def test_a_stranger_that_ended_meanwhile_counts(tmp_path):
+    proc, stat = tmp_path / "proc", tmp_path / "stat"
+    planted_process(proc, 50, 1, 0)
+    planted_process(proc, 90, 1, 500)
+    stat.write_text("cpu 500 0 0 0 0 0 0 0\n")
+    machine = MachineWatch((50,), SteppedClock(), stat, tmp_path, tmp_path, proc)
+    before = machine.moment()
+    (proc / "90" / "stat").unlink()
+    stat.write_text("cpu 540 0 0 60 0 0 0 0\n")
+    assert machine.since(before).others_share == pytest.approx(0.4)
+
+
 def test_a_machine_without_these_files_reports_nothing(tmp_path):
-    machine = MachineWatch(SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    machine = MachineWatch((), SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
     during = machine.since(machine.moment())
+    assert during.others_share is None
     assert during.stolen_share is None
     assert during.throttled_share is None
 

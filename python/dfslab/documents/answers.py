@@ -89,7 +89,7 @@ class Limit(Document):
 
 class PredictedPhase(Document):
     """The predicted rate of one phase of a workload, in operations per second with its 90 %
-    interval, and the bytes of files that the phase moves per second.
+    interval, the bytes of files that the phase moves per second, and what limits the phase.
     """
 
     name: str
@@ -97,6 +97,7 @@ class PredictedPhase(Document):
     rate_per_s_low: float
     rate_per_s_high: float
     throughput_bytes_per_s: float
+    limits: list[Limit]
 
 
 class OpenLoadAnswer(Document):

@@ -112,6 +112,9 @@ class Generator(CheckedModel):
     is_late: bool | None = Field(
         None, description="Whether operations began later than scheduled because of the generator"
     )
+    others: FromZero | None = Field(
+        None, description="Processor time of programs that do not belong to the run"
+    )
     stolen: FromZero | None = Field(None, description="Processor time that a hypervisor took")
     throttled: FromZero | None = Field(
         None, description="Share of the time without processor, by quota or by heat"

@@ -88,6 +88,14 @@ class InstrumentSession:
             return Endpoint(directory=str(Path(access.directory).resolve()))
         return Endpoint(directory=str(self._temporary_directory()))
 
+    def server_processes(self) -> list[int]:
+        """The first processes of the running testbed's hosts, and its daemons outside of hosts."""
+        if self.testbed is None:
+            return []
+        hosts = self.testbed.cluster.hosts if self.testbed.cluster is not None else []
+        started = [one.process for one in self.testbed.daemons.values()]
+        return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
+
     def target(self, scenario: Scenario) -> FileTarget:
         """The file system as a target of the load generator.
 

@@ -122,7 +122,7 @@ def run_load(
     if observed is not None:
         observed.observe()  # discards the counts from before this run
     places = session.places(point.scenario)
-    machine = MachineWatch()
+    machine = MachineWatch(session.server_processes())
     before = machine.moment()
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     during = machine.since(before)

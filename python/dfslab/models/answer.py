@@ -31,8 +31,10 @@ def to_result(
     calibration: Calibration,
     factors: Mapping[str, float] | None = None,
     limits: Sequence[Limit] = (),
+    limits_of_phases: Sequence[Sequence[Limit]] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py).
+    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py),
+    `limits_of_phases`: what limits each phase.
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.
@@ -70,8 +72,9 @@ def to_result(
                 rate_per_s_low=one.rate_per_s / factor,
                 rate_per_s_high=one.rate_per_s * factor,
                 throughput_bytes_per_s=one.throughput_bytes_per_s,
+                limits=list(own_limits),
             )
-            for one in prediction.phases
+            for one, own_limits in zip(prediction.phases, limits_of_phases, strict=True)
         ],
         notes=list(notes),
         fit=CalibrationFit(

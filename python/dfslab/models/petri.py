@@ -40,7 +40,7 @@ from dfslab.models.fit.demand import (
 )
 from dfslab.models.simulation import Goal, Simulation, together
 from dfslab.models.tree.ignored import note
-from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import engine
@@ -135,8 +135,17 @@ class PetriModel:
         }
         factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
-        limits = limits_of(situation, constants)
-        result = to_result(self.name, point, answer, factor, notes, calibration, factors, limits)
+        result = to_result(
+            self.name,
+            point,
+            answer,
+            factor,
+            notes,
+            calibration,
+            factors,
+            limits_of(situation, constants),
+            limits_of_phases(situation, constants),
+        )
         return result.model_copy(update={"simulation": _simulated(found, situation)})
 
 
@@ -261,7 +270,7 @@ def simulate(
     known: dict[str, Simulation] = {}
     found = []
     for index, phase in enumerate(situation.phases):
-        key = repr((sorted(phase.mix.items()), sorted(phase.symbols.items()), phase.weight))
+        key = f"{phase.work} {phase.weight}"
         if key not in known:
             part = _PhaseStream(situation.alone(index), spec, index)
             known[key] = _of_phase(part, constants, service, each, replications, goal)

@@ -95,4 +95,4 @@ def finding_table(findings: Sequence[Finding]) -> Table:
         rows.append((words(name), words(first.subject + others), words(first.stated)))
         notes.append(f"{name}: {first.reason} To settle it: {first.settles}")
     columns = heads("rule", "figure", "contradiction", left=("figure", "contradiction"))
-    return Table("Figures that cannot be right as stated", columns, rows, notes)
+    return Table("Figures that are wrong or in doubt", columns, rows, notes)

@@ -1,13 +1,15 @@
-"""What the machine of the clients did during a run besides the load: stolen and throttled processor
-time, and steps of the clock."""
+"""What the machine of the clients did during a run besides the load: processor time of other
+programs, stolen and throttled processor time, and steps of the clock."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.documents.measured_load import MachineDuring
+from dfslab.instruments.measuring.contention import PROC, known_ticks, process_table
 from dfslab.spec.clock import REAL, Clock
 
 STAT = Path("/proc/stat")
@@ -16,13 +18,20 @@ GROUPS = Path("/sys/fs/cgroup")
 # Columns of the line "cpu" of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
 # Guest time is part of user time.
 COUNTED, STEAL = 8, 7
+# Columns of work: user, nice, system. Interrupts belong to no process.
+WORK = slice(0, 3)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Counters of the machine at one time; None: the kernel does not report the counter."""
+    """Counters of the machine at one time; None: the kernel does not report the counter.
+
+    `worked_ticks`: of all processes. `known_ticks`: of the run's own processes and of the kernel.
+    """
 
     total_ticks: int | None
+    worked_ticks: int | None
+    known_ticks: int
     stolen_ticks: int | None
     throttled_s: float | None
     unix_s: float
@@ -30,15 +39,22 @@ class Moment:
 
 
 class MachineWatch:
-    """The machine on which this process runs. The files and the clock can be replaced by tests."""
+    """The machine on which this process runs. The files and the clock can be replaced by tests.
+
+    `roots`: processes of the file system's servers. They, this process, and everything that these
+    processes start belong to the run.
+    """
 
     def __init__(
         self,
+        roots: Collection[int] = (),
         clock: Clock = REAL,
         stat: Path = STAT,
         own_groups: Path = OWN_GROUPS,
         groups: Path = GROUPS,
+        proc: Path = PROC,
     ) -> None:
+        self._roots, self._proc = {os.getpid(), *roots}, proc
         self._clock, self._stat = clock, stat
         self._own_groups, self._groups = own_groups, groups
 
@@ -47,6 +63,8 @@ class MachineWatch:
         ticks = self._ticks()
         return Moment(
             total_ticks=sum(ticks) if ticks else None,
+            worked_ticks=sum(ticks[WORK]) if ticks else None,
+            known_ticks=known_ticks(process_table(self._proc), self._roots),
             stolen_ticks=ticks[STEAL] if ticks else None,
             throttled_s=self._throttled_s(),
             unix_s=self._clock.unix_ns() * 1e-9,
@@ -60,6 +78,7 @@ class MachineWatch:
         step_s = now.unix_s - before.unix_s - took_s
         return MachineDuring(
             took_s=took_s,
+            others_share=_others_share(before, now),
             stolen_share=_share(before, now),
             throttled_share=_throttled_share(before, now, took_s),
             clock_step_s=abs(step_s),
@@ -119,6 +138,20 @@ def _share(before: Moment, now: Moment) -> float | None:
     passed = (now.total_ticks or 0) - (before.total_ticks or 0)
     stolen = (now.stolen_ticks or 0) - (before.stolen_ticks or 0)
     return max(0.0, stolen / passed) if passed > 0 else None
+
+
+def _others_share(before: Moment, now: Moment) -> float | None:
+    """The processor time of other programs, as a share of the time of all processors.
+
+    All work less the work of the run's own processes: so programs count that began and ended
+    meanwhile.
+    """
+    if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
+        return None
+    passed = (now.total_ticks or 0) - (before.total_ticks or 0)
+    worked = (now.worked_ticks or 0) - (before.worked_ticks or 0)
+    others = worked - (now.known_ticks - before.known_ticks)
+    return min(1.0, max(0.0, others / passed)) if passed > 0 else None
 
 
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:

@@ -80,6 +80,17 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     return sorted(limits, key=lambda one: -one.share)
 
 
+def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> list[list[Limit]]:
+    """What limits each phase of a workload, in the order of the phases; empty for one phase."""
+    if len(situation.phases) == 1:
+        return []
+    known: dict[str, list[Limit]] = {}
+    for index, phase in enumerate(situation.phases):
+        if phase.work not in known:
+            known[phase.work] = limits_of(situation.alone(index), constants)
+    return [known[phase.work] for phase in situation.phases]
+
+
 def _as_declared(base: Mapping[str, float], key: str) -> float:
     """The value of a symbol without any change.
 

@@ -45,6 +45,12 @@ class WorkPhase:
     written_bytes: float = 0.0
     symbols: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    @property
+    def work(self) -> str:
+        """A text that is equal for phases of the same work, such as the epochs of a training."""
+        symbols = {name: sorted(own.items()) for name, own in self.symbols.items()}
+        return repr((sorted(self.mix.items()), sorted(symbols.items())))
+
 
 def phases_of(
     scenario: Scenario, stream: Stream, environment: Mapping[str, float], client_nodes: int

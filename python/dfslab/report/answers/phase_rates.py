@@ -16,12 +16,14 @@ MOST_PHASES = 12
 @dataclass(frozen=True)
 class PhaseRates:
     """One phase of a configuration: operations per second, and bytes per second (None: no bytes
-    of files are moved). Both are means over the repetitions.
+    of files are moved). Both are means over the repetitions. `limit`: what limits a predicted
+    phase most, with its share of the time.
     """
 
     name: str
     rate: Metric
     throughput_bytes_per_s: float | None
+    limit: str = ""
 
 
 def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
@@ -38,7 +40,15 @@ def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
             moved.setdefault(name, []).append(moved_bytes_per_s)
     if not 1 < len(rates) <= MOST_PHASES:
         return []
-    return [PhaseRates(name, _mean(each), _moved(moved[name])) for name, each in rates.items()]
+    limits = {
+        one.name: f"{one.limits[0].name} ({one.limits[0].share:.0%})"
+        for one in group[0].phases
+        if one.limits
+    }
+    return [
+        PhaseRates(name, _mean(each), _moved(moved[name]), limits.get(name, ""))
+        for name, each in rates.items()
+    ]
 
 
 def _phases(result: Result) -> list[tuple[str, Metric, float]]:

@@ -147,7 +147,7 @@ def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
         _value(part.rate, ""),
         interval(part.rate),
         quantity(moved, "B/s") if moved else absent(),
-        words(""),
+        words(part.limit),
     )
 
 

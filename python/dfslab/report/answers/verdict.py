@@ -17,6 +17,7 @@ from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
 from dfslab.result import Result
 from dfslab.spec import units
+from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
@@ -82,7 +83,7 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
 
 
 def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}."
+    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
@@ -97,7 +98,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
 def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}."
+    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
@@ -115,6 +116,20 @@ def _of_comparison(
     limit = _predicted_limit(run.of_method(model), model)
     sure = f" It errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
+
+
+def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
+    """A sentence on other programs on the machine of the clients; "" if they used little."""
+    shares = [
+        result.load.machine.others_share
+        for one in rates
+        for result in one.results
+        if result.load is not None and result.load.machine is not None
+    ]
+    known = [share for share in shares if share is not None]
+    if not known or (share := float(np.median(known))) <= OTHERS:
+        return ""
+    return f" Meanwhile other programs used {share:.0%} of this machine's processors."
 
 
 def _too_noisy(noise: float) -> str:

@@ -206,6 +206,7 @@ def _generator(load: MeasuredLoad) -> Generator:
     return Generator.model_construct(
         own_share=known.share_of_latency if known is not None else None,
         is_late=not known.on_time if known is not None else None,
+        others=machine.others_share if machine is not None else None,
         stolen=machine.stolen_share if machine is not None else None,
         throttled=machine.throttled_share if machine is not None else None,
         clock_step=machine.clock_step_s if machine is not None else None,

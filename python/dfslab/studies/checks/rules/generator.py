@@ -11,6 +11,7 @@ NAMES = (
     "generator_saturated",
     "generator_late",
     "coordinated_omission",
+    "processor_shared",
     "processor_stolen",
     "processor_throttled",
     "clock_step",
@@ -23,6 +24,8 @@ USER_SHARE = 0.8
 KEPT = 0.95
 # Repetitions of storage runs differ by some per cent.
 STOLEN = 0.1
+# Above one quarter, load and servers wait for processors that other programs use.
+OTHERS = 0.25
 # Dates of start and end are whole seconds each.
 STAMP_S = 2.0
 STEP_SHARE = 0.05
@@ -53,6 +56,13 @@ def _omission(one: Evidence) -> str | None:
         f"{rate:,.5g} of {scheduled:,.5g} scheduled operations a second were done, and times "
         "count from the actual start"
     )
+
+
+def _shared(one: Evidence) -> str | None:
+    share = one.generator.others
+    if share is None or share <= OTHERS:
+        return None
+    return f"other programs used {share:.0%} of the processors meanwhile"
 
 
 def _stolen(one: Evidence) -> str | None:
@@ -102,6 +112,12 @@ make = rule.table(
         "Count times from the scheduled start, as an open workload here does, or state the rate "
         "that was reached.",
         _omission,
+    ),
+    Rule(
+        "processor_shared",
+        "The load and the servers on this machine may have waited for a processor.",
+        "Repeat when the other programs have ended; raise run.repetitions until rates agree.",
+        _shared,
     ),
     Rule(
         "processor_stolen",
