@@ -9,7 +9,8 @@ import pytest
 from dfslab import _core, discover
 from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_job import BEGINS, ENTERING, NetJob
-from dfslab.models.petri import fire, job_of, net_of, simulate, streams
+from dfslab.models.petri import fire, job_of, net_of, simulate
+from dfslab.models.phase_stream import streams
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation

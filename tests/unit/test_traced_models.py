@@ -14,6 +14,7 @@ from dfslab.imports.formats.recorded import RECORDED
 from dfslab.imports.formats.recorded import stream as recorded
 from dfslab.models import petri
 from dfslab.models.compiled.net_job import BEGINS, ENTERING
+from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.inscription import text
 from dfslab.spec.check import check
@@ -153,7 +154,7 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     _, _, done = _core.run_load(plan.text)
     real = [tuple(one.model_dump().values()) for one in recorded(done).given]
     situation = Situation(given)
-    stream = petri.streams(stream_spec(given), 100, 2)
+    stream = streams(stream_spec(given), 100, 2)
     net, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
     log = LogMonitor(transition=BEGINS, fields=list(map(text, ENTERING)), limit=10_000)
     (report,) = petri.fire(net, {"begins": log}, seed=1, replications=1)

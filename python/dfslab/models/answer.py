@@ -65,17 +65,7 @@ def to_result(
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
         binding=text_of(limits),
         limits=list(limits),
-        phases=[
-            PredictedPhase(
-                name=one.name,
-                rate_per_s=one.rate_per_s,
-                rate_per_s_low=one.rate_per_s / factor,
-                rate_per_s_high=one.rate_per_s * factor,
-                throughput_bytes_per_s=one.throughput_bytes_per_s,
-                limits=list(own_limits),
-            )
-            for one, own_limits in zip(prediction.phases, limits_of_phases, strict=True)
-        ],
+        phases=_phases(prediction, factor, limits_of_phases),
         notes=list(notes),
         fit=CalibrationFit(
             bounds_per_s=(low, high),
@@ -94,6 +84,23 @@ def to_result(
         ),
         provenance=provenance(point.scenario.run.seed),
     )
+
+
+def _phases(
+    prediction: Prediction, factor: float, limits_of_phases: Sequence[Sequence[Limit]]
+) -> list[PredictedPhase]:
+    """Returns the phases of a prediction. Each interval is [rate / `factor`, rate * `factor`]."""
+    return [
+        PredictedPhase(
+            name=one.name,
+            rate_per_s=one.rate_per_s,
+            rate_per_s_low=one.rate_per_s / factor,
+            rate_per_s_high=one.rate_per_s * factor,
+            throughput_bytes_per_s=one.throughput_bytes_per_s,
+            limits=list(limits),
+        )
+        for one, limits in zip(prediction.phases, limits_of_phases, strict=True)
+    ]
 
 
 def to_open_result(

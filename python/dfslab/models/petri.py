@@ -14,18 +14,18 @@ of the sequence model, by which constants are calibrated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dfslab import _core, quantiles
+from dfslab import quantiles
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
-from dfslab.documents.rows import PlannedOperation, operations
+from dfslab.documents.rows import PlannedOperation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
@@ -38,6 +38,7 @@ from dfslab.models.fit.demand import (
     shrunk_sd,
     uncalibrated,
 )
+from dfslab.models.phase_stream import PhaseStream
 from dfslab.models.simulation import Goal, Simulation, together
 from dfslab.models.tree.ignored import note
 from dfslab.models.tree.limits import limits_of, limits_of_phases
@@ -50,8 +51,7 @@ from dfslab.result import Result
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps.calls import UNFORCED
-from dfslab.spec.streams.stream import operations_per_client, stream_spec
-from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.systems.filesystem import FileSystem
 
 NAMES = ("petri",)
@@ -179,15 +179,6 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
     )
 
 
-def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
-    """Returns the first `limit` operations of each client, interleaved."""
-    text = spec.text
-    each = [
-        list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
-    ]
-    return [one[index] for index in range(limit) for one in each if index < len(one)]
-
-
 def fire(
     net: Net | NetDefinition,
     monitors: Mapping[str, MonitorDefinition] | None = None,
@@ -258,13 +249,13 @@ def simulate(
 ) -> Simulation:
     """Fires the nets of one configuration, with about `firings` firings in each replication.
 
-    The phases of a workload are simulated one after the other, each by a net of its own. Equal
+    The phases of a workload are simulated one after the other, each by a separate net. Equal
     phases are simulated once. With a goal, the number of replications doubles until the goal is
     met. Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:
-        part = _PhaseStream(situation, spec, 0)
+        part = PhaseStream(situation, spec, 0)
         return _of_phase(part, constants, service, firings, replications, goal)
     each = max(FEWEST_FIRINGS, firings // len(situation.phases))
     known: dict[str, Simulation] = {}
@@ -272,43 +263,14 @@ def simulate(
     for index, phase in enumerate(situation.phases):
         key = f"{phase.work} {phase.weight}"
         if key not in known:
-            part = _PhaseStream(situation.alone(index), spec, index)
+            part = PhaseStream(situation.alone(index), spec, index)
             known[key] = _of_phase(part, constants, service, each, replications, goal)
         found.append(known[key])
     return together(situation.phases, found)
 
 
-@dataclass(frozen=True)
-class _PhaseStream:
-    """The operations of one phase of a configuration's stream. `index`: number of the phase."""
-
-    situation: Situation
-    spec: Stream
-    index: int
-
-    @property
-    def offered(self) -> int:
-        """Number of operations of each client in the phase."""
-        if not self.spec.phases:
-            return operations_per_client(self.spec)
-        return self.spec.phases[self.index].operations_per_client
-
-    def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of the phase of each client, interleaved."""
-        if len(self.spec.phases) < 2:
-            return streams(self.spec, limit, clients)
-        # Earlier phases are shortened, too: a phase then uses the files of its first operations.
-        short = [
-            one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
-            for one in self.spec.phases
-        ]
-        spec = self.spec.model_copy(update={"phases": short})
-        own = streams(spec, operations_per_client(spec), clients)
-        return [one for one in own if one.phase == self.index]
-
-
 def _of_phase(
-    part: _PhaseStream,
+    part: PhaseStream,
     constants: Mapping[str, float],
     service: str,
     firings: int,
@@ -354,7 +316,7 @@ def _of_phase(
         replications = min(len(parts), goal.most - len(parts))
 
 
-def _firings_per_operation(part: _PhaseStream, constants: Mapping[str, float], units: int) -> float:
+def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], units: int) -> float:
     """Returns the number of firings per operation, from a trial run with one client."""
     situation = part.situation
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE

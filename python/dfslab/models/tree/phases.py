@@ -1,7 +1,7 @@
 """The phases of a workload, as predictions need them, and the prediction of phases in sequence.
 
 All clients begin a phase together, after a barrier. So the times of phases add up, and each phase
-has a closed network of its own.
+has a separate closed network.
 """
 
 from __future__ import annotations

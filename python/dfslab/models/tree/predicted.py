@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dfslab.arrays import Floats
 from dfslab.models.tree.placement import Station
 
@@ -64,3 +66,15 @@ class OpenPrediction:
     binding: str
     places: float | None = None
     refused: float = 0.0
+
+
+def stacked(found: Sequence[Prediction]) -> Predictions:
+    """Returns single predictions, one for each set of constants, as arrays."""
+    return Predictions(
+        np.array([one.rate_per_s for one in found]),
+        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
+        {
+            key: np.array([one.steps.get(key, 0.0) for one in found])
+            for key in {key for one in found for key in one.steps}
+        },
+    )

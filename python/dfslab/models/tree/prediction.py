@@ -25,9 +25,10 @@ from dfslab.models.queue.queueing import (
     mean_value_analysis,
 )
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
+from dfslab.models.tree.dirty_pages import written_back_share
 from dfslab.models.tree.phases import WorkPhase, many_together, phases_of, together
 from dfslab.models.tree.placement import Placement, Station
-from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions
+from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions, stacked
 from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import ReplayedOperations
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -36,9 +37,6 @@ from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of memory that may be dirty before Linux makes writers wait for the disk (vm.dirty_ratio).
-# From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
-DIRTY_LIMIT_SHARE = 0.20
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -68,27 +66,7 @@ class Situation:
             nodes = sum(group.count for group in groups)
             self.phases = phases_of(scenario, stream, self.environment, nodes)
             volume = self.operations * sum(one.weight * one.written_bytes for one in self.phases)
-        self.written_back = self._written_back(volume)
-
-    def _written_back(self, volume_bytes: float) -> float:
-        """Returns the share of the written `volume_bytes` that servers write to disk during the
-        run.
-
-        Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that
-        are dirty at the end are written after the run. The disks write all other data while the
-        writers run, so a run takes as long as the slower of the two. Direct writes pass no page
-        cache.
-        """
-        if self.scenario.workload.cache == "direct":
-            return 1.0
-        data = [role.name for role in self.system.roles if role.kind == "data"]
-        memory = sum(
-            group.count * group.memory
-            for role in data
-            for group in self.scenario.deployment.groups_of(role)
-        )
-        dirty = DIRTY_LIMIT_SHARE * memory
-        return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
+        self.written_back = written_back_share(scenario, self.system, volume)
 
     @cached_property
     def constants(self) -> dict[str, float]:
@@ -210,7 +188,7 @@ class Situation:
             costs = [self.costs(constants, one) for one in self.phases]
         except Varies:
             # Counts differ between the sets of constants, so each set is solved alone.
-            return _each([self.predict(one) for one in sets])
+            return stacked([self.predict(one) for one in sets])
         each = zip(self.phases, costs, strict=True)
         found = [_ManySolver(self, one, cost, len(sets)).predictions() for one, cost in each]
         return many_together(self.phases, found)
@@ -220,17 +198,6 @@ class Situation:
 def situation_of(scenario: Scenario) -> Situation:
     """Returns the prepared configuration of a scenario, cached for equal scenarios."""
     return Situation(scenario)
-
-
-def _each(found: Sequence[Prediction]) -> Predictions:
-    return Predictions(
-        np.array([one.rate_per_s for one in found]),
-        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
-        {
-            key: np.array([one.steps.get(key, 0.0) for one in found])
-            for key in {key for one in found for key in one.steps}
-        },
-    )
 
 
 # The solution of a closed network: for one set of constants (`Closed`), or for several sets
