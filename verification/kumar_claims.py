@@ -72,9 +72,8 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
 
 
 def _agrees(expected: str, shown: str) -> str:
-    """Returns the verdict on a claim. "0" claims that there is no effect, and needs the equivalence
-    test; an interval that merely holds 0 shows nothing.
-    """
+    """Returns the verdict on a claim. The claim "0" says that a factor has no effect, and needs the
+    equivalence test: an interval that merely includes 0 does not show that there is no effect."""
     if shown == "inconclusive":
         return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)

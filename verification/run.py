@@ -1,11 +1,10 @@
-"""Runs `make verify`: every recording against every bar, variations of constants, the page of the
-papers, and every case of every grid of tests.
+"""Runs `make verify`: compares every recording with every bar, varies constants, computes the page
+of the papers, and runs every case of every grid of tests.
 
-The exit code is 1 when a figure that met its bar in the committed table no longer does, when a
-figure cannot be computed, when papers.md is not current, or when a case of a grid fails. A known
-miss is printed and counted, but is no failure. `--share` computes a share of the recordings, at
-least one of each experiment, and compares them with the committed table without changing it.
-"""
+The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
+cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is
+printed and counted, but is no failure. `--share` computes a share of the recordings, at least one
+of each experiment, and compares them with the committed table without changing the table."""
 
 from __future__ import annotations
 
@@ -102,9 +101,8 @@ def varied(share: float, seed: str) -> list[tuple[str, str]]:
 
 
 def vary_missing(workers: int) -> int:
-    """Adds the variations that the committed table lacks, removes those of constants that are gone,
-    and writes the page. Returns the exit code.
-    """
+    """Computes the variations of constants that the committed table lacks, removes those of
+    constants that no longer exist, and writes the page. Returns the exit code."""
     wanted = variation.tasks()
     before = {(one.constant, one.experiment) for one in variation.committed()}
     added = variation.compute([task for task in wanted if task not in before], workers)

@@ -221,7 +221,8 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Marks the prepared files as existing without creating them: the target stores nothing.
+    /// Marks the prepared files as existing without creating them, for a target that stores
+    /// nothing.
     pub fn pretend(&mut self) {
         for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
             let made = Made {

@@ -94,7 +94,7 @@ pub struct Together<'a> {
     /// page cache.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
-    /// When the preparation is given up.
+    /// The instant after which the preparation of files is aborted; None without a time limit.
     deadline: Option<Instant>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Together<'a> {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
 
-    /// Whether the preparation has taken longer than it may.
+    /// Whether the preparation of files has exceeded its time limit.
     fn is_late(&self) -> bool {
         self.deadline.is_some_and(|at| Instant::now() > at)
     }

@@ -256,11 +256,11 @@ pub trait File: Send {
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
-    /// Free bytes of the file system, where it tells them.
+    /// Free bytes of the file system; None if the file system does not report them.
     fn free_bytes(&self) -> Option<u64> {
         None
     }
-    /// Whether a range of a file that was never written takes no space.
+    /// Whether a range of a file that was never written occupies no space.
     fn makes_holes(&self) -> bool {
         false
     }

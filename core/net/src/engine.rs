@@ -266,7 +266,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Finds the binding of a transition that is a member of a cluster.
+    /// Finds the binding of a transition that is a member of a cluster; None if the transition
+    /// cannot fire.
     #[inline(always)]
     fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let start = transition * self.arcs_max;

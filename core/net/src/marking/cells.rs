@@ -87,9 +87,10 @@ struct Directory {
     limit: u64,
 }
 
-/// An entry of the heap of cells with which a transition can fire: the arrival number of the cell's
-/// token for the first input arc, and the cell. An entry is out of date if the cell's first token
-/// is another one, or if another arc finds no token. Such entries are removed when they are met.
+/// A heap of cells with which a transition can fire. An entry is the arrival number of the cell's
+/// token for the first input arc, and the cell. An entry is out of date if another token is now the
+/// first one of the cell, or if another input arc finds no token in the cell. The engine removes
+/// such entries when it meets them.
 type Ready = BinaryHeap<Reverse<(u64, u32)>>;
 
 #[derive(Debug, Default)]
