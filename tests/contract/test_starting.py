@@ -129,7 +129,8 @@ def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
 
 
 def test_predictions_of_every_file_system_need_only_the_base():
-    """One configuration of each file system's own scenario is predicted without any extra."""
+    """One configuration of each file system's own scenario can be predicted without installing an
+    extra."""
     systems = [name for name in discover.members(discover.FILE_SYSTEMS) if name in ready.files()]
     assert len(systems) >= 14
     asked = [["predict", name, "--method", "sequence"] for name in systems]

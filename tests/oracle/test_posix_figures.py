@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-# MiB, MiB/s of payload in the frames of 1 Gbit/s that an emulated link counts, MiB/s
+# (MiB, MiB/s of payload over an emulated link of 1 Gbit/s that counts frames, MiB/s)
 SIZE, LINK, DISK = 256.0, 1e9 / 8 * 1448 / 1514 / MIB, 60.0
 
 

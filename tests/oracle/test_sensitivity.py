@@ -1,4 +1,5 @@
-"""Tests of measures of importance from data alone, of collinear factors, and of proposed runs."""
+"""Tests of sensitivity analysis: importance of factors estimated from data alone, collinear
+factors, and proposed further runs."""
 
 from __future__ import annotations
 

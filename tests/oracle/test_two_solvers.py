@@ -81,7 +81,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     rates = steady_rates_per_s(reports, watched)
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))
-    # Stations of several servers are approximated within 3 %.
+    # Stations with several servers are solved approximately, with an error of at most 3 %.
     several = any(station.servers > 1 for station in stations)
     assert abs(mean - exact) <= 3 * error + 0.03 * exact * several
     assert error < 0.01 * exact, "an error that allows everything proves nothing"

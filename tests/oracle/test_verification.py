@@ -99,9 +99,8 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_was_varied():
-    """The table of variations has rows for exactly the constants that are choices and affect a
-    figure: `python -m verification.run --vary-missing` adds what lacks.
-    """
+    """The table of variations has rows for exactly those constants that are choices and may change
+    a figure. `python -m verification.run --vary-missing` adds missing rows."""
     found = {(one.constant, one.experiment) for one in variation.committed()}
     assert found == set(variation.tasks())
 

@@ -62,10 +62,10 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write to
-    # the crashed one fails.
-    # The NameNode reserves a whole block on a DataNode for each block being written. With blocks of
-    # 128 MiB, the writes that a fault stalls would reserve the 4 GiB of the disks.
+    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write
+    # to the crashed DataNode fails. The NameNode reserves a whole block on a DataNode for each
+    # block being written. With blocks of 128 MiB, the writes that a fault stalls would reserve all
+    # of the 4 GiB of the disks.
     Case(
         "hdfs",
         {"replication": 2, "block_size": "16 MiB"},
@@ -349,7 +349,7 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# The load has seconds to get going on a busy machine before the first fault.
+# On a busy machine the workload needs seconds to reach its normal rate before the first fault.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 

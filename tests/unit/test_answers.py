@@ -1,4 +1,4 @@
-"""Tests of the sentences and the narrow tables that end a run."""
+"""Tests of the summary sentences and the narrow tables at the end of a run's output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """A planted law of rates: one client's rate, the exponent of clients, and the relative
-    differences of three repetitions."""
+    """Parameters of planted rates: one client's rate, the exponent by which the rate grows with the
+    number of clients, and the relative deviations of three repetitions."""
 
     first: float = 100.0
     exponent: float = 1.0

@@ -1,4 +1,4 @@
-"""Tests of what `dfslab doctor` says about a machine."""
+"""Tests of what `dfslab doctor` reports about a machine."""
 
 from __future__ import annotations
 

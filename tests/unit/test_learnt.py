@@ -205,8 +205,9 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
 
 
 def test_the_split_model_has_one_line_for_each_operation():
-    """Two operations with opposite slopes: the split model finds both, one linear model neither.
-    The columns outside the first model, and an operation with too few rows, are not split."""
+    """With two operations whose rates have opposite slopes, the split model finds both slopes and a
+    single linear model finds neither. Columns outside the first model are not split, nor is an
+    operation with too few rows."""
     random = np.random.default_rng(4)
     operation = np.repeat([0.0, 1.0], 30)
     hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0

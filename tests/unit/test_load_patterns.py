@@ -262,7 +262,8 @@ WAYS = {"workload.fsync": "write", "workload.sync_io": "all", "workload.mmap": T
 
 @pytest.mark.parametrize(("key", "value"), WAYS.items())
 def test_ways_of_writing_reach_the_calls(key, value, monkeypatch):
-    """A scenario's way of writing is that of the load generator's target."""
+    """The options of a scenario that decide how data are written (fsync, O_SYNC, mmap) reach the
+    plan of the load generator."""
     changes = {
         key: value,
         "workload.name": "random_write",

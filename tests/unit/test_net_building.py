@@ -1,4 +1,4 @@
-"""Tests of nets built in Python: pages, ports, fusion of places, colours, drawings, and
+"""Tests of nets that are built in Python: pages, ports, fusion places, colours, drawings, and
 confidence intervals of simulated values."""
 
 from __future__ import annotations

@@ -220,7 +220,8 @@ def test_other_rankings_stand_beside_ours():
 
 
 def test_on_one_host_there_is_no_link():
-    """Where all processes share a host, what lies between them is the kernel's loopback."""
+    """If all processes run on one host, the part between them is the kernel's loopback, not a
+    link."""
     files = [profile("one", [step(-1, "work", 10)]), profile("two", [step(-1, "work", 10)])]
     assert not on_one_host(files)
     here = [file.model_copy(update={"host": "this machine"}) for file in files]
@@ -236,8 +237,9 @@ def test_on_one_host_there_is_no_link():
 
 
 def test_a_processor_saves_at_most_what_was_wanted_of_it():
-    """A client's own 1,000 ms hold 130 ms of processor time, so a processor twice as fast saves
-    between nothing and 65 ms. The estimate lies between the bounds, not on one."""
+    """A client's own work of 1,000 ms contains 130 ms of processor time, so doubling the
+    processor's speed saves at least nothing and at most 65 ms. The estimate lies strictly between
+    these bounds."""
     client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
     report = ranking(merge([("client", client)]), processors([client]))
     one = of(report, "client: processor")

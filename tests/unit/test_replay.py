@@ -391,7 +391,8 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     for client in (0, 1):
         for due_s, begun_s in zip(due[client], begun[client], strict=True):
             assert begun_s >= due_s / 2 - 1e-6
-        # A busy machine delays operations, so their schedule is compared instead of their starts.
+        # A busy machine delays the actual starts of operations, so their scheduled starts are
+        # compared.
         assert scheduled[client] == pytest.approx([due_s / 2 for due_s in due[client]], abs=1e-9)
 
 

@@ -148,7 +148,7 @@ def test_threads_share_a_stream(tmp_path):
 
 
 def talk(port, request):
-    """The answer to raw bytes, which need not be HTTP."""
+    """Sends raw bytes, which need not be valid HTTP, to the receiver and returns its answer."""
     with socket.create_connection(("127.0.0.1", port), 120) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)

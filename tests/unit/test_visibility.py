@@ -47,8 +47,9 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """If a change becomes visible only some time after it is acknowledged, the watcher reports that
-    delay and the stale polls during it. The delay here is long enough for two polls."""
+    """If changes become visible only some time after they are acknowledged, the watcher reports
+    this delay and the stale polls within it. The delay in this test is long enough for two
+    polls."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}

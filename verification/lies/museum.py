@@ -23,7 +23,7 @@ from verification import recordings
 
 HERE = Path(__file__).parent
 EXHIBITS, HONEST = HERE / "exhibits", HERE / "honest"
-# # Suffix of a file of honest results, which is one compressed JSON list.
+# Suffix of a file of honest results, which is one compressed JSON list.
 SUFFIX = ".json.xz"
 
 

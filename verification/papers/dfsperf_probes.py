@@ -22,7 +22,7 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 RUN = Path(__file__).with_name("dfsperf_run.csv")
 SCENARIO = "dfs-perf-figures"
-# # The load of other programs on the machine changes a rate by less than this factor.
+# The load of other programs on the machine changes a rate by less than this factor.
 APART = 3.0
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"

@@ -15,7 +15,7 @@ from dfslab.studies.designs.slopes import encoded, operation_of
 from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
-# # Two ways of computing the same figure may differ by this relative error, from rounding alone.
+# Two ways of computing the same figure may differ by this relative error, from rounding alone.
 ROUNDING = 1e-6
 ALL = slice(None)
 

@@ -26,7 +26,7 @@ from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
 Values = Mapping[str, LevelValue]
-# # The fixed hardware of the paper's second model, and a file that fits into memory.
+# The fixed hardware of the paper's second model, and a file that fits into memory.
 FIXED: Values = {
     "deployment.node.server.count": 4,
     "deployment.node.client.count": 1,
@@ -44,7 +44,7 @@ PARAMETERS = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
-# # Minutes of Table 8 by cluster: processor, link and number of servers.
+# Minutes of Table 8 by cluster: processor, link and number of servers.
 TABLE_8 = {
     "Atom, Gigabit, 4": 2311.0,
     "Gigabit, 4": 1916.0,
@@ -54,9 +54,9 @@ TABLE_8 = {
 }
 # Bandwidth of InfiniBand over that of Gigabit, as measured in section 3.4.1.
 RATIO = 5.84
-# # Two rates are "about as fast", and a curve is "level", within this factor.
+# Two rates are "about as fast", and a curve is "level", within this factor.
 SIMILAR = 1.5
-# # An importance of at least 0.9 counts as "about 1". Table 7 gives 0.78 to the block size of
+# An importance of at least 0.9 counts as "about 1". Table 7 gives 0.78 to the block size of
 # reads.
 ABOUT_ONE, READS = 0.9, 0.78
 

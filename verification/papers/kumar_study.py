@@ -19,12 +19,12 @@ from verification import kumar, kumar_claims, recordings
 from verification.papers.kumar_equations import rows
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# # Table 5: factor -> sign of its coefficient, the same for every operation. The coefficients of
+# Table 5: factor -> sign of its coefficient, the same for every operation. The coefficients of
 # disk speeds are about 0.
 SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
-# # A coefficient differs from 0 if its absolute value is at least this many standard errors.
+# A coefficient differs from 0 if its absolute value is at least this many standard errors.
 ERRORS = 2.0
-# # Table 6: the smallest adjusted R², and the smallest R² on a held-out random quarter of the rows.
+# Table 6: the smallest adjusted R², and the smallest R² on a held-out random quarter of the rows.
 ADJUSTED_R2, VALIDATION_R2 = 0.735, 0.752
 HARDWARE = (
     "network",
@@ -36,7 +36,7 @@ HARDWARE = (
     "copies",
 )
 SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
-# # The options of iozone in the example of section 3.3, for one machine.
+# The options of iozone in the example of section 3.3, for one machine.
 IOZONE = "-t 4 -r 64k -s 100m -i 0 -i 1 -i 2 -I"
 
 

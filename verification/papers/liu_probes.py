@@ -28,9 +28,9 @@ TABLE_1 = {
     "getBlockLocations": (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-# # "Little to do with" means within a factor of 1.5. "More than 90 %" is the paper's figure.
+# "Little to do with" means within a factor of 1.5. "More than 90 %" is the paper's figure.
 SIMILAR, REMOVED = 1.5, 0.9
-# # The paper ranks by the sum of times. A ranking must be right in at least this share of rounds.
+# The paper ranks by the sum of times. A ranking must be right in at least this share of rounds.
 BY_SUM, NAMED = "by the sum of times", 0.9
 
 

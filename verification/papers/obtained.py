@@ -14,7 +14,7 @@ from verification.papers.rows import Row, RowError
 
 Verdict = Literal["hit", "miss", "not judged"]
 SEPARATOR = " / "
-# # Up to this number of figures of one bar are listed one by one. More figures are summarised.
+# Up to this number of figures of one bar are listed one by one. More figures are summarised.
 LISTED_MAX = 4
 
 

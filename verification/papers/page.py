@@ -21,7 +21,7 @@ bars, or is computed by a probe with the product when the page is written.
 [README.md](README.md) says how a row is added.
 """
 VERDICTS = {"hit": "**hit**", "miss": "**miss**", "not judged": "*not judged*"}
-# # A changed line is shown up to this number of characters.
+# A changed line is shown up to this number of characters.
 LINE_MAX = 160
 Answer = tuple[Row, Obtained]
 

@@ -13,7 +13,7 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
 DEPLOYMENTS = ("wu-full-tansuo", "wu-full-inspur", "wu-full-ec2")
-# # (file size, number of clients) in Phase II: the first, a middle and the last test of the paper.
+# (file size, number of clients) in Phase II: the first, a middle and the last test of the paper.
 PHASE_2 = (("128 KiB", 512), ("2 MiB", 32), ("32 MiB", 2))
 TESTS = (("1 KiB", 1024), *PHASE_2, ("4 GiB", 1))
 LEVEL = 2.0

@@ -20,11 +20,11 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 LEVEL = 2.0
 TREND = 0.8
-# # The recorded deployments, identified by network latency: even (Tansuo), uneven (Inspur), virtual
+# The recorded deployments, identified by network latency: even (Tansuo), uneven (Inspur), virtual
 # (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
-# # Smallest and largest file size in bytes of each phase, at 1/64 of the paper's sizes.
+# Smallest and largest file size in bytes of each phase, at 1/64 of the paper's sizes.
 PHASE_1 = (16.0, KIB)
 PHASE_2 = (16 * KIB, 512 * KIB)
 PHASE_3 = (MIB, 64 * MIB)

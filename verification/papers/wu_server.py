@@ -13,7 +13,7 @@ from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# # Table 5: NameNode -> score. Table 6: NameNode -> 1 / k, where k is in milliseconds.
+# Table 5: NameNode -> score. Table 6: NameNode -> 1 / k, where k is in milliseconds.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
