@@ -131,15 +131,15 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
     return found
 
 
-def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
+def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
     """Returns the verdict on the factor `expected` at a rank where our ranking has the factor
-    `seen`: as in the paper, undecided between the two, or different.
+    `observed`: as in the paper, undecided between the two, or different.
     """
-    if expected == seen:
+    if expected == observed:
         return "as in the paper"
-    mine, theirs = totals[expected], totals[seen]
+    mine, theirs = totals[expected], totals[observed]
     assert mine.high is not None
     assert theirs.low is not None
     if mine.high >= theirs.low:
-        return f"inconclusive from {seen}"
-    return f"otherwise than in the paper: {seen}"
+        return f"inconclusive from {observed}"
+    return f"otherwise than in the paper: {observed}"

@@ -31,24 +31,28 @@ ROOT = PAGE.parents[1]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the verification and returns the exit code."""
-    asked = _arguments(arguments)
-    if asked.vary_missing:
-        return vary_missing(asked.workers)
-    wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
-    what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
+    requested = _arguments(arguments)
+    if requested.vary_missing:
+        return vary_missing(requested.workers)
+    wanted = tasks() if requested.share >= 1 else chosen(requested.share, requested.seed)
+    what = (
+        "every recording"
+        if requested.share >= 1
+        else f"--share {requested.share} --seed {requested.seed}"
+    )
     print(f"verification: {what}", flush=True)
     started = time.monotonic()
-    figures, failed = compute(wanted, asked.workers)
+    figures, failed = compute(wanted, requested.workers)
     before = committed()
     wrong = [*failed, *lost(figures, before), *missing(figures, before, wanted)]
     changed = differences(figures, before)
     print(f"{closing(figures)} ({time.monotonic() - started:.0f} s)")
-    variations = variation.compute(varied(asked.share, asked.seed), asked.workers)
+    variations = variation.compute(varied(requested.share, requested.seed), requested.workers)
     moved = variation.differences(variations, variation.committed())
     print(f"constants varied ({time.monotonic() - started:.0f} s)", flush=True)
-    if asked.share < 1:
+    if requested.share < 1:
         wrong += [*changed, *moved]
-    elif not wrong or (asked.accept and not failed):
+    elif not wrong or (requested.accept and not failed):
         # A table with a lost figure is not saved, because the next run would no longer report the
         # loss.
         save(figures)
@@ -57,8 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         other = [*changed, *moved]
         print("\n".join(["otherwise than in the committed table:", *other] if other else []))
     wrong += papers.stale()
-    if asked.grids:
-        wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]
+    if requested.grids:
+        wrong += (
+            []
+            if grids(requested.share, requested.seed, requested.workers) == 0
+            else ["a grid fails"]
+        )
     for text in wrong:
         print(f"FAILED: {text}")
     return 1 if wrong else 0

@@ -225,7 +225,7 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
     assert not (folder / stored.FILE).exists()
 
 
-def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
+def test_a_run_without_models_is_advised_and_fitted_on_request(tmp_path):
     """A run without models stores no findings of model-based studies. The first command that needs
     such a finding computes and stores all of them."""
     folder = run(tmp_path / "measured")

@@ -108,7 +108,7 @@ def test_the_rate_of_each_client_is_that_of_all_divided_by_their_number():
         ((0.4, 0.3, 0.5), (0.45, 0.35, 0.55), "inconclusive from cache_size"),
     ],
 )
-def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
+def test_a_rank_is_stated_where_intervals_do_not_overlap(block, cache, verdict):
     totals = {"block_size": block, "cache_size": cache}
     importance = [
         FactorImportance(factor=factor, first_order=metric, total=metric, share=metric)
@@ -120,7 +120,7 @@ def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
     assert found.verdict == verdict
 
 
-def test_the_recorded_study_is_as_large_as_was_asked_for():
+def test_the_recorded_study_has_the_required_size():
     """The recorded study has at least 150 runs and varies at least 8 factors. The limits of its
     errors are in verification/bars.toml."""
     for subject in recordings.of_scenario(kumar.STUDY):

@@ -76,10 +76,10 @@ def test_the_law_says_that_throughput_falls():
     assert 99 / laws.capacity_from_score(1, 99, 1, PER_MS["nn1"]) == pytest.approx(0.503, abs=0.001)
 
 
-def of_source(asked):
+def of_source(requested):
     """Returns source -> the limit on the number of files by that source. The key is the first words
     of the source."""
-    return {one.source.split(":")[0]: one for one in limits(asked).files}
+    return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
 def files_of(size):
@@ -157,15 +157,15 @@ def test_a_file_system_with_one_metadata_server_refuses_several(system):
 def test_deployed_servers_share_the_work():
     """BeeGFS with three deployed metadata servers has the same limits as with the option
     --servers=3."""
-    asked = scenario("beegfs")
+    requested = scenario("beegfs")
     node = [
         group.model_copy(update={"count": 3 if "metadata" in group.roles else group.count})
-        for group in asked.deployment.node
+        for group in requested.deployment.node
     ]
-    three = asked.model_copy(
-        update={"deployment": asked.deployment.model_copy(update={"node": node})}
+    three = requested.model_copy(
+        update={"deployment": requested.deployment.model_copy(update={"node": node})}
     )
-    deployed, wanted = limits(three), limits(asked, servers=3)
+    deployed, wanted = limits(three), limits(requested, servers=3)
     assert deployed.servers == 3
     for one, other in zip(deployed.capacity, wanted.capacity, strict=True):
         assert one.rate_per_s == pytest.approx(other.rate_per_s)

@@ -187,7 +187,7 @@ def test_small_files_between_sites_wait_for_round_trips(latency, copies):
     assert limit(given).startswith("network latency")
 
 
-def test_a_fuse_read_of_alluxio_opens_its_blocks_anew():
+def test_a_fuse_read_of_alluxio_opens_its_blocks_again():
     """Published times for reading 1 GB are 61 to 120 s through FUSE, and 3 to 10 s in sequential
     order."""
     through_cache = situation_of("alluxio", "sequential_read", **BIG)

@@ -33,22 +33,22 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
     size, h = 64 * KIB, PaperHardware()
     point = simulate(Setup("read", file_size=size, block_size=size, grain="chunk"))
     opened = h.manager_call_s + 2 * h.network_latency_s
-    asked = h.client_call_s + h.network_latency_s
+    requested = h.client_call_s + h.network_latency_s
     served = h.server_request_s + h.server_chunk_s + size / h.memory_rate_bytes_per_s
     carried = 2 * frame_s(size, h) + h.network_latency_s
     copied = size / h.memory_rate_bytes_per_s
-    assert point.time_s == pytest.approx(opened + asked + served + carried + copied, abs=1e-8)
+    assert point.time_s == pytest.approx(opened + requested + served + carried + copied, abs=1e-8)
 
 
 def written_s(size: int, h: PaperHardware) -> float:
     """Returns the time in seconds until a new file of one stripe is written but not yet closed:
     three requests to the manager, a round trip for the request, and a round trip for the data."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
-    asked = h.client_call_s + size / h.memory_rate_bytes_per_s
-    asked += 2 * h.network_latency_s + h.server_request_s
+    requested = h.client_call_s + size / h.memory_rate_bytes_per_s
+    requested += 2 * h.network_latency_s + h.server_request_s
     sent = 2 * frame_s(size, h) + h.network_latency_s
     stored = h.server_chunk_s + size / h.memory_rate_bytes_per_s + h.network_latency_s
-    return created + asked + sent + stored
+    return created + requested + sent + stored
 
 
 def test_one_written_stripe_is_synced_when_the_file_is_closed():

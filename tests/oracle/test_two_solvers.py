@@ -39,14 +39,14 @@ def small_deployment(seed):
         }
         for role, count in cores.items()
     ]
-    asked = op.call("metadata", "ask", op.cpu("metadata", draw.uniform(0.1, 1.0)))
+    requested = op.call("metadata", "ask", op.cpu("metadata", draw.uniform(0.1, 1.0)))
     served = op.call(
         "data",
         "serve",
         op.cpu("data", draw.uniform(0.1, 1.0)),
         op.disk_read("data", draw.uniform(0.1, 1.0)),
     )
-    tree = op.seq(op.cpu("client", draw.uniform(0.1, 2.0)), asked, served, name="read")
+    tree = op.seq(op.cpu("client", draw.uniform(0.1, 2.0)), requested, served, name="read")
     environment = {
         "network_latency": draw.uniform(0.0, 0.2),
         "loopback_latency": 0.0,

@@ -23,9 +23,9 @@ HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 def again(experiment: str, recording: str) -> None:
     """Asserts that the figures of a recording, computed again from it, equal those of the committed
     table."""
-    asked = (experiment, recording)
-    before = [one for one in committed() if (one.experiment, one.recording) == asked]
-    same(computed(asked), before)
+    requested = (experiment, recording)
+    before = [one for one in committed() if (one.experiment, one.recording) == requested]
+    same(computed(requested), before)
 
 
 def same(found: list[Figure], before: list[Figure]) -> None:

@@ -179,7 +179,7 @@ def test_little_counts_every_outstanding_operation():
         (1.06, []),
     ],
 )
-def test_units_are_told_by_their_factor(factor, rule):
+def test_units_are_identified_by_their_factor(factor, rule):
     work = {"bytes_moved": "60 GB", "duration": "60 s"}
     table = {"speed": {"throughput": f"{1e9 * factor!r} B/s"}, "work": work}
     assert fired(table) == rule

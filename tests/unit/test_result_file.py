@@ -115,7 +115,7 @@ def test_a_damaged_result_is_not_found_and_says_why(folder):
     assert (Store(folder).find(*key), Store(folder).damage(*key)) == (None, "")
 
 
-def test_results_of_earlier_versions_are_read_and_told(folder):
+def test_results_of_earlier_versions_are_read_and_reported(folder):
     assert result_file.number_of_earlier_format(folder) == 0
     changed(first(folder), lambda document: None, keeps_checksum=False)
     assert result_file.number_of_earlier_format(folder) == 1

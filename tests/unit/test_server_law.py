@@ -52,16 +52,16 @@ def scenario():
 def result(point, repetition, noise=1.0):
     """Returns a result of the planted law: the response time is proportional to x ln x for x
     clients, and four times as long at a quarter of a core. A peak follows the fluid formula."""
-    asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
-    clients = asked.clients
+    requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
+    clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
     metrics = {
         "rate_per_s": Metric(value=clients / response),
         "latency_s_mean.stat": Metric(value=response),
     }
-    if asked.arrival != "closed":
+    if requested.arrival != "closed":
         q = 1 / (K_S * np.log(clients))
-        wait = burst.fluid_wait_s(asked.rate, q, clients * OPERATIONS / asked.rate)
+        wait = burst.fluid_wait_s(requested.rate, q, clients * OPERATIONS / requested.rate)
         metrics["response_s_mean.stat"] = Metric(value=wait + 1 / q)
     return Result(
         method="measure",
@@ -190,8 +190,8 @@ def test_opens_of_files_with_a_block_are_metadata_operations():
 def opened(one):
     """Returns the result `one` of stats, changed to a result of opens of small files."""
     workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
-    asked = one.point.scenario.workload
-    chosen = WorkloadChoice(**workload, clients=asked.clients, operations_per_client=OPERATIONS)
+    requested = one.point.scenario.workload
+    chosen = WorkloadChoice(**workload, clients=requested.clients, operations_per_client=OPERATIONS)
     point = one.point.model_copy(
         update={"scenario": one.point.scenario.model_copy(update={"workload": chosen})}
     )

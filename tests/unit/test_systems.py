@@ -134,7 +134,7 @@ def test_a_wrong_table_is_named(tmp_path, old, new, words):
         check(read(path))
 
 
-def test_a_system_without_a_table_is_told_to_write_one(tmp_path):
+def test_a_system_without_a_table_is_an_error_that_says_to_write_one(tmp_path):
     with pytest.raises(InputError, match=r"a table \[systems\.glusterfs\]"):
         check(scenario(tmp_path, '["hdfs", "glusterfs"]'))
 

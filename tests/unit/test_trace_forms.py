@@ -100,7 +100,7 @@ def test_other_stamps_are_refused_by_name(written, line, reason):
         trace.profile([path])
 
 
-def test_relative_times_besides_are_left_out(written):
+def test_additional_relative_times_are_left_out(written):
     line = '7 14:17:06.5 (+     0.000000) openat(AT_FDCWD, "/v/f", O_RDONLY) = 3 <0.1>\n'
     assert [call.path for call in strace.read(written(line), Recording())] == ["/v/f"]
     assert trace.profile([written(line)]).spans == 1

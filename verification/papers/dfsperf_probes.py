@@ -259,11 +259,11 @@ massive = _workload("dfsperf_massive", "file_size")
 def modes() -> Obtained:
     """Judges whether the scenario runs clients as threads, as processes and on several nodes."""
     points = check(recordings.scenario("dfs-perf"))
-    asked = [point.scenario.workload for point in points]
-    threads = any(one.clients > 1 and one.processes == 0 for one in asked)
+    requested = [point.scenario.workload for point in points]
+    threads = any(one.clients > 1 and one.processes == 0 for one in requested)
     processes, nodes = (
-        any(one.processes > 1 for one in asked),
-        any(one.nodes > 1 for one in asked),
+        any(one.processes > 1 for one in requested),
+        any(one.nodes > 1 for one in requested),
     )
     text = f"threads {threads}, processes {processes}, nodes {nodes}"
     return judged(threads and processes and nodes, text)

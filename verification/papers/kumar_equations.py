@@ -59,12 +59,12 @@ def equation_2() -> Obtained:
     return judged(bool(same), f"{len(by_hand)} coefficients equal those of the normal equations")
 
 
-def _sums(known: slice, asked: slice) -> tuple[float, float, float, float]:
+def _sums(known: slice, requested: slice) -> tuple[float, float, float, float]:
     """Fits the model to the rows `known` and returns its (total, error, regression sum of squares,
-    R²) on the rows `asked`."""
+    R²) on the rows `requested`."""
     matrix, rates = _data()
-    shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[asked])
-    wanted = rates[asked]
+    shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[requested])
+    wanted = rates[requested]
     total = float(((wanted - wanted.mean()) ** 2).sum())
     error = float(((wanted - shown) ** 2).sum())
     explained = float(((shown - wanted.mean()) ** 2).sum())

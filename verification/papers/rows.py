@@ -84,7 +84,7 @@ def _row(file: str, paper: str, read: dict[str, object]) -> Row:
         )
     if ("figures" in read) == ("probe" in read):
         raise RowError(f"{where}: must have either figures or probe")
-    asked = read.get("figures", [])
-    if not isinstance(asked, list):
+    requested = read.get("figures", [])
+    if not isinstance(requested, list):
         raise RowError(f"{where}: figures: must be a list of texts")
-    return Row(**{**read, "figures": tuple(map(str, asked))})  # type: ignore[arg-type]
+    return Row(**{**read, "figures": tuple(map(str, requested))})  # type: ignore[arg-type]

@@ -52,8 +52,8 @@ def memory() -> Obtained:
 
 
 def memory_by_blocks() -> Obtained:
-    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as of one block, at 200 B
-    for each object."""
+    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as of one block, at
+    200 B for each object."""
     sizes = {1: "64 MiB", 200: "12.5 GiB"}
     found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
     texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
