@@ -186,7 +186,7 @@ pub trait Target: Send {
         false
     }
     /// Whether the target reports the metadata-server calls within a step, through `calls`.
-    fn tells_calls(&self) -> bool {
+    fn reports_calls(&self) -> bool {
         false
     }
     /// Appends to `found` the metadata-server calls that this thread made since the last call of
