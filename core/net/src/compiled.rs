@@ -66,8 +66,8 @@ pub(crate) struct Place {
     pub(crate) inhibits: Vec<(u32, u32)>,
     /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
-    /// Where the tokens wait if the transitions that take them form a cluster; None if the tokens
-    /// wait in buckets.
+    /// Where the place's tokens wait if the transitions that take them form a cluster. None if the
+    /// tokens wait in buckets.
     pub(crate) seat: Option<Seat>,
 }
 
