@@ -177,8 +177,8 @@ def test_the_real_target_did_the_same_bytes(tmp_path):
 
 
 def test_a_replica_costs_the_clients_adapter_twice():
-    """If the client sends every copy, two copies halve the rate: 256 MiB at 1 Gbit/s reach at most
-    117.7 MB/s with one copy."""
+    """If the client sends every replica itself, two replicas halve the rate: 256 MiB at 1 Gbit/s
+    reach at most 117.7 MB/s with one replica."""
     rates = {}
     for copies in (1, 2):
         nodes = [

@@ -1,4 +1,5 @@
-"""Tests of `dfslab check`: evidence of each kind of file, exit codes, the machine, noise floors."""
+"""Tests of `dfslab check`: evidence from each type of file, exit codes, findings on the machine,
+and noise floors."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def test_a_file_of_no_known_tool_is_one_line(tmp_path):
 
 
 def test_every_run_judges_itself():
-    """A stolen processor is named in a run's own evidence."""
+    """A run in which other virtual machines took processor time has this finding in its own
+    evidence."""
     [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
     assert result.load is not None
     machine = MachineDuring(took_s=1.0, stolen_share=0.4)
@@ -113,7 +115,7 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date is set forward by five seconds while one second passes."""
+    """A clock whose date jumps forward by five seconds while one second passes."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -213,7 +215,7 @@ def test_little_counts_every_outstanding_operation():
         (1.06, []),
     ],
 )
-def test_units_are_told_by_their_factor(factor, rule):
+def test_units_are_identified_by_their_factor(factor, rule):
     work = {"bytes_moved": "60 GB", "duration": "60 s"}
     table = {"speed": {"throughput": f"{1e9 * factor!r} B/s"}, "work": work}
     assert fired(table) == rule
@@ -223,12 +225,13 @@ def test_kendall_is_exact():
     assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
     assert kendall([5, 4, 3, 2, 1])[0] == -1
     assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
-    # 3 of 6 orders of three values have at least two steps in one direction from an end.
+    # Kendall's test is two-sided. Of the 6 orders of three values, all have a coefficient of at
+    # least 1/3 in absolute value.
     assert kendall([1, 3, 2])[1] == 1.0
 
 
 def test_the_noise_floor_is_that_of_planted_noise():
-    """Nine of ten pairs of equal runs differ by less than the noise, whatever the seed."""
+    """The noise floor is the difference that nine of ten pairs of equal runs stay below."""
     draws = random.Random(7)
     results = []
     for number in range(40):
@@ -245,7 +248,8 @@ def test_the_noise_floor_is_that_of_planted_noise():
             )
         )
     [found] = noise.of_repetitions(results)
-    # exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123, known within some 15 % from 40 runs.
+    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123; 40 runs give it within some 15
+    # %.
     assert found.spread == pytest.approx(0.123, rel=0.35)
     [paired] = noise.of_pairs(results)
     assert paired.runs == 20

@@ -162,7 +162,7 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.replications > loose.replications
     assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
-    # A continued run has the same replications as a run of that many at once.
+    # A run that is continued until it has six replications equals a run of six replications.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )
