@@ -217,11 +217,11 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """What the controller's machine did during a run besides the load. None: not reported.
+    """What other activity the machine of the controller observed during a run. None: not reported.
 
-    stolen_share: processor time that a hypervisor took, of all processor time. throttled_share:
-    time for which quotas kept the clients' control group from running, of all processors' time.
-    clock_step_s: by how much the clock was set, in either direction.
+    stolen_share: share of the processor time that a hypervisor took for others. throttled_share:
+    share of all processors' time for which quotas kept the clients' control group from running.
+    clock_step_s: seconds by which the clock was set, in either direction.
     """
 
     took_s: float

@@ -26,7 +26,8 @@ def to_result(
     factors: Mapping[str, float] | None = None,
     limits: Sequence[Limit] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py).
+    """Converts a prediction to a Result. `limits`: the resources and waits that limit the rate
+    (models/tree/limits.py).
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.

@@ -77,10 +77,10 @@ def make(name: str) -> PetriModel:
 
 @dataclass(frozen=True)
 class Goal:
-    """When replications end: the half-width of the interval of `metric` is at most `precision` of
-    its mean, or there are `most` replications.
+    """The condition that ends the replications: the half-width of the interval of `metric` is at
+    most `precision` times its mean, or there are `most` replications.
 
-    A metric that is not the latency of an operation stands for the rate.
+    The metric is the latency of an operation; any other metric stands for the rate.
     """
 
     metric: str
@@ -89,7 +89,7 @@ class Goal:
 
     @property
     def figure(self) -> str:
-        """The metric as a key of `Simulation.errors`."""
+        """The key of the metric in `Simulation.errors`."""
         stem = metric.key(metric.LATENCY, metric.MEAN, "")
         return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
 
@@ -113,9 +113,8 @@ class Simulation:
     units: int
 
     def half_width(self, goal: Goal) -> float:
-        """Returns the relative half-width of the interval of a goal's metric; 0 where nothing is
-        random.
-        """
+        """Returns the relative half-width of the interval of a goal's metric; 0 if the net has no
+        random element."""
         error = self.errors.get(goal.figure, self.errors["rate"])
         return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 
@@ -230,8 +229,8 @@ def fire(
     """Fires a net until no transition can fire. Returns the engine's report on each replication.
     `first` is the number of the first replication.
 
-    The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
-    malformed.
+    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if a
+    net is malformed.
     """
     limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
     if first:
@@ -256,8 +255,8 @@ def job_of(
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
-        # A stream that opens files closes them, too, and has written nothing to them. Constants of
-        # the close are not fitted, so they have their priors.
+        # A stream that opens files also closes them, and has written nothing to them. The constants
+        # of the close are not fitted, so their priors are used.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}
