@@ -53,8 +53,8 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
 
-    `measured`: instruments that access the real system; empty if recorded runs replace
-    measurements. `recording`: new file for the operations of the first measured run. `left_out`:
+    `measured`: the instruments that access the real system; empty if recorded runs are used instead
+    of measurements. `recording`: new file for the operations of the first measured run. `left_out`:
     notes on configurations that a file system of the sweep does not allow.
     """
 
@@ -312,7 +312,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
 
 
 def write_page(run: FinishedRun, output: Output | None = None) -> Path:
-    """Writes the page of a run to `output`, or, if it is None, to the run's folder.
+    """Writes the page of a run to `output`; if `output` is None, to the run's folder.
 
     Returns the path of the page.
     """

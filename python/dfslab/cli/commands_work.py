@@ -29,7 +29,8 @@ from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
-# A part of a load holds its series, which grow with its length.
+# Upper limit on the size of a shard's result file. The file contains time series, which grow with
+# the length of the run.
 MOST_PART_BYTES = 4 << 30
 
 
@@ -63,15 +64,15 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 
 def export_runs(folder: Path, output: Output) -> int:
-    """Writes the measurements of a run as CSV. Returns the number of rows."""
+    """Writes the measurements of a run as CSV to `output`. Returns the number of rows."""
     output.check()
     return csv_runs.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> None:
-    """Writes a run in the format of another program.
+    """Writes a run to `output` in the format of another program, by the exporter `form`.
 
-    Raises InputError with the known exporters if none is named `form`.
+    Raises InputError with the names of all exporters if none is named `form`.
     """
     of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
     if of_run is None and of_results is None:

@@ -75,10 +75,11 @@ class RegressionFit(Document):
 
 
 class Limit(Document):
-    """What a small change of moves a prediction: a resource, a latency, a wait or a pool.
+    """One factor that limits a prediction: a resource, a latency, a wait or a pool whose small
+    change changes the predicted rate.
 
-    `share`: by how many per cent the time per operation changes if it takes one per cent more time.
-    `round_trips`: of the network's latency, operation -> round trips on its critical path.
+    `share`: by how many per cent the time per operation grows if this factor takes one per cent
+    more time. `round_trips`: for network latency, operation -> round trips on its critical path.
     """
 
     name: str

@@ -217,7 +217,7 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """What the controller's machine did during a run besides the load. None: not reported.
+    """What other activity the machine of the controller observed during a run. None: not reported.
 
     The shares are of the time of all processors. others_share: processor time of programs that
     belong neither to the load nor to the file system. stolen_share: processor time that a

@@ -77,8 +77,8 @@ class InstrumentSession:
         if access.testbed:
             return self._reach_testbed(scenario)
         if self._testbed is not None and self._testbed[0]:
-            # A testbed of another file system of the sweep is up. Its client hosts are not for
-            # this one.
+            # A testbed of another file system of the sweep is running. It is closed, because its
+            # client hosts belong to that file system.
             self.close()
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
@@ -176,7 +176,8 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # Emulated hosts number their processes by themselves and end with their testbed.
+        # Emulated hosts number their processes separately and end with their testbed. Agents there
+        # neither can nor need to check the process of their controller.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 

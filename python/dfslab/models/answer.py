@@ -33,8 +33,8 @@ def to_result(
     limits: Sequence[Limit] = (),
     limits_of_phases: Sequence[Sequence[Limit]] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py),
-    `limits_of_phases`: what limits each phase.
+    """Converts a prediction to a Result. `limits`: the resources and waits that limit the rate
+    (models/tree/limits.py), `limits_of_phases`: those that limit each phase.
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.

@@ -191,8 +191,8 @@ def fire(
     """Fires a net until no transition can fire. Returns the engine's report on each replication.
     `first` is the number of the first replication.
 
-    The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
-    malformed.
+    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if a
+    net is malformed.
     """
     limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
     if first:
@@ -217,8 +217,8 @@ def job_of(
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
-        # A stream that opens files closes them, too, and has written nothing to them. Constants of
-        # the close are not fitted, so they have their priors.
+        # A stream that opens files also closes them, and has written nothing to them. The constants
+        # of the close are not fitted, so their priors are used.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}

@@ -97,9 +97,8 @@ class Regression:
         self.fitted: FittedRegression | None = None
 
     def fit(self, results: Sequence[Result]) -> Regression:
-        """Fits the regression to measured results. RunFailed when there are fewer than three
-        configurations.
-        """
+        """Fits the regression to measured results. Raises RunFailed when there are fewer than three
+        configurations."""
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
             raise RunFailed("regression: needs at least three measured configurations")

@@ -21,10 +21,10 @@ from dfslab.models.tree.placement import Station
 
 @dataclass(frozen=True)
 class Goal:
-    """When replications end: the half-width of the interval of `metric` is at most `precision` of
-    its mean, or there are `most` replications.
+    """The condition that ends the replications: the half-width of the interval of `metric` is at
+    most `precision` times its mean, or there are `most` replications.
 
-    A metric that is not the latency of an operation stands for the rate.
+    The metric is the latency of an operation; any other metric stands for the rate.
     """
 
     metric: str
@@ -33,7 +33,7 @@ class Goal:
 
     @property
     def figure(self) -> str:
-        """The metric as a key of `Simulation.errors`."""
+        """The key of the metric in `Simulation.errors`."""
         stem = metric.key(metric.LATENCY, metric.MEAN, "")
         return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
 
@@ -59,9 +59,8 @@ class Simulation:
     phases: Sequence[float] = ()
 
     def half_width(self, goal: Goal) -> float:
-        """Returns the relative half-width of the interval of a goal's metric; 0 where nothing is
-        random.
-        """
+        """Returns the relative half-width of the interval of a goal's metric; 0 if the net has no
+        random element."""
         error = self.errors.get(goal.figure, self.errors["rate"])
         return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 

@@ -1,5 +1,5 @@
-"""Defines the predictions of one configuration: of closed workloads, for one or several sets of
-constants, and of open workloads."""
+"""The types of predictions for one configuration: for closed workloads (with one or several sets of
+constants) and for open workloads."""
 
 from __future__ import annotations
 
@@ -51,10 +51,12 @@ class Predictions:
 
 @dataclass(frozen=True)
 class OpenPrediction:
-    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
+    """The prediction for an open workload. Times are in seconds; they are None or empty if the
+    queue is unstable.
 
     `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
-    `refused`: share of calls that find the queue full, which is stable even when overloaded.
+    `refused`: share of calls that are rejected because the queue is full. A queue of limited size
+    is stable even when overloaded.
     """
 
     offered_per_s: float

@@ -166,7 +166,8 @@ class Situation:
     def rate_with_load(
         self, constants: Mapping[str, float], station: Station, factor: float
     ) -> float:
-        """Rate per second if `station` (threads, a lock) had `factor` times the work to hold."""
+        """Returns the rate in operations per second if operations held `station` (threads or a
+        lock) for `factor` times as long."""
         time_s = 0.0
         for phase in self.phases:
             costs = self.costs(constants, phase)
@@ -216,23 +217,24 @@ class _Stations(ABC, Generic[Solution]):
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # Equal nodes share the work evenly: the closed network has one row for all copies.
+        # Nodes of equal hardware share the work evenly, so one row of the closed network represents
+        # all of them.
         self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
-        """Demands at each copy of every station."""
+        """Returns the demands in seconds at each copy of every station."""
         each = self._of_stations(demands)
         return [d for d, s in zip(each, self.stations, strict=True) for _ in range(s.copies)]
 
     def _of_stations(self, demands: Demands) -> list[float]:
-        """Demands at one copy of every station."""
+        """Returns the demands in seconds at one copy of every station."""
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.stations]
 
     def _expanded(self, closed: Solution) -> Solution:
-        """The solution with one row for each copy of a station."""
+        """Returns the solution with one row for each copy of a station."""
         copies = [station.copies for station in self.stations]
         return replace(
             closed,

@@ -1,4 +1,5 @@
-"""Tables of studies for 80 columns: the comparison with the best model only."""
+"""Tables of studies for a terminal of 80 columns. The comparison table shows the best model
+only."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from dfslab.studies.contract import FinishedRun, StudyResult
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
-    """The tables of a study. Those of the comparison have one line for each configuration."""
+    """Returns the tables of a study. Those of the comparison have one line for each
+    configuration."""
     if not isinstance(found, Comparison):
         return found.tables(run)
     _, *others = found.tables(run)
@@ -22,7 +24,8 @@ def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
 
 
 def comparison(found: Comparison, run: FinishedRun) -> Table:
-    """A table with the measured rate of each configuration and the best model's prediction."""
+    """Returns a table with the measured rate of each configuration and the prediction of the best
+    model."""
     model = _shown_model(found, run)
     unit = common_unit(row.operations for row in found.rows) or "operations"
     columns = heads("configuration", f"{unit}/s", "±", *([model, "± ", "error"] if model else []))
@@ -85,7 +88,8 @@ def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[Ta
 
 
 def _shown_model(found: Comparison, run: FinishedRun) -> str:
-    """The best model on held-out configurations, else the first model; "" if there is none."""
+    """Returns the model with the smallest error on held-out configurations; without such errors the
+    first model; "" if there is no model."""
     models = [name for name in run.methods if name not in BASELINES]
     best = best_model(found.held_out)
     return best or next(iter(models or run.methods), "")

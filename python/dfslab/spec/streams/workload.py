@@ -151,9 +151,8 @@ class Workload:
     argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
 
     def stream(self, parameters: FileParameters) -> Stream:
-        """Returns the part of the stream that the workload determines. InputError when the
-        parameters give an impossible value.
-        """
+        """Returns the part of the stream that the workload determines. Raises InputError when the
+        parameters give an impossible value."""
         try:
             found = self.make(parameters)
         except ValidationError as error:

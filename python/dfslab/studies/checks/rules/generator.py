@@ -1,4 +1,4 @@
-"""Figures of the load generator or of its machine instead of the storage."""
+"""Rules for figures that describe the load generator or its machine instead of the storage."""
 
 from __future__ import annotations
 
@@ -16,17 +16,23 @@ NAMES = (
     "processor_throttled",
     "clock_step",
 )
-# Above one half, the generator takes longer than the storage.
+# Largest accepted share of an operation's time that the generator spends. Above one half, the
+# generator takes more time than the storage.
 OWN_SHARE = 0.5
-# A thread that computes in user mode for this share of the time waits for storage for the rest.
+# Largest accepted share of the time that a generator's thread computes in user mode. The thread can
+# wait for storage only in the remaining time.
 USER_SHARE = 0.8
-# A schedule that is missed by more than this was not kept; random schedules differ by 1 or 2 %.
+# Fraction of the scheduled rate above which the schedule counts as kept. Random schedules deviate
+# by 1 or 2 %.
 KEPT = 0.95
-# Repetitions of storage runs differ by some per cent.
+# Share of stolen or throttled processor time that is accepted, because repetitions of storage runs
+# differ by some per cent anyway.
 STOLEN = 0.1
-# Above one quarter, load and servers wait for processors that other programs use.
+# Largest accepted share of the processors' time that other programs use. Above one quarter, the
+# load and the servers wait for processors.
 OTHERS = 0.25
-# Dates of start and end are whole seconds each.
+# Largest error in seconds of a duration that is computed from dates of start and end, which are
+# whole seconds.
 STAMP_S = 2.0
 STEP_SHARE = 0.05
 
