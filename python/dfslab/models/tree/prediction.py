@@ -495,8 +495,3 @@ class _ManySolver(_Stations[Many]):
         }
         latency = {name: time * scale for name, time in loaded.items()}
         return Predictions(self.closed.rate_per_s, latency, steps)
-
-
-def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
-    """Returns the asymptotic (lower, upper) bounds of one configuration's rate per second."""
-    return Situation(scenario).predict(constants).bounds_per_s
