@@ -54,11 +54,11 @@ class Stored:
 
 
 def result_files(folder: Path) -> list[Path]:
-    """The files of single results in a run folder, as earlier versions stored them, in the order of
-    their names.
+    """Returns the files of single results in a run folder, as earlier versions stored them, ordered
+    by name.
 
-    RunFailed names everything among the results that is no regular file (a link, a pipe, a folder),
-    and a folder of results that is missing.
+    Raises RunFailed with every entry that has the name of a result or of the records but is not a
+    regular file (a link, a pipe, a folder), and if the folder of results is missing.
     """
     place = folder / "results"
     if not place.is_dir():
@@ -72,11 +72,10 @@ def result_files(folder: Path) -> list[Path]:
 
 
 def inputs_hash(folder: Path) -> str:
-    """SHA-256 of everything that findings depend on.
+    """Returns the SHA-256 of everything on which the findings of studies depend.
 
-    Included are the scenario, the results, the sizes of the traces, the descriptions in
-    DFSLAB_PATH, and the versions of packages with studies. RunFailed if a result is no regular
-    file.
+    It covers the scenario, the results, the sizes of the traces, the descriptions in DFSLAB_PATH,
+    and the versions of packages with studies. Raises RunFailed if a result is not a regular file.
     """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *result_files(folder)):
