@@ -270,7 +270,7 @@ def _scenario(
             },
             "file_system": chosen,
             "workload": dict(workload),
-            "run": limits | run,
+            "run": {**limits, **run},
             "sweep": [dict(one) for one in grids],
         },
     )
