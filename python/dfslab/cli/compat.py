@@ -255,6 +255,7 @@ def _scenario(
     described = discover.file_system(kind)
     chosen: dict[str, object] = {"name": kind, "access": access, **own}
     limits: dict[str, object] = {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s"}
+    limits.update(run)
     return build(
         Scenario,
         {
@@ -270,7 +271,7 @@ def _scenario(
             },
             "file_system": chosen,
             "workload": dict(workload),
-            "run": {**limits, **run},
+            "run": limits,
             "sweep": [dict(one) for one in grids],
         },
     )
