@@ -1,7 +1,7 @@
-//! Measures how far the load generator's response times are from the truth while the target stalls.
+//! Measures the relative error of the response times that the load generator reports while the
+//! target stalls.
 //!
-//! Run this example on an idle machine: it fails if the relative error with 1, 8 or 64 workers
-//! exceeds 1 %.
+//! Run this example on an idle machine: it fails if the error with 1, 8 or 64 workers exceeds 1 %.
 
 #[allow(dead_code)]
 #[path = "../tests/support/stalling.rs"]

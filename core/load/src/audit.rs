@@ -34,9 +34,10 @@ impl Client<'_> {
         made.map_or(0, |made| made.next(self.setup))
     }
 
-    /// Records that the bytes [from, to) of one of the client's files were overwritten by the write
-    /// number `generation`, or by an unknown write (None) if that write may have failed. Does
-    /// nothing if the run does not check content.
+    /// Records that overwrite number `generation` wrote the bytes [from, to) of one of the client's
+    /// files. If `generation` is None, the write may have failed, and the bytes are marked as
+    /// unknown. Does nothing if the run does not check content, or if clients access files of other
+    /// clients.
     #[inline]
     pub(crate) fn wrote_over(&mut self, file: u64, from: u64, to: u64, generation: Option<u32>) {
         if self.setup.plan.verify != Verify::None && !self.setup.takes_others {
@@ -45,8 +46,9 @@ impl Client<'_> {
         }
     }
 
-    /// Compares the bytes read at `offset` of a file with the expected content. Returns an error
-    /// that names the first difference.
+    /// Compares `observed`, the bytes that were read at `offset` of a file, with the expected
+    /// content. Returns an error that names the first byte that differs. Bytes that a failed write
+    /// may have changed are not compared.
     pub(crate) fn check(
         &self,
         (owner, file): (u32, u64),
@@ -83,9 +85,10 @@ impl Client<'_> {
         }
     }
 
-    /// Reads each remaining file of the client completely and compares it with its expected
-    /// content; files with a doubtful last change are left out. Calls `wrong` with each error and
-    /// returns the number of bytes read. Once the target is unreachable, the remaining files count
+    /// Reads each of the client's files completely and compares it with its expected content. Files
+    /// whose last change may have failed are left out. Counts the results in `audit`, calls `wrong`
+    /// with each error, and ends early once `stop` returns true. Returns the number of bytes read
+    /// in the files that are as expected. Once the target is unreachable, the remaining files count
     /// as unreadable.
     pub fn verify_all(
         &mut self,

@@ -1,12 +1,12 @@
-//! Empties the kernel's caches before each phase of a cold run, and checks that no file of the
-//! clients is cached.
+//! Empties the kernel's caches before each phase of a cold run (a run whose files must not be in
+//! memory at first), and checks that almost nothing of the clients' files is still cached.
 
 use crate::report::Resident;
 use crate::target::Target;
 use crate::{Error, Result};
 
 /// The largest fraction of the checked bytes that may remain in the page cache in a cold run. The
-/// kernel need not drop every page, and 1 % changes no figure noticeably.
+/// kernel need not drop every page, and 1 % does not change the measured results noticeably.
 const MOST_RESIDENT: f64 = 0.01;
 /// Largest number of files of this process whose cached pages are counted. Counting opens a file,
 /// which may send a request to a server.

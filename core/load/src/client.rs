@@ -27,8 +27,8 @@ pub struct Made {
     /// True while a call that changes the file is in progress, and after such a call failed: the
     /// file's content and name may then be those before or after the call.
     pub doubtful: bool,
-    /// Number of times any bytes of the file were overwritten, which determines the content of the
-    /// last overwrite.
+    /// Number of overwrites of any bytes of the file so far. It determines the bytes that the
+    /// latest overwrite wrote.
     pub generation: u32,
 }
 
@@ -46,8 +46,8 @@ pub struct Client<'a> {
     own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
-    /// The client's file (number, true for its name after a rename) to which `path` leads; None
-    /// where `path` leads elsewhere.
+    /// The client's file to which `path` leads: its number, and whether `path` is its name after a
+    /// rename. None if `path` leads elsewhere.
     leads_to: Option<(u64, bool)>,
     /// Files kept open between operations: `held` has the client's files by number,
     /// `held_of_others` has those of other clients by owner and number.
@@ -55,8 +55,8 @@ pub struct Client<'a> {
     pub(crate) held_of_others: BTreeMap<(u32, u64), Box<dyn File>>,
     pub(crate) buffer: Vec<u8>,
     pub(crate) buffer_start: usize,
-    /// Cache of one entry: the file (owner, number) last written to, and the number of the content
-    /// page with which that file begins.
+    /// Cache of one entry for `first_page`: the file (owner, number) last requested, and the number
+    /// of the page of the content pool with which that file begins.
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
     /// Metadata-server calls within the last step, if the target reports them.
@@ -68,7 +68,7 @@ pub struct Client<'a> {
     /// Files (owner, number) of other clients that this client has renamed to their alternative
     /// name since the phase began.
     pub renamed_by_others: BTreeSet<(u32, u64)>,
-    /// By file number: which overwrite produced each byte. Recorded only if the run checks content.
+    /// For each file number, which overwrite wrote each byte. Empty if content is not checked.
     pub(crate) generations: BTreeMap<u64, Generations>,
     /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
     /// reading of the clock.
@@ -130,8 +130,8 @@ impl<'a> Client<'a> {
         self.files.push(made);
     }
 
-    /// Sets `self.path` to the path of the file with this number of the client `owner`. Returns
-    /// true if the path had to be built, which takes time.
+    /// Sets `self.path` to the path of file number `file` of the client `owner`. Returns true if
+    /// the path had to be built, which takes time.
     #[inline]
     pub(crate) fn go_to(&mut self, owner: u32, file: u64) -> bool {
         if owner != self.number {
@@ -162,8 +162,8 @@ impl<'a> Client<'a> {
         true
     }
 
-    /// Sets `self.path` to the path of the directory with this number, which an operation is about
-    /// to create.
+    /// Sets `self.path` to the path of directory number `directory` of this client, which an
+    /// operation is about to create.
     pub(crate) fn go_to_directory(&mut self, directory: u64) {
         self.leads_to = None;
         self.path.clear();
@@ -172,22 +172,22 @@ impl<'a> Client<'a> {
         self.path.push_str(&directory.to_string());
     }
 
-    /// Sets `self.path` to the directory with this number below the root of the client `owner`, for
-    /// a listing.
+    /// Sets `self.path` to the path of directory number `directory` below the root of the client
+    /// `owner`, which an operation is about to list.
     pub(crate) fn go_to_listed(&mut self, owner: u32, directory: u64) {
         self.leads_to = None;
         self.path = self.setup.directory(owner, directory);
     }
 
-    /// Returns the state of a file of this client, whose path is `self.path`. Returns an error if
-    /// the file does not exist because its creation failed.
+    /// Returns the state of file number `file` of this client, to which `self.path` leads. Returns
+    /// an error if the file does not exist because its creation failed.
     pub(crate) fn must_be_own(&self, operation: &'static str, file: u64) -> Result<Made> {
         let reason = "making it failed before";
         self.made(file)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, operation, &self.path, reason))
     }
 
-    /// Fills in the current path where an error has none: an open file does not know its path.
+    /// Adds the current path to an error without a path: an open file does not know its path.
     pub(crate) fn named(&self, mut error: Error) -> Error {
         if error.path.is_empty() {
             error.path = self.path.clone();
@@ -262,9 +262,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Drops the client's files from the page cache if the plan asks for it per file; leaves out
-    /// files whose state is doubtful. Returns path and size in bytes of at most `most` files,
-    /// evenly chosen, for a check.
+    /// Drops each of the client's files from the page cache if the plan requests it for single
+    /// files. Files whose state is doubtful are left out. Returns the paths and the sizes in bytes
+    /// of at most `most` of the files, evenly chosen, for the check of the cache.
     pub fn leave_cache(&mut self, most: usize) -> Result<Vec<(String, u64)>> {
         let of_each = self.setup.plan.target.wants_cold() == Some("files");
         let mut files = self.own_files();
@@ -366,8 +366,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The number of the content page with which a file begins. The result for the last file is
-    /// cached.
+    /// Returns the number of the page of the content pool with which a file begins. The result for
+    /// the last file is cached.
     #[inline]
     pub(crate) fn first_page(&mut self, owner: u32, file: u64) -> u64 {
         match self.paged {
@@ -380,7 +380,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The content of a file as it is created: `length` bytes from `offset`.
+    /// Returns `length` bytes, from `offset`, of the content with which a file is created.
     fn content(&self, file: u64, offset: u64, length: u64) -> Bytes {
         let content = &self.setup.content;
         content.slice(self.number, (file, 0), offset, length as usize)
@@ -486,8 +486,8 @@ impl<'a> Client<'a> {
 /// With more files, each is opened at its first use.
 const MOST_OPENED_BEFORE: usize = 256;
 
-/// Keeps the first error of a sequence of removals; a missing file is no error. Returns at once an
-/// error that says that the target is unreachable.
+/// Stores the error of a removal in `first` if that holds no error yet; a missing file is no error.
+/// If the target does not answer, returns the error instead.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

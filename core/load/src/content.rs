@@ -79,9 +79,9 @@ impl Content {
         self.bytes.slice(self.place((page, of.1), offset, length))
     }
 
-    /// Returns the same bytes as `slice` but borrowed, for a file given as (its first page in the
-    /// pool, number of overwrites). A reference count would be a cache line for which all threads
-    /// contend.
+    /// Returns the same bytes as `slice`, for a file given as (its first page in the pool, number
+    /// of overwrites). The bytes are borrowed: the threads would contend for the cache line of a
+    /// reference count.
     #[inline]
     pub fn lent(&self, of: (u64, u32), offset: u64, length: usize) -> &[u8] {
         &self.bytes[self.place(of, offset, length)]

@@ -110,7 +110,7 @@ impl Control {
     /// stopped.
     pub(crate) fn pass_gate(&self, again: bool) -> Instant {
         let mut gate = self.gate();
-        // Every phase waits for a start time of its phase.
+        // Each phase of the run waits for a separate start time.
         if *gate == Gate::Shut || again && *gate != Gate::None {
             *gate = Gate::Waiting;
         }

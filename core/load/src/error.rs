@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The kind of an error: what a caller can do about it depends on the kind.
+/// The kind of an error, which determines what a caller can do about the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The plan or its target is invalid, so the user must change the input.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-/// Marks bytes that a failed write may or may not have changed, instead of the number of an
-/// overwrite.
+/// The value that is stored, instead of the number of an overwrite, for bytes that a failed write
+/// may or may not have changed.
 pub const UNKNOWN: u32 = u32::MAX;
 
 /// The overwrites of one file. Each key is the first byte of a range, which ends where the next

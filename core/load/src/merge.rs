@@ -1,5 +1,5 @@
-//! Merges the reports of shards, each of which ran some clients of one run, into the report of the
-//! whole run, without loss.
+//! Merges the reports of shards into the report of the whole run, without loss. A shard executes
+//! some of the clients of a run.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::report::{
 use crate::schedule::ScheduleReport;
 use crate::series::{add_seconds, steady};
 
-/// Lateness of starts, in ns, that is tolerated in every run: no scheduler wakes threads more
-/// precisely.
+/// Lateness of the start of an operation, in ns, that counts as on time in every run: no scheduler
+/// wakes threads more precisely.
 const BEARABLE_NS: u64 = 100_000;
 
 impl Report {
@@ -59,8 +59,8 @@ impl Report {
         self.settle();
     }
 
-    /// Recomputes the figures that are derived from others: windows, rates and the generator's
-    /// share.
+    /// Recomputes the figures that are derived from other figures: windows, rates and the
+    /// generator's share of the latency.
     pub(crate) fn settle(&mut self) {
         let count: u64 = self.per_client.iter().map(|client| client.count).sum();
         let bytes: u64 = self.per_client.iter().map(|client| client.bytes).sum();
@@ -99,8 +99,9 @@ fn over(value: f64, seconds: f64) -> f64 {
     }
 }
 
-/// Number of operations that ended before the stonewall, `stonewall_s` seconds after the start. It
-/// is estimated from the histogram of end times.
+/// Estimates from the histogram of end times how many operations ended before the stonewall (the
+/// end of the first client that completed its operations). `stonewall_s` is the time of the
+/// stonewall in seconds after the start.
 fn before_wall(ends: &Histogram, stonewall_s: f64) -> f64 {
     ends.count_up_to((stonewall_s * 1e9).round() as u64)
 }

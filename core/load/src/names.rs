@@ -145,7 +145,7 @@ mod tests {
     use crate::target::File;
 
     /// A target that does nothing, except that its open files take long to close. The shared number
-    /// is the time at which the last was closed, ns of the monotonic clock.
+    /// is the time at which the latest file was closed, ns of the monotonic clock.
     struct SlowlyClosed(Arc<AtomicU64>);
 
     struct Slow(Arc<AtomicU64>);

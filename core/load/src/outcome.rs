@@ -142,8 +142,8 @@ fn phase(setup: &Setup, number: usize, records: &[Record], timing: &Timing) -> P
     }
 }
 
-/// The report on caches before a phase: which were dropped by the plan, and what remained cached
-/// (`proof`).
+/// Returns the report on the caches before a phase: which caches the plan drops, and how much of
+/// the clients' files remained in the page cache (`proof`).
 fn cache(setup: &Setup, proof: Option<Resident>) -> CacheReport {
     CacheReport {
         dropped: setup.plan.target.wants_cold().unwrap_or("none").to_string(),
@@ -200,7 +200,8 @@ fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
         .collect()
 }
 
-/// Merges the clients' checks of acknowledged files. None if no client checked its files.
+/// Merges the results of the clients' checks of files whose last change was acknowledged. None if
+/// no client checked its files.
 fn audit(records: &[Record]) -> Option<AuditReport> {
     let found = records.iter().filter_map(|record| record.audit.as_ref());
     found.fold(None, |whole: Option<AuditReport>, its| {

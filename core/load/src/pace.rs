@@ -49,7 +49,7 @@ fn awake_at(due_ns: u64, clock: &mut Clock, over: &dyn Fn() -> bool) -> u64 {
     }
 }
 
-/// Asks the kernel for exact wake-ups of this thread: by default it wakes ordinary threads up to 50
+/// Makes the kernel wake this thread exactly on time. By default it wakes ordinary threads up to 50
 /// µs late.
 fn wake_exactly() {
     // SAFETY: the call sets an attribute of the calling thread.

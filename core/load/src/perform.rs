@@ -22,9 +22,10 @@ pub struct Ran {
 }
 
 impl<'a> Client<'a> {
-    /// Executes operations back to back; the first starts at `self.now`. Stops after an operation
-    /// that fails, or when `go_on`, called with the time of each end, returns false. `due` has the
-    /// scheduled starts, ns of the monotonic clock, of an open workload.
+    /// Executes operations back to back, the first one from `self.now`. After each operation
+    /// `go_on` is called with the time of its end, ns of the monotonic clock. Stops when `go_on`
+    /// returns false or an operation fails. In an open workload, `due` has the scheduled starts of
+    /// the operations, ns of the monotonic clock.
     pub fn execute_row(
         &mut self,
         operations: &[Operation],
@@ -128,7 +129,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Executes an operation of a type that is too slow for the cost of its dispatch to matter.
+    /// Executes an operation of one of the slower types, for which the cost of the dispatch by type
+    /// does not matter.
     fn perform_other(&mut self, operation: &Operation) -> Result<()> {
         let (owner, file) = (operation.owner, operation.file);
         self.go_to(owner, file);
@@ -216,8 +218,8 @@ impl<'a> Client<'a> {
         }
         let place = file as usize;
         if place >= self.held.len() {
-            // An empty entry needs no longer table: with many short-lived files, a table of all
-            // numbers ever used would cost more than the files.
+            // The table is not made longer for an empty entry. With many short-lived files, a table
+            // of all file numbers ever used would cost more than the files.
             open.as_ref()?;
             self.held.resize_with(place + 1, || None);
         }

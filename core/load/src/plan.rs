@@ -53,18 +53,19 @@ pub struct Plan {
     /// Whether the run returns the operations that it executed.
     #[serde(default)]
     pub record: bool,
-    /// Time in seconds after the common start after which no operation starts; none: no limit.
+    /// Time limit in seconds after the common start, after which no operation starts. By default
+    /// there is no limit.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
     /// Largest number of failed operations. The run stops when more operations have failed.
     #[serde(default)]
     pub max_errors: u64,
-    /// Number of the first client that this shard runs; none: 0. Other shards run the other clients
-    /// of the stream.
+    /// Number of the first client that this shard runs; 0 by default. Other shards run the other
+    /// clients of the stream.
     #[serde(default)]
     pub clients_from: Option<u32>,
-    /// Number of the client after the last one that this shard runs; none: the number of all
-    /// clients.
+    /// One more than the number of the last client that this shard runs; by default the number of
+    /// all clients.
     #[serde(default)]
     pub clients_to: Option<u32>,
     /// Whether other shards of the run use the same run directory. The first shard creates the

@@ -22,8 +22,8 @@ type ErrorKindName = &'static str;
 /// One client's measurements of one operation type in one phase.
 #[derive(Default)]
 pub struct Kind {
-    /// Latencies of operations of several calls, counted from the actual start. Those of a single
-    /// call are in `singles`.
+    /// Latencies, counted from the actual start, of operations that consist of several calls.
+    /// `singles` has those of operations that consist of a single call.
     pub all: Counted,
     /// Response times counted from the scheduled start; None unless the workload is open.
     pub response: Option<Box<Histogram>>,
@@ -156,7 +156,7 @@ impl Part {
             latency = end.saturating_sub(intended);
             of_responses(&mut kind.response).record(latency);
             // When a client is behind its schedule, most operations begin as soon as the previous
-            // one ends and are not late by the generator.
+            // one ends, so the generator itself does not delay them.
             match start.saturating_sub(intended.max(self.free_at)) {
                 0 => self.at_once += 1,
                 late => self.late.record(late),

@@ -195,7 +195,7 @@ pub struct PhaseReport {
     /// State of the caches at the start of the phase.
     #[serde(default)]
     pub cache: CacheReport,
-    /// Figures by type of logical operation.
+    /// Figures of each type of logical operation, by the name of the type.
     pub operations: BTreeMap<String, OperationReport>,
     /// End times of successful operations, ns after the start of the phase.
     pub ends: Histogram,
@@ -233,9 +233,9 @@ pub struct Report {
     pub throughput_bytes_per_s: f64,
     /// Successful operations that ended before the stonewall, per second of `stonewall_s`.
     pub stonewall_rate_per_s: f64,
-    /// Figures by type of logical operation.
+    /// Figures of each type of logical operation, by the name of the type.
     pub operations: BTreeMap<String, OperationReport>,
-    /// Figures by step of a logical operation, such as `write/close`.
+    /// Figures of each step of logical operations, by the name of the step, such as `write/close`.
     pub steps: BTreeMap<String, StepReport>,
     /// End times of successful operations, ns after the common start.
     pub ends: Histogram,
@@ -265,14 +265,14 @@ pub struct Report {
     /// The arrivals that the schedule requested; none in a closed workload.
     #[serde(default)]
     pub schedule: Option<ScheduleReport>,
-    /// Figures by phase; empty in a run with one phase. In a run with several phases, `window_s`
-    /// and `stonewall_s` of the run are sums over the phases.
+    /// Figures of each phase; empty in a run with one phase. In a run with several phases,
+    /// `window_s` and `stonewall_s` of the run are sums over the phases.
     #[serde(default)]
     pub phases: Vec<PhaseReport>,
     /// The cost of the load generator itself.
     #[serde(default)]
     pub generator: GeneratorReport,
-    /// Number of calls that were affected by layers around the target, by effect: "stalled",
+    /// Number of calls that layers around the target affected, for each effect: "stalled",
     /// "failed", "timed_out" or "throttled".
     #[serde(default)]
     pub layers: BTreeMap<String, u64>,

@@ -72,7 +72,7 @@ pub struct Together<'a> {
     pub setup: &'a Setup<'a>,
     pub control: &'a Control,
     layers: &'a Layers,
-    /// Clients begin when they can lock it, which is after all threads are spawned. False if a
+    /// Locked until all client threads are spawned; a client begins when it can lock it. False if a
     /// thread could not be spawned; then no client begins.
     go: Mutex<bool>,
     prepared: Barrier,

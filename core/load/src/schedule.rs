@@ -90,8 +90,8 @@ impl ScheduleReport {
         Some(whole)
     }
 
-    /// Combines the schedules of consecutive phases, given as (start of the phase in seconds after
-    /// the run's start, schedule).
+    /// Combines the schedule reports of consecutive phases into one. Each element of `phases` has
+    /// the start of a phase, in seconds after the start of the run, and the report of the phase.
     pub fn in_turn(phases: impl Iterator<Item = (f64, Option<Self>)>) -> Option<Self> {
         let moved = phases.filter_map(|(start_s, its)| {
             let its = its?;

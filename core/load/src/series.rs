@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Number of the last second of a series, after one day. Later operations are counted in that
-/// second.
+/// Number of the last second of a series, which begins one day after the start. Operations that end
+/// later are counted in that second.
 const MOST_SECONDS: u64 = 86_400;
 
 /// Figures of the operations that ended within one second.
@@ -164,7 +164,7 @@ pub fn steady(seconds: &[Second]) -> Option<Steady> {
         (mean, square)
     };
     let score = |cut: usize| spread(cut).1 / ((count - cut) as f64).powi(2);
-    // If the rule may leave out more than half of the run, the few remaining batches may look
+    // A rule that could leave out more than half of the run might find the few remaining batches
     // steady by chance (Hoad, Robinson and Davies 2010).
     let most = count / 2;
     let cut = (0..=most).min_by(|a, b| score(*a).total_cmp(&score(*b)))?;

@@ -25,8 +25,8 @@ pub struct Setup<'a> {
     pub content: Content,
     pub phases: Vec<Phase>,
     rules: Vec<Vec<Rule>>,
-    /// Paths of the directories below a client's root, by number. Each ends with a slash, except
-    /// that the root is the empty text at number 0.
+    /// The path of each directory relative to a client's root, by the number of the directory.
+    /// Number 0 is the root, with an empty path; all other paths end with a slash.
     directories: Vec<String>,
     /// Whether files that are kept open are also opened for writing.
     pub holds_for_writing: bool,
@@ -59,7 +59,7 @@ impl<'a> Setup<'a> {
         &self.rules[phase as usize][kind as usize]
     }
 
-    /// Paths of the directories below a client's root, without the root.
+    /// The paths, relative to a client's root, of the directories below the root.
     pub fn below(&self) -> impl Iterator<Item = &str> {
         self.directories
             .iter()
@@ -72,8 +72,8 @@ impl<'a> Setup<'a> {
         !self.plan.stream.layout.shared_directory
     }
 
-    /// The prefix of the paths of a client's files: its own directory, or its number in a shared
-    /// directory.
+    /// Returns the prefix of the paths of a client's files: the client's own directory or, if all
+    /// clients share one directory, the client's number.
     pub fn prefix(&self, client: u32) -> String {
         match self.own_directories() {
             true => format!("c{client}/"),
@@ -81,7 +81,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The path of the directory with this number below a client's root, for a listing.
+    /// Returns the path of the directory with this number below a client's root, for a listing. If
+    /// all clients share one directory, the path is empty.
     pub fn directory(&self, client: u32, number: u64) -> String {
         match self.own_directories() {
             true => {
@@ -94,8 +95,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Writes the path of a file into `path`, whose memory is reused: memory is allocated only if
-    /// it is too short.
+    /// Writes the path of a file into `path`. The memory of `path` is reused, and more is allocated
+    /// only if it is too short.
     #[inline]
     pub fn file_path(&self, path: &mut String, prefix: &str, letter: char, file: u64) {
         path.clear();

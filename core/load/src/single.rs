@@ -147,7 +147,7 @@ impl Client<'_> {
         outcome
     }
 
-    /// Forces an open file, given as (owner, number), to disk.
+    /// Forces the data of an open file, given as (owner, number), to disk.
     fn force(&mut self, of: (u32, u64)) -> Result<()> {
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
         let outcome = open.expect("it was written to").fsync();

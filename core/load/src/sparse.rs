@@ -56,15 +56,15 @@ pub fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }
 
-/// The error for a preparation that exceeded the run's time limit.
+/// Returns the error for a preparation that exceeded the run's time limit.
 pub fn too_slow(plan: &Plan) -> Error {
     let limit_s = plan.time_limit_s.unwrap_or(0.0);
     let reason = format!("the trace's files were not prepared within time_limit ({limit_s} s)");
     Error::new(ErrorKind::Timeout, "prepare", "files", reason)
 }
 
-/// Whether prepared files may have holes. Only replayed files may, and only if the content of reads
-/// is not verified.
+/// Whether prepared files may have holes. Only the files of a replayed trace may, and only if the
+/// content of reads is not verified.
 fn is_sparse(plan: &Plan) -> bool {
     !plan.stream.given.is_empty() && plan.verify == Verify::None
 }

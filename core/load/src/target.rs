@@ -175,8 +175,8 @@ pub trait Target: Send {
     fn rmdir(&mut self, path: &str) -> Result<()>;
     /// Drops a file from the client's page cache.
     fn drop_cache(&mut self, path: &str) -> Result<()>;
-    /// Returns the bytes of a file in the client's page cache; None where they cannot be
-    /// determined.
+    /// Returns how many bytes of a file are in the client's page cache; None where the number
+    /// cannot be determined.
     fn resident_bytes(&mut self, _path: &str) -> Result<Option<u64>> {
         Ok(None)
     }
@@ -223,7 +223,8 @@ fn absent(operation: &'static str, path: &str) -> Error {
     Error::new(ErrorKind::Other, operation, path, "not possible here")
 }
 
-/// An open file of a target. Dropping it without `close` abandons it without a sync.
+/// An open file of a target. If the object is dropped without a call of `close`, the file is
+/// abandoned without a sync.
 pub trait File: Send {
     /// Reads the next bytes into `buffer`. Returns their number; 0 at the end of the file.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;

@@ -19,7 +19,7 @@ fn a_generator_on_time_says_so_and_a_late_one_too() {
     let generator = report.report.generator;
     assert_eq!(generator.late.count, 400);
     assert!(generator.own_ns_per_op > 0.0 && generator.call_floor_ns > 0.0);
-    // A worker cannot start two million operations per second, so operations start late, which the
+    // A worker cannot start 200 million operations per second, so operations start late, which the
     // response times must show.
     let text = NULL.replace("RATE", "2e8").replace("EACH", "200000");
     let report = ran(&text).report;

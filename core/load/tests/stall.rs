@@ -1,4 +1,4 @@
-//! The stall test shows that response times are true while the target does not answer.
+//! Tests that the reported response times are right while the target does not answer.
 
 #[path = "support/stalling.rs"]
 mod stalling;

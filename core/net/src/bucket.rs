@@ -5,8 +5,8 @@ use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
-/// The index that means "none", for an index of a node (the membership of one token in one bucket),
-/// of a token, or of a group of buckets.
+/// The index that stands for no node, no token or no group of buckets. A node is the membership of
+/// one token in one bucket.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// One token with its first membership in a bucket. The token's field values (its row) begin in the
@@ -22,8 +22,8 @@ pub(crate) struct Token {
     pub(crate) place: u32,
     /// Number of the token's first membership in a bucket; NONE while the token is in no bucket.
     pub(crate) nodes: u32,
-    /// Number of the next token in a linked list: of tokens that become available together, or of
-    /// freed tokens.
+    /// Number of the next token in a linked list. The list has tokens that become available
+    /// together, or freed tokens.
     pub(crate) next: u32,
     bucket: u32,
     before: u32,
@@ -45,8 +45,8 @@ impl Token {
         }
     }
 
-    /// Records that the token is now the last one in a lane of a cell. A token in a lane is in no
-    /// bucket.
+    /// Records that the token is now the last one in lane number `lane` of cell number `cell`. In a
+    /// lane wait tokens that transitions of a cluster take; such a token is in no bucket.
     #[inline(always)]
     pub(crate) fn enter_lane(&mut self, cell: u32, lane: u32) {
         self.next = NONE;
@@ -54,13 +54,13 @@ impl Token {
         self.before = lane;
     }
 
-    /// The cell of a token that waits in a lane.
+    /// The number of the cell of a token that waits in a lane.
     #[inline(always)]
     pub(crate) fn cell(&self) -> u32 {
         self.bucket
     }
 
-    /// The lane in which the token waits.
+    /// The number of the lane in which the token waits.
     #[inline(always)]
     pub(crate) fn lane(&self) -> u32 {
         self.before
@@ -224,8 +224,9 @@ pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) {
     }
 }
 
-/// The waiting tokens that fit one input arc and, for an arc that is joined with others, one value
-/// of the joined fields (the key). The order is that in which they are taken.
+/// The waiting tokens of a place that fit one input arc, in the order in which they are taken. If
+/// the arc is joined with others by equal fields, the tokens of a bucket have the same values of
+/// these fields (the key).
 #[derive(Clone, Debug)]
 pub(crate) struct Bucket {
     /// The transition whose binding may use the tokens. `searches` is true if any change of the

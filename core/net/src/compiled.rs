@@ -10,7 +10,7 @@ use crate::lists::Lists;
 /// combinations of tokens.
 pub(crate) const KEY_FIELDS_MAX: usize = 3;
 
-/// The values of the fields that a join compares. Cells beyond the number of compared fields are
+/// The values of the fields that a join compares. Entries beyond the number of compared fields are
 /// zero.
 pub(crate) type Key = [u64; KEY_FIELDS_MAX];
 
@@ -77,10 +77,10 @@ pub(crate) const LANES_MAX: usize = 6;
 /// Largest number of transitions of a cluster: one bit each.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
-/// A cluster: transitions that share input places, directly or through others, with these places.
-/// A place belongs to at most one cluster. The engine keeps the waiting tokens of a cluster in
-/// cells. A cell holds the tokens with one value of the joined fields (the key), in first-in
-/// first-out lanes.
+/// A cluster consists of transitions that share input places, directly or through others, and of
+/// these places. A place belongs to at most one cluster. The engine keeps the waiting tokens of a
+/// cluster in cells. A cell holds the tokens with one value of the joined fields (the key), in
+/// first-in first-out lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Member>,
@@ -108,7 +108,7 @@ pub(crate) struct Seat {
     pub(crate) lanes: Lanes,
 }
 
-/// The lane of a cell that a token enters.
+/// Determines the lane of a cell (a list of waiting tokens) that a token enters.
 #[derive(Debug)]
 pub(crate) enum Lanes {
     /// All tokens of the place enter this lane.
@@ -177,8 +177,8 @@ pub(crate) struct View {
     pub(crate) key_kind: KeyKind,
 }
 
-/// How many fields of a token are compared with other joined arcs: none, one (the most frequent
-/// case, with the index of the field) or several.
+/// How many fields of a token are compared with those of other joined arcs: none, one (the most
+/// frequent case, with the index of the field) or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     None,
@@ -258,8 +258,8 @@ pub(crate) struct Transition {
     /// They compete with this transition for tokens.
     pub(crate) rivals: Vec<u32>,
     pub(crate) inputs: Vec<Input>,
-    /// The input arcs that are joined: the guard requires equal values of some of their fields. In
-    /// arc order.
+    /// The input arcs that are joined, in arc order. The guard requires equal values of some fields
+    /// of their tokens.
     pub(crate) joined: Vec<u16>,
     /// Position in `joined` of the arc whose first token decides which of several sets of joined
     /// tokens is taken. It is the first joined arc whose place is not random.

@@ -19,9 +19,10 @@ use crate::written::{Cell, Constant, WrittenInscription, WrittenToken};
 pub struct NetDefinition {
     /// The name of the net, used in messages.
     pub name: String,
-    /// Enumerations in order of their names, each with its values.
+    /// The enumerations in order of their names: the name of each, and the list of its values.
     pub enums: Vec<(String, Vec<String>)>,
-    /// Fields of each colour, in order; `[]` is the unit colour.
+    /// The colours by name, each with the names and types of its fields in order; `[]` is the unit
+    /// colour.
     pub colours: BTreeMap<String, Vec<(String, FieldType)>>,
     /// Constants by name, which every inscription may use.
     pub constants: BTreeMap<String, Number>,
@@ -43,10 +44,11 @@ pub struct NetDefinition {
 pub(crate) struct Written {
     /// The name of the net, used in messages.
     name: String,
-    /// Enumerations by name, each with its values.
+    /// The enumerations by name, each with the list of its values.
     #[serde(default, deserialize_with = "unique_map")]
     enums: BTreeMap<String, Vec<String>>,
-    /// Fields of each colour in order, each with name and type; `[]` is the unit colour.
+    /// The colours by name, each with the names and types of its fields in order; `[]` is the unit
+    /// colour.
     #[serde(deserialize_with = "unique_map")]
     colours: BTreeMap<String, Vec<(String, String)>>,
     /// Constants by name, which every inscription may use.
@@ -65,7 +67,7 @@ pub(crate) struct Written {
     transitions: Vec<TransitionDefinition>,
 }
 
-/// A histogram: bins between ascending edges, each with a weight.
+/// A histogram: ascending edges, and a weight for each bin between two edges.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
@@ -300,7 +302,8 @@ pub struct TransitionDefinition {
     /// Priority: among transitions that are enabled at the same instant, the highest fires first.
     #[serde(default)]
     pub priority: i64,
-    /// Share of the firings when transitions with weights compete for the same token.
+    /// Relative frequency with which the transition fires when transitions with weights compete for
+    /// the same token.
     #[serde(default)]
     pub weight: Option<f64>,
     /// A condition on the tokens that the input arcs bind (the guard). The transition can fire only
@@ -341,7 +344,7 @@ pub struct LocalDefinition {
     /// An expression over the bound tokens and the previous locals.
     #[schemars(with = "WrittenInscription")]
     pub value: Value,
-    /// Returns the type whose name is in `kind`.
+    /// The type whose name is in `kind`.
     #[serde(skip, default = "unresolved")]
     pub(crate) resolved: FieldType,
 }
@@ -415,7 +418,7 @@ fn one() -> u32 {
 }
 
 impl NetDefinition {
-    /// Reads a net from JSON; the message names the key, the value and the line.
+    /// Parses a net from JSON. The message of an error names the key, the value and the line.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| NetError::input("net", error.to_string()))
     }

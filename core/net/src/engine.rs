@@ -395,9 +395,9 @@ impl<'n> Engine<'n> {
         if !self.watched[transition].is_empty() {
             self.notify_monitors(transition, chosen)?;
         }
-        // The tokens are taken in reverse order of the arcs. By convention the arcs to servers and
-        // states come last. Once their token is gone, the group of joined buckets is incomplete,
-        // and taking the other tokens needs no new rank for it.
+        // The tokens are taken in reverse order of the arcs, because the arcs to servers and states
+        // come last by convention. When their token is gone, the group of joined buckets is
+        // incomplete, and taking the other tokens does not compute a new rank for the group.
         match definition.member {
             Some(member) => self.marking.take_from_cell(member, transition, chosen),
             None => chosen

@@ -1,8 +1,8 @@
 //! The errors of the net engine. Each says whether the input or the run is at fault, where in the
 //! net, and why.
 
-/// Whether the input or the run is at fault. The Python bindings map each kind to an exception of
-/// its own.
+/// Whether the input or the run is at fault. The Python bindings map each kind to a different
+/// exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The net or the options are wrong, so the same call would fail again.

@@ -1,5 +1,6 @@
-//! The event list holds tokens in transit. It is a heap with four children per node, ordered by
-//! time, then by order of creation. Each entry is a linked list of tokens.
+//! The event list holds the tokens in transit, ordered by time, then by order of creation. Each
+//! event is a linked list of tokens. Events wait in queues or in a heap with four children per
+//! node.
 
 use std::collections::VecDeque;
 

@@ -10,8 +10,8 @@ use crate::expression::{
 /// A guard, divided by how the engine evaluates its conditions.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// Conditions on one token, each with the input arc that takes it. Their code refers to the
-    /// token as that of arc 0.
+    /// Conditions on one token, each with the input arc that takes the token. Their code refers to
+    /// the token as that of arc 0.
     pub(crate) filters: Vec<(u16, Vec<Instruction>)>,
     /// Conditions `field == constant` as (input arc, field, value). A place can look up tokens by
     /// such a value.
@@ -115,7 +115,7 @@ impl Guard {
     }
 }
 
-/// Compiles the conditions on the token of one arc into one program. It includes those conditions
+/// Compiles the conditions on the token of one arc into one program. `constants` has the conditions
 /// `field == constant` that are not used for look-up. None if there is no condition.
 pub(crate) fn filter_of<'a>(
     guard: &Guard,
@@ -125,8 +125,8 @@ pub(crate) fn filter_of<'a>(
     let mut code: Vec<Instruction> = Vec::new();
     let mut and = |condition: &[Instruction]| {
         if !code.is_empty() {
-            // If the condition is false, the code skips the next condition and the jump over the
-            // value false.
+            // If the conditions so far are false, the code skips the next condition and the jump
+            // over the value false.
             code.push(Instruction::SkipUnless(condition.len() as u16 + 1));
         }
         let joins = !code.is_empty();
@@ -217,8 +217,9 @@ fn classes_of(equalities: &[Equality<'_>]) -> Vec<Vec<Operand>> {
     classes
 }
 
-/// Selects the join: the set of input arcs that are connected by most groups of equal fields. Among
-/// equals it is the larger set. Returns each arc with its compared fields.
+/// Selects the input arcs that are joined: the largest set of arcs that a group of equal fields
+/// connects, and among equally large sets the one that most groups connect. Returns each arc with
+/// the fields that are compared.
 fn join_of(classes: &[Vec<Operand>]) -> Vec<(u16, Vec<u16>)> {
     let arcs_of = |class: &Vec<Operand>| {
         let mut arcs: Vec<u16> = class.iter().map(|operand| operand.0).collect();

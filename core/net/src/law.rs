@@ -102,7 +102,8 @@ fn shown_stations(net: &Net) -> Vec<usize> {
         }
         for output in &transition.outputs {
             // An arc with a computed count puts an unknown number of tokens, so the place must not
-            // be taken for a place of servers. The number 2 ensures this.
+            // be taken for a place of servers. It is not if the number is 2, since one token is
+            // taken.
             let put = if output.count.is_some() { 2 } else { 1 };
             arcs.entry(output.place).or_default().1 += put;
         }

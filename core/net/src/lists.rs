@@ -182,8 +182,8 @@ impl Lists {
         fields: &impl Fn(u16) -> &'a [(String, FieldType)],
     ) {
         let mut used = vec![false; self.cells.len()];
-        // Visited cells by type, since the same cell may belong to a list of ints and to a list of
-        // records.
+        // The visited cells, each with its type, since the same cell may belong to a list of ints
+        // and to a list of records.
         let mut opened = HashSet::new();
         let kept = self.kept.iter().map(|&word| (word, FieldType::Text));
         let mut open: Vec<(u64, FieldType)> = kept.collect();

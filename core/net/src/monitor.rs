@@ -318,7 +318,8 @@ impl<'p> Monitor<'p> {
         true
     }
 
-    /// The figures of the monitor as JSON. `area` returns the time integral of a place.
+    /// The figures of the monitor as JSON. `area` returns the time integral of the number of tokens
+    /// in a place.
     pub(crate) fn result(
         &self,
         net: &Net,

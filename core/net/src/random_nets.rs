@@ -418,8 +418,8 @@ fn engine_and_reference_fire_alike() {
     );
 }
 
-/// Fires nets of one form with both engines. In at least 50 of the nets, which fire at least 500
-/// times together, all tokens wait in cells.
+/// Asserts that both engines fire alike on nets of one form. All tokens wait in cells in at least
+/// 50 of the nets, which fire at least 500 times together.
 fn clusters_fire_alike(form: Form) {
     let (mut members, mut total) = (0, 0);
     for seed in 0..NETS {
@@ -450,7 +450,7 @@ fn clusters_without_keys_and_reference_fire_alike() {
     clusters_fire_alike(Form::Plain);
 }
 
-/// If one rule of the engine's net is changed, the comparison must find a difference.
+/// Tests that the comparison finds a difference if one rule of the engine's net is changed.
 #[test]
 fn broken_engines_are_caught() {
     let swapped = |net: &Json, old: &str, new: &str| {

@@ -243,7 +243,7 @@ class PhaseReport(Document):
     ends: Histogram
     # The name of the phase.
     name: str
-    # Figures by type of logical operation.
+    # Figures of each type of logical operation, by the name of the type.
     operations: dict[str, OperationReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
@@ -300,15 +300,15 @@ class LoadReport(Document):
     generator: GeneratorReport
     # Time from the agreed start to the release of the clients, seconds.
     late_s: float
-    # Number of calls that were affected by layers around the target, by effect: "stalled",
+    # Number of calls that layers around the target affected, for each effect: "stalled",
     # "failed", "timed_out" or "throttled".
     layers: dict[str, int]
-    # Figures by type of logical operation.
+    # Figures of each type of logical operation, by the name of the type.
     operations: dict[str, OperationReport]
     # Figures of each client.
     per_client: list[ClientReport]
-    # Figures by phase; empty in a run with one phase. In a run with several phases, `window_s`
-    # and `stonewall_s` of the run are sums over the phases.
+    # Figures of each phase; empty in a run with one phase. In a run with several phases,
+    # `window_s` and `stonewall_s` of the run are sums over the phases.
     phases: list[PhaseReport]
     # Successful operations per second of `window_s`.
     rate_per_s: float
@@ -323,7 +323,7 @@ class LoadReport(Document):
     start_unix_ns: int
     # The steady part of the run, found by MSER-5; none for a run of fewer than 21 seconds.
     steady: Steady | None
-    # Figures by step of a logical operation, such as `write/close`.
+    # Figures of each step of logical operations, by the name of the step, such as `write/close`.
     steps: dict[str, StepReport]
     # Successful operations that ended before the stonewall, per second of `stonewall_s`.
     stonewall_rate_per_s: float

@@ -106,7 +106,7 @@ class ResetDefinition(StrictDocument):
 
 
 class TableDefinition(StrictDocument):
-    """A histogram: bins between ascending edges, each with a weight."""
+    """A histogram: ascending edges, and a weight for each bin between two edges."""
 
     # Edges of the bins, one more than there are bins.
     edges: list[float]
@@ -140,7 +140,8 @@ class TransitionDefinition(StrictDocument):
     priority: int = 0
     # Reset arcs.
     reset: list[ResetDefinition] = Field(default_factory=list)
-    # Share of the firings when transitions with weights compete for the same token.
+    # Relative frequency with which the transition fires when transitions with weights compete for
+    # the same token.
     weight: float | None = None
 
 
@@ -149,11 +150,12 @@ class NetDefinition(StrictDocument):
     in seconds; rows are lists of field values.
     """
 
-    # Fields of each colour in order, each with name and type; `[]` is the unit colour.
+    # The colours by name, each with the names and types of its fields in order; `[]` is the unit
+    # colour.
     colours: dict[str, list[tuple[str, str]]]
     # Constants by name, which every inscription may use.
     constants: dict[str, Constant] = Field(default_factory=dict)
-    # Enumerations by name, each with its values.
+    # The enumerations by name, each with the list of its values.
     enums: dict[str, list[str]] = Field(default_factory=dict)
     # Functions by name, which inscriptions may call.
     functions: dict[str, FunctionDefinition] = Field(default_factory=dict)

@@ -1,5 +1,5 @@
-//! The target for any Hadoop file system, through the Java client that applications use, in this
-//! process.
+//! The target for any Hadoop file system. It calls the Java client that applications use, in a Java
+//! virtual machine inside this process.
 //!
 //! The time of a step is that of the Java call over JNI. This time includes one copy between this
 //! process's buffer and the Java array, which an application does not make.
@@ -294,8 +294,8 @@ impl HadoopClient {
         })
     }
 
-    /// Makes a Java call like `at` that returns a boolean. False, which Hadoop returns for a
-    /// missing file, becomes an error.
+    /// Makes a Java call that returns a boolean, in the same way as `at`. False, which Hadoop
+    /// returns for a missing file, becomes an error.
     fn done(
         &self,
         operation: &'static str,

@@ -28,8 +28,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::ALL
 };
 
-/// Number of attempts at a single NameNode. The default of the crate hdfs-native is 15, which would
-/// turn an outage into minutes of latency.
+/// Number of attempts at one call to a single NameNode. The default of the crate hdfs-native is 15,
+/// which would turn an outage into minutes of latency.
 const ATTEMPTS: &str = "2";
 const PERMISSION: u32 = 0o755;
 

@@ -22,10 +22,10 @@ use crate::{Error, ErrorKind, Result};
 pub enum Layer {
     /// Limits the rates of calls and of bytes, summed over all clients of this process.
     Throttle {
-        /// Largest number of calls per second; none: no limit.
+        /// Largest number of calls per second; unlimited by default.
         #[serde(default)]
         calls_per_s: Option<f64>,
-        /// Largest number of bytes per second; none: no limit.
+        /// Largest number of bytes per second; unlimited by default.
         #[serde(default)]
         bytes_per_s: Option<f64>,
     },
@@ -95,8 +95,8 @@ struct Shared {
     counts: [AtomicU64; COUNTED.len()],
 }
 
-/// Depth of the token bucket as a time: a throttled target lets calls catch up for at most this
-/// much idle time, ns.
+/// The longest idle time for which a throttled target lets calls catch up, ns. It is the depth of
+/// the token bucket as a time.
 const BURST_NS: u64 = 20_000_000;
 const COUNTED: [&str; 4] = ["stalled", "failed", "timed_out", "throttled"];
 const STALLED: usize = 0;
@@ -230,9 +230,9 @@ impl Gate {
         Ok(())
     }
 
-    /// Delays a call so that all calls together keep the rate limit: they pass a serial channel,
-    /// which this call occupies for `takes_ns`. If a thread wakes up late, later calls may catch up
-    /// by that time.
+    /// Delays a call so that all calls together keep the rate limit. The calls pass one after the
+    /// other through an imaginary channel, which this call occupies for `takes_ns`. If a thread
+    /// wakes up late, later calls may catch up by that time.
     fn throttle(&self, takes_ns: u64) {
         let now = monotonic_ns();
         let free = passed(&self.shared.free_at, now, takes_ns);

@@ -33,8 +33,8 @@ pub struct OpendalFactory {
     runtime: Arc<Runtime>,
     first: Operator,
     run_directory: String,
-    /// For the service of a directory: the POSIX target, which creates and removes the run's
-    /// directory, since it handles symbolic links.
+    /// The POSIX target, if the service is a directory; None for other services. The POSIX target
+    /// creates and removes the run's directory, since it handles symbolic links.
     directory: Option<PosixFactory>,
 }
 

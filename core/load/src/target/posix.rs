@@ -211,8 +211,9 @@ impl Posix {
     }
 }
 
-/// Creates the run directory that shards share. If another shard has already created it, that is no
-/// error. Alluxio reports an existing directory as an input error.
+/// Creates the run directory that shards share. It is no error if another shard has already created
+/// the directory. The kind of the error is not tested, since Alluxio reports an existing directory
+/// as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
@@ -228,9 +229,9 @@ fn opened_directory(place: &Path) -> std::io::Result<fs::File> {
         .open(place)
 }
 
-/// Retries `work` on the run directory for up to SETTLING, as long as its error may pass. A
-/// directory that another client has just created is not yet visible on all servers, and a
-/// dispersed volume reports differing answers as an I/O error.
+/// Retries `work` on the run directory for up to SETTLING while it fails with an error that may be
+/// temporary. A directory that another client has just created is not yet visible on all servers,
+/// and a dispersed volume of GlusterFS reports differing answers of its servers as an I/O error.
 fn patiently<T>(work: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     patiently_by(&|| began.elapsed(), &thread::sleep, work)

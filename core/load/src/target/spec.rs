@@ -89,7 +89,7 @@ pub enum TargetSpec {
         /// Whether all threads share one client instead of one client each.
         #[serde(default)]
         shared_client: bool,
-        /// Whether to bypass the page cache. Only false is supported; true is a clear error.
+        /// Whether to bypass the page cache. Only false is supported; true is an error.
         #[serde(default)]
         direct: bool,
         /// When data is forced to disk.

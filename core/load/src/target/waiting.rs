@@ -15,8 +15,9 @@ const RUNTIME_THREADS: usize = 2;
 /// impossible.
 const CALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the asynchronous runtime for `address`, which all runs of this process share. Client
-/// libraries cache connections, and a connection ends with the runtime in which it was opened.
+/// Returns the asynchronous runtime that all runs of this process share. An error names `address`.
+/// Client libraries cache connections, and a connection ends with the runtime in which it was
+/// opened.
 pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<Arc<Runtime>>> = Mutex::new(None);
     let mut shared = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);

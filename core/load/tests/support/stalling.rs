@@ -14,8 +14,8 @@ pub fn stalling(seed: u64, workers: u32, process: &str) -> String {
         "process":{process}}}}}}},"target":{{"kind":"null"}},"run_directory":"x",
         "layers":[{{"stall":{{"period_s":{PERIOD_S:?},"length_s":{LENGTH_S:?}}}}}],
         "spans":{{"limit":{}}}}}"#,
-        // Largest number of spans: each operation has one step. The operations are distributed
-        // evenly over the clients.
+        // Largest number of spans: an operation has one span, and its only step has another. The
+        // operations are distributed evenly over the clients.
         2 * each * workers
     )
 }
@@ -55,8 +55,8 @@ pub fn dues_and_ends(plan: &Plan, outcome: &Outcome) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the time in seconds that the machine added to each request, given (scheduled start,
-/// end): without it, the request would end when the target releases it.
+/// Returns the time in seconds by which each request, given as (scheduled start, end) in seconds,
+/// ended later than the target released it. This is the time that the machine added.
 pub fn added(all: &[(f64, f64)]) -> Vec<f64> {
     let added: Vec<f64> = all.iter().map(|(due, end)| end - released(*due)).collect();
     assert!(
@@ -97,7 +97,8 @@ fn stalled_share(workers: u32) -> f64 {
 
 const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
 
-/// Returns the mean, 90 %, 99 % and 99.9 % quantiles of the response time that the stalls imply, s.
+/// Returns the mean and the 90 %, 99 % and 99.9 % quantiles of the response times that the stalls
+/// imply, s.
 pub fn truths(workers: u32) -> [f64; 4] {
     let share = stalled_share(workers);
     let [p90, p99, p999] = QUANTILES.map(|q| LENGTH_S * (q - (1.0 - share)) / share);

@@ -17,7 +17,7 @@ use serde_json::{json, Value as Json};
 
 const ROUNDS: usize = 7;
 
-/// How often the engine and the hand-written simulator are measured alternately.
+/// Number of times that the engine and the hand-written simulator are measured, each in turn.
 const TURNS: usize = 5;
 
 /// Returns the processor seconds of this process, including all threads.

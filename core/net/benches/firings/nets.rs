@@ -34,13 +34,14 @@ fn station(name: &str, queue: &str, idle: &str, to: &str, delay: &str) -> Json {
     })
 }
 
-/// The PVFS net (clients that read from servers) with 8 clients and 4 servers; `requests` is the
-/// number for each client.
+/// The PVFS net (clients that read from servers) with 8 clients and 4 servers. Each client makes
+/// `requests` requests. Service times are exponential or constant.
 pub fn pvfs(requests: u32, exponential: bool) -> Json {
     pvfs_of(8, 4, requests, exponential)
 }
 
-/// Clients read from servers in requests of 16 chunks; each server has a network and a disk.
+/// The PVFS net: clients read from servers in requests of 16 chunks, and each server has a network
+/// and a disk. Each client makes `requests` requests. Service times are exponential or constant.
 pub fn pvfs_of(clients: u32, servers: u32, requests: u32, exponential: bool) -> Json {
     let delay = |mean: &str| match exponential {
         true => format!("exponential({mean})"),

@@ -13,8 +13,8 @@ use crate::compiled::{
     LANES_MAX, MEMBERS_MAX,
 };
 
-/// Largest number of input arcs with a condition that one place of a cluster may have. The outcomes
-/// of these tests index a table.
+/// Largest number of input arcs with a condition that one place of a cluster may have. A table has
+/// an entry for each combination of the outcomes of these tests, so the limit bounds its length.
 const TESTS_MAX: usize = 4;
 
 /// Finds the clusters of a net whose waiting tokens can be stored in cells. Sets the seat of each
@@ -203,8 +203,8 @@ fn seat_of(
     Some((seat(Lanes::Tested { tests, lane_of }), masks))
 }
 
-/// Returns the condition of a view on a token: the field value by which the place looks up the
-/// view, and the view's filter.
+/// Returns the condition that a token must meet to be in a view: the field value by which the place
+/// looks up the view, and the view's filter.
 fn test_of(place: &Place, view: u32) -> Test {
     let dispatched = place.dispatch.as_ref().and_then(|dispatch| {
         let mut entries = dispatch.views.iter();

@@ -4,9 +4,9 @@
 use crate::compiled::Output;
 use crate::expression::{Instruction, Value};
 
-/// Marks output arcs that forward the token of an input arc instead of making a new one. Unchanged
-/// copies are forwarded first. Then any other arc may forward a token and change some of its
-/// fields. Returns the input arcs whose tokens are not forwarded.
+/// Marks the output arcs that forward the token of an input arc instead of making a new one. Arcs
+/// whose token is an unchanged copy are marked first. Then any other arc may forward a token and
+/// change some of its fields. Returns the input arcs whose tokens are not forwarded.
 pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     let mut left: Vec<u16> = (0..inputs as u16).collect();
     for output in outputs.iter_mut() {
@@ -36,8 +36,8 @@ pub(super) fn forward(outputs: &mut [Output], inputs: usize) -> Vec<u16> {
     left
 }
 
-/// The fields of an output in which its token differs from the token of an input arc, with their
-/// values.
+/// The fields, with their values, in which the token of an output arc differs from that of the
+/// input arc `arc`.
 fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_ {
     let fields = (0u16..).zip(&output.fields);
     let differs = move |(field, value): &(u16, &Value)| {
@@ -49,8 +49,8 @@ fn changes(output: &Output, arc: u16) -> impl Iterator<Item = (u16, Value)> + '_
         .map(|(field, value)| (field, value.clone()))
 }
 
-/// Whether the output at `at` may overwrite the token of an input arc: no inscription that is
-/// evaluated later reads a field that the output has changed.
+/// Whether output number `at` may overwrite the token of the input arc `arc`. It may if no
+/// inscription that is evaluated later reads a field that the output changes.
 fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
     let this = &outputs[at];
     let later = outputs[at + 1..].iter().flat_map(|output| {
@@ -69,7 +69,8 @@ fn may_change(outputs: &[Output], at: usize, arc: u16) -> bool {
     !reads_later && !reads_changed
 }
 
-/// Whether an inscription reads a field (or, without `wanted`, any field) of the token of an arc.
+/// Whether an inscription reads the field `wanted` (None: any field) of the token of the input arc
+/// `arc`.
 fn reads(value: &Value, arc: u16, wanted: Option<u16>) -> bool {
     let is_it = |of: u16, field: u16| of == arc && wanted.is_none_or(|one| one == field);
     match value {

@@ -99,12 +99,12 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     })
 }
 
-/// Maps each name to its position in a list; the names must differ.
+/// Returns a map from each name to its position in the sequence. The names must differ.
 fn numbers<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.cloned().zip(0..).collect()
 }
 
-/// Whether any value of the net is a list, so that a run has to free unused cells.
+/// Whether any value of the net is a list, so that a run has to free unused cells of lists.
 fn has_lists(definition: &NetDefinition) -> bool {
     let colours = definition.colours.values().flatten().map(|field| field.1);
     let parameters = definition.functions.iter().flat_map(|one| &one.parameters);

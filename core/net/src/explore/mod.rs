@@ -24,7 +24,7 @@ pub use space::state_space;
 
 type Row = Vec<u64>;
 
-/// A net, with the run's lists to which its tokens refer by number and the simulated time.
+/// A net, the lists of the run, to which tokens refer by number, and the simulated time.
 #[derive(Clone, Copy)]
 struct Ground<'a> {
     net: &'a Net,
@@ -118,8 +118,9 @@ fn extend(
     Ok(())
 }
 
-/// The field values of the tokens of a binding, concatenated in the order of the arcs. The second
-/// list has the position of each token in the first, counted in tokens.
+/// Returns two lists. The first has the field values of the tokens of a binding, concatenated in
+/// the order of the arcs. The second has the position of each token in the first list, counted in
+/// tokens.
 fn bound(net: Ground<'_>, places: &Places, transition: usize, chosen: &[usize]) -> (Row, Vec<u32>) {
     let mut rows = Vec::with_capacity(chosen.len() * net.stride);
     for (input, &at) in net.transitions[transition].inputs.iter().zip(chosen) {

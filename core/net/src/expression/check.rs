@@ -34,7 +34,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) draws_allowed: bool,
     /// Parameters of a function, or values that a transition computes once per firing.
     pub(crate) parameters: &'a [(String, FieldType)],
-    /// Where texts of inscriptions are stored during compilation; None: nowhere.
+    /// Where texts of inscriptions are stored during compilation; None if they are not stored.
     pub(crate) texts: Option<&'a RefCell<Lists>>,
 }
 
@@ -142,14 +142,14 @@ fn stack_needed(code: &[Instruction]) -> usize {
             Instruction::Call { arguments, .. } => depth + 1 - usize::from(*arguments),
             _ => depth,
         };
-        // A function of one argument reads the cell above its argument, so it must exist.
+        // A function of one argument also reads the cell above its argument: it must exist.
         most = most.max(depth + 1);
     }
     most
 }
 
-/// Replaces code that reads no field and draws nothing by its value. Code that would fail is left
-/// unchanged, so that the run reports the failure.
+/// Replaces code by its value if the code reads no field and draws nothing. Code that would fail is
+/// left unchanged, so that the run reports the failure.
 fn fold(typed: Typed) -> Typed {
     let varies = typed.code.iter().any(|instruction| {
         matches!(

@@ -97,8 +97,8 @@ impl ListFunction {
     }
 }
 
-/// The type that fits two list types. The empty list `[]` fits every list type. None if the types
-/// differ.
+/// Returns the type that fits two list types, where the empty list `[]` fits every list type. None
+/// if the types differ.
 pub(crate) fn common(a: FieldType, b: FieldType) -> Option<FieldType> {
     match (a, b) {
         (FieldType::List(Element::Nothing), FieldType::List(_)) => Some(b),
@@ -228,8 +228,8 @@ fn one_argument(
     Ok(list)
 }
 
-/// The type of an element that the function `name` takes out of a list. The error says that the
-/// empty list has no element.
+/// The type of an element that the function `name` takes out of a list. It is an error to take an
+/// element out of the empty list `[]`.
 fn held(name: &str, kind: Element) -> Result<FieldType, String> {
     kind.field_type()
         .ok_or_else(|| format!("{name}() of the empty list has no value"))

@@ -151,8 +151,9 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The field values of all tokens. Those of the token that arc `arc` has bound begin at
-/// `tokens[arc] * stride`, where `stride` is the length of a row.
+/// What an inscription reads when it is evaluated. `rows` has the field values of all tokens. Those
+/// of the token that arc `arc` has bound begin at `tokens[arc] * stride`, where `stride` is the
+/// length of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Binding<'a> {
     pub(crate) rows: &'a [u64],
@@ -249,8 +250,8 @@ pub(crate) fn evaluate(
     Ok(stack[0])
 }
 
-/// Executes the less frequent instructions (functions, draws, parameters); returns the new top of
-/// the stack.
+/// Executes an instruction of the less frequent kinds (functions, draws, parameters). Returns the
+/// new top of the stack.
 #[inline]
 fn seldom(
     instruction: Instruction,

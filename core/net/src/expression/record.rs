@@ -78,8 +78,8 @@ impl Scope<'_> {
     }
 }
 
-/// Code that reads field number `index`, of type `kind`, of the record that the code `record`
-/// leaves on the stack.
+/// Returns code that reads field number `index`, of type `kind`, of a record. The code `record`
+/// leaves the record on the stack.
 pub(crate) fn part(record: Vec<Instruction>, index: usize, kind: FieldType) -> Typed {
     let mut code = record;
     code.extend(std::iter::repeat_n(

@@ -54,13 +54,14 @@ impl Cell {
         }
     }
 
-    /// Whether each input arc of a member finds a token in this cell.
+    /// Whether the cell holds a token for each input arc of a transition of the cluster (a member).
     #[inline(always)]
     fn suffices(&self, member: &Member) -> bool {
         member.arcs.iter().all(|mask| self.filled & mask != 0)
     }
 
-    /// The token that arrived first in the lanes `mask`; NONE if they hold no token.
+    /// The token that arrived first in the lanes whose bits are set in `mask`; NONE if they hold no
+    /// token.
     #[inline(always)]
     fn first(&self, mask: u32, tokens: &[Token]) -> u32 {
         let found = self.filled & mask;
@@ -77,7 +78,7 @@ impl Cell {
     }
 }
 
-/// How the cells of one cluster are found by their keys.
+/// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 struct Directory {
     /// The cell for each value of the only joined field, or NONE. Contains only values below
@@ -128,7 +129,8 @@ impl Cells {
         }
     }
 
-    /// The cell with a key; makes it if there is none.
+    /// Returns the cell for the tokens of a cluster that have this key. Creates the cell if there
+    /// is none.
     #[inline(never)]
     fn cell_of_key(&mut self, cluster: u32, key: Key, single: bool) -> u32 {
         let directory = &mut self.directories[cluster as usize];

@@ -43,8 +43,8 @@ pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
     net.transitions.iter().map(&mut limit).collect()
 }
 
-/// One more than the largest value of a field in a place's initial tokens, if there may be a token
-/// for every fourth value in that range. Otherwise 0.
+/// One more than the largest value of a field in the initial tokens of a place, if that is at most
+/// four times the number of these tokens. Otherwise 0.
 fn dense_end(net: &Net, place: u32, field: u16) -> u64 {
     let rows = &net.places[place as usize].initial;
     let values = rows.iter().map(|row| row[usize::from(field)]);

@@ -41,8 +41,8 @@ pub(crate) struct Marking<'n> {
     pub(crate) now_ns: u64,
     pub(crate) rows: Vec<u64>,
     pub(crate) lists: RefCell<Lists>,
-    /// The locals of the transition that fires, and the number `turn` of a token of an arc with a
-    /// count.
+    /// The locals of the transition that fires, and the parameter `turn`, which numbers the tokens
+    /// of an output arc that makes several.
     pub(crate) parameters: Vec<u64>,
     free_token: u32,
     /// Number of tokens, both in places and in transit.

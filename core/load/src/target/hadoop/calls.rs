@@ -103,7 +103,8 @@ pub fn load<'l>(env: &mut JNIEnv<'l>, loader: &GlobalRef, name: &str) -> Outcome
 
 macro_rules! calls {
     ($($name:ident $spelt:expr;)*) => {
-        /// The resolved methods of Hadoop, by their purposes.
+        /// The resolved methods of Hadoop's classes. Each field is named after the purpose of its
+        /// method.
         pub struct Calls {
             $(pub $name: Method,)*
         }

@@ -46,10 +46,10 @@ pub struct Spec {
     /// Hadoop properties by name. They take precedence over all configuration files.
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
-    /// Number of replicas of a block; none: as Hadoop's configuration says.
+    /// Number of replicas of a block; by default that of Hadoop's configuration.
     #[serde(default)]
     pub replication: Option<u16>,
-    /// Size of a block in bytes; none: as Hadoop's configuration says.
+    /// Size of a block in bytes; by default that of Hadoop's configuration.
     #[serde(default)]
     pub block_size_bytes: Option<u64>,
     /// Whether each completed block is synced to disk (CreateFlag.SYNC_BLOCK).
@@ -63,7 +63,7 @@ pub struct Spec {
     /// determines it.
     #[serde(default = "heap_bytes")]
     pub heap_bytes: u64,
-    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is an error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.
@@ -102,7 +102,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The capabilities of the file system that the URI names; a file system that is not known gets
+    /// The capabilities of the file system that the URI names. Those of an unknown file system are
     /// the fewest.
     pub fn capabilities(&self) -> Capabilities {
         match self.uri.split(':').next().unwrap_or_default() {

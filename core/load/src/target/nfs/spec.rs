@@ -51,7 +51,7 @@ pub struct Spec {
     /// How durable the data of a write is when the server answers.
     #[serde(default)]
     pub stability: Stability,
-    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is an error.
     #[serde(default)]
     pub direct: bool,
     /// When data is forced to disk.

@@ -59,17 +59,16 @@ pub struct Spec {
     /// directory, it must exist.
     #[serde(default = "root_directory")]
     pub root: String,
-    /// Size of the parts in bytes in which larger objects are written.
+    /// Size in bytes of the parts in which larger objects are written.
     #[serde(default = "part_bytes")]
     pub part_size_bytes: u64,
     /// Whether all threads share one client with its connections, instead of one client each.
     #[serde(default)]
     pub shared_client: bool,
-    /// Whether to bypass the page cache. Only false is supported; true is a clear error.
+    /// Whether to bypass the page cache. Only false is supported; true is an error.
     #[serde(default)]
     pub direct: bool,
-    /// When data is forced to disk. Only "never" is supported: the key exists so that other values
-    /// are a clear error.
+    /// When data is forced to disk. Only "never" is supported; other values are an error.
     #[serde(default)]
     pub fsync: Fsync,
     /// Caches to drop before the timed part.

@@ -23,8 +23,9 @@ pub struct Parents {
 }
 
 impl Parents {
-    /// The open directory of a path relative to the directory `at`, and the path's last name.
-    /// The descriptor stays open while fewer than `MOST` other directories are used.
+    /// Returns the descriptor of the directory that contains `path`, and the last name of `path`,
+    /// which is relative to the directory `at`. The descriptor stays open while fewer than `MOST`
+    /// other directories are used.
     #[inline]
     pub fn of<'a>(&mut self, at: i32, path: &'a str) -> std::io::Result<(i32, &'a str)> {
         let Some((parent, name)) = path.rsplit_once('/') else {
@@ -78,7 +79,7 @@ impl Parents {
         Ok(open)
     }
 
-    /// Opens a directory name by name.
+    /// Opens the directory `path` one name after the other, so that no link is followed.
     fn opened(&mut self, at: i32, path: &str) -> std::io::Result<OwnedFd> {
         let mut open: Option<OwnedFd> = None;
         for name in path.split('/') {
