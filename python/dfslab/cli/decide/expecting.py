@@ -140,15 +140,11 @@ def init(
     target.write(made.commented_toml())
     if target.is_standard:
         return
-    document = {
-        "scenario": str(path),
-        "hardware": [one.text() for one in made.facts],
-        "notes": list(made.notes),
-    }
+    document = {"scenario": str(path), "hardware": made.hardware, "notes": list(made.notes)}
     emit(
         as_json,
         document,
-        *lines([f"{one.text()}" for one in made.facts]),
+        *lines(made.hardware),
         *lines(made.notes),
         f"scenario: {path}; next: dfslab advise {path}",
     )

@@ -30,7 +30,7 @@ class ClientLink:
 
 @dataclass(frozen=True)
 class LocalDisk:
-    """The disk that stores a local directory: its name, such as "nvme0n1", and whether it rotates."""
+    """The disk of a local directory: its name, such as "nvme0n1", and whether it rotates."""
 
     name: str
     rotates: bool

@@ -28,6 +28,7 @@ COMMAND_LIMIT_S = 10.0
 # after one round trip.
 UNUSED_PORT = 9
 KEY = "PLACE"
+MEMORY_TYPES = ("tmpfs", "ramfs")
 # Schemes of addresses whose file systems cannot be asked what they are -> their description.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
@@ -60,6 +61,11 @@ class Place:
         return not discover.file_system(self.system).has_servers
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether files are in this machine's memory only, on tmpfs."""
+        return self.found is not None and self.found.type in MEMORY_TYPES
+
+    @property
     def free_bytes(self) -> int | None:
         """Bytes that may still be written; None if unknown."""
         return None if self.found is None else self.found.free_bytes
@@ -74,7 +80,7 @@ def find(text: str, web_address: str = "") -> Place:
     if "://" in text:
         return _addressed(text, web_address)
     directory = Path(text)
-    if not directory.exists():
+    if not text or not directory.exists():
         running = registry.find(text)
         if running is None:
             allowed = "is no directory, no address such as hdfs://HOST:PORT/, no running testbed"
@@ -91,18 +97,20 @@ def find(text: str, web_address: str = "") -> Place:
 
 def probed(place: Place) -> Probed:
     """Probes the hardware of a place: round trips to servers, memory, the disk of a local one."""
+    share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
     if place.testbed is not None or not place.directory:
         copied, called = probes.memory(Path("/dev/shm"))
-        return Probed(trips, copied, called)
+        return Probed(trips, copied, called, processor_share=share)
     directory = Path(place.directory)
     copied, called = probes.memory(directory)
     disk = probes.local_disk(directory) if place.is_local else None
-    return Probed(trips, copied, called, disk)
+    return Probed(trips, copied, called, disk, share)
 
 
 def command_output(words: Sequence[str]) -> str:
-    """The standard output of a command that only reads; "" if it is missing, fails or takes long."""
+    """The standard output of a command that only reads; "" if it is missing, fails or takes longer
+    than COMMAND_LIMIT_S seconds."""
     try:
         done = subprocess.run(
             list(words),

@@ -6,6 +6,7 @@ it is compared with.
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import statistics
@@ -22,6 +23,8 @@ TRIPS = 15
 CONNECT_LIMIT_S = 2.0
 REPEATS = 3
 SEED = 1
+LOADAVG = Path("/proc/loadavg")
+RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
 # Bytes that each round of a disk's probe writes at most (testbeds/hosts/hardware.py).
 PROBED_BYTES = 64 << 20
 
@@ -41,13 +44,29 @@ class Probed:
 
     round_trips_s: role -> median time of a TCP connection to each of its processes, in seconds.
     copy_bytes_per_s, call_s: reads that the page cache answers, per core. disk: of a local
-    directory; None elsewhere, or where direct I/O is refused.
+    directory; None elsewhere, or where direct I/O is refused. processor_share: of one processor
+        that a thread gets beside other work of this machine.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
     copy_bytes_per_s: float = 0.0
     call_s: float = 0.0
     disk: DiskProbe | None = None
+    processor_share: float = 1.0
+
+
+def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
+    """The share of a processor that one more thread gets beside the other work of this machine:
+    processors / (runnable threads + 1), at most 1. Counted RUNNABLE_SAMPLES times."""
+    counts = []
+    for _ in range(RUNNABLE_SAMPLES):
+        clock.sleep(RUNNABLE_PAUSE_S)
+        try:
+            # The fourth field is "runnable/all"; this process is one of the runnable ones.
+            counts.append(int(load.read_text().split()[3].partition("/")[0]) - 1)
+        except (OSError, ValueError, IndexError):
+            return 1.0
+    return min(1.0, (os.cpu_count() or 1) / (statistics.fmean(counts) + 1))
 
 
 def round_trip_s(address: str, clock: Clock = REAL) -> float | None:

@@ -28,7 +28,7 @@ from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions
 from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import ReplayedOperations
-from dfslab.spec.environment import environment, parameters, workload_parameters
+from dfslab.spec.environment import distinct_bytes, environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
@@ -56,7 +56,7 @@ class Situation:
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
         self.operations = own.operations() * scenario.workload.clients
-        volume = self.operations * self.environment["file_size"]
+        volume = distinct_bytes(scenario, own, stream)
         if self.trace is not None:
             self.environment.update(self.trace.environment())
             volume = self.trace.written_bytes

@@ -71,7 +71,10 @@ class PlaceComparison(BaseModel):
         slow = [one for one in measured if one.verdict == "slower"]
         fast = [one for one in measured if one.verdict == "faster"]
         good = len(measured) - len(slow) - len(fast)
-        first = f"{good} of {len(measured)} operations on {self.place} ({self.file_system}) are as expected"
+        first = (
+            f"{good} of {len(measured)} operations on {self.place} ({self.file_system}) "
+            "are as expected"
+        )
         parts = [f"{len(slow)} slower"] * bool(slow) + [f"{len(fast)} faster"] * bool(fast)
         found = [f"{first}, {' and '.join(parts)}." if parts else f"{first}."]
         if self.fault:
@@ -128,7 +131,7 @@ def interval_text(low: float, high: float, unit: str) -> str:
 
 
 def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
-    """What limits an operation, in few words, such as "client link carries 3 copies".
+    """What limits an operation, in few words, such as "client link, 3 copies".
 
     `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
     """
@@ -143,5 +146,5 @@ def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
         return first.meaning or first.name
     named = _PARTS[kind] if place == "machine" else f"{place} {_PARTS[kind]}"
     if kind == "nic" and place == "client" and round(moved_per_byte) > 1:
-        return f"{named} carries {moved_per_byte:.0f} copies"
+        return f"{named}, {moved_per_byte:.0f} copies"
     return named

@@ -57,6 +57,16 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Suspect:
+    """One slower resource that might explain residuals: its name, it in words with its size, and by
+    how much it changes the logarithm of each operation's rate, shape (operations,)."""
+
+    name: str
+    text: str
+    log_shifts: Floats
+
+
+@dataclass(frozen=True)
 class _Candidate:
     """One change of the deployment that might explain the residuals."""
 
@@ -65,29 +75,34 @@ class _Candidate:
     deployment: Deployment
 
 
+def suspects(planned: Sequence[PlannedOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
+    """Every resource of the planned operations' deployment, slowed by every factor."""
+    scenario = planned[0].point.scenario
+    base = _log_rates(planned, scenario.deployment)
+    return [
+        Suspect(one.name, one.text, _log_rates(planned, one.deployment) - base)
+        for one in _candidates(scenario, facts)
+    ]
+
+
 def diagnosed(
-    planned: Sequence[PlannedOperation],
-    expected: Expectation,
-    measured_per_s: Sequence[float | None],
-    facts: Sequence[HardwareFact],
+    suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> Fault | None:
     """The fault that explains the measured rates best; None if they are as expected, or if no
     single fault is much likelier than none. None in `measured_per_s`: not measured."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
         return None
-    base = _log_rates(planned, planned[0].point.scenario.deployment)
     medians = np.median(expected.log_draws, axis=0)
     residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
     inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
     alone = float(residuals @ inverse @ residuals)
     best: Fault | None = None
-    for one in _candidates(planned[0].point.scenario, facts):
-        shifts = _log_rates(planned, one.deployment) - base
-        left = residuals - shifts[known]
+    for one in suspected:
+        left = residuals - one.log_shifts[known]
         evidence = alone - float(left @ inverse @ left)
         if best is None or evidence > best.evidence:
-            best = Fault(one.name, one.text, tuple(map(float, shifts)), evidence)
+            best = Fault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
     return best if best is not None and best.evidence >= LEAST_EVIDENCE else None
 
 
@@ -153,13 +168,14 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
     """Slower processors of servers, a late metadata server, and one slow server of several. The
-    client's processors are probed."""
+    client's processors are probed, and those of emulated hosts are the client's."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():
         groups = _groups(scenario, kind)
         alone = not any("client" in one.roles for one in groups)
-        for factor in FACTORS if groups and alone else ():
+        here = bool(deployment.shared_cores)
+        for factor in FACTORS if groups and alone and not here else ():
             text = f"the processors of the {words} are about {factor:g} times as slow as assumed"
             yield _Candidate(f"{words} processors", text, _slowed(deployment, groups, factor))
         if kind == "metadata" and alone:

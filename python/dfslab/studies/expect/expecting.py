@@ -16,9 +16,10 @@ from dfslab.models.tree.limits import limits_of
 from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
 from dfslab.spec import units
+from dfslab.spec.input_error import InputError
 from dfslab.studies.contract import Progress
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, limit_words
-from dfslab.studies.expect.diagnosis import FELT, Fault, diagnosed, long_round_trip
+from dfslab.studies.expect.diagnosis import FELT, Fault, diagnosed, long_round_trip, suspects
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
 from dfslab.studies.expect.grid import PlannedOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
@@ -50,7 +51,7 @@ class ExpectationPlan:
 def plan(place: Place, probed: Probed, made: PlaceScenario, time_s: float) -> ExpectationPlan:
     """Plans a comparison that takes about `time_s` seconds. InputError if that is too short, or if
     the place has too little space."""
-    operations = planned(made.scenario, time_s, place.free_bytes)
+    operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
     can_empty = place.is_local or place.testbed is not None
     expected = expectation(operations, made.facts, can_empty)
     return ExpectationPlan(place, probed, made, operations, expected)
@@ -61,20 +62,24 @@ def compared(
 ) -> PlaceComparison:
     """Measures every operation once and compares it with its expectation.
 
-    An operation that fails is a row without a figure. RunFailed if all of them fail.
+    An operation that fails is a row without a figure. If all fail, the first error is raised.
     """
     operations = planned_comparison.planned
     measured: list[float | None] = []
     notes: list[str] = []
+    failures: list[RunFailed | InputError] = []
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             session.use(planned_comparison.place.testbed)
+            # Nobody knows whether its daemons have served anything yet.
+            session.cold_daemons = True
         instrument = Measure().within(session)
         for at, one in enumerate(operations):
             report(at, len(operations), one.operation.name)
             try:
                 result = instrument.run(one.point)
-            except RunFailed as error:
+            except (RunFailed, InputError) as error:
+                failures.append(error)
                 measured.append(None)
                 notes.append(f"{one.operation.name}: {error}")
                 continue
@@ -82,8 +87,8 @@ def compared(
             failed = result.load is not None and bool(result.load.errors)
             measured.append(None if failed or rate <= 0 else rate)
             notes += [f"{one.operation.name}: {text}" for text in result.notes] if failed else []
-    if not any(measured):
-        raise RunFailed(f"{planned_comparison.place.text}: {notes[0] if notes else 'no figure'}")
+    if failures and not any(measured):
+        raise failures[0]
     return _judged(planned_comparison, measured, notes)
 
 
@@ -91,23 +96,23 @@ def _judged(
     found: ExpectationPlan, measured: Sequence[float | None], notes: list[str]
 ) -> PlaceComparison:
     facts = found.made.facts
-    fault = long_round_trip(found.planned, found.probed.round_trips_s, facts)
-    if fault is None:
-        fault = diagnosed(found.planned, found.expected, measured, facts)
+    fault = long_round_trip(found.planned, found.probed.round_trips_s, facts) or diagnosed(
+        suspects(found.planned, facts), found.expected, measured
+    )
     rows = [_row(found, at, rate, fault, notes) for at, rate in enumerate(measured)]
-    narrowing = narrowing_fact(found.expected, facts)
-    if narrowing is not None and fault is None:
-        flagged = f"Declaring {narrowing.flag} (assumed: {units.text(narrowing.value, narrowing.unit, 3)})"
-    else:
-        flagged = ""
+    narrowing = None if fault is not None else narrowing_fact(found.expected, facts)
+    declaring = ""
+    if narrowing is not None:
+        assumed = units.text(narrowing.value, narrowing.unit, 3)
+        declaring = f"Declaring {narrowing.flag} (assumed: {assumed})"
     return PlaceComparison(
         place=found.place.text,
         file_system=discover.file_system(found.place.system).title,
-        hardware=[one.text() for one in facts],
+        hardware=found.made.hardware,
         rows=rows,
         fault="" if fault is None else fault.text,
-        narrowing=flagged,
-        notes=[*found.made.notes, *notes, *_caches(found.place)],
+        narrowing=declaring,
+        notes=[*found.made.notes, *found.made.load_notes, *notes, *_caches(found.place)],
     )
 
 
@@ -130,7 +135,7 @@ def _row(
     low, high = found.expected.interval_per_s(at)
     centre = float(found.expected.centre_per_s[at])
     client_rate = situation.environment[f"{situation.client}.nic_bandwidth"]
-    carried = client_rate / (centre * size) if one.operation.moves else 1.0
+    carried = client_rate / (centre * size) if one.operation.writes else 1.0
     row = ComparedOperation(
         operation=one.operation.name,
         unit="B/s" if one.operation.moves else "1/s",

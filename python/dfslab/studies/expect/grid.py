@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec import units
@@ -22,8 +22,7 @@ PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
 # still measured, by what it did until then.
 PATIENCE = 2.0
 # Fewest and most operations of one client.
-FEWEST, MOST, MOST_FILES = 2, 20_000, 5_000
-STAT_FILES = 100
+FEWEST, MOST = 2, 5_000
 FEWEST_SMALL = 20
 # Share of the free space that the files of one operation may take, and their most bytes.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
@@ -44,6 +43,11 @@ class Operation:
     moves: bool
     prepared: bool
     large: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes data."""
+        return self.values["workload.name"] == WRITE
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,6 @@ def _metadata(operation: str) -> Operation:
         "workload.operation": operation,
         "workload.clients": 1,
     }
-    if operation == "stat":
-        values["workload.files_per_client"] = STAT_FILES
     return Operation(operation, values, False, operation != "create")
 
 
@@ -98,13 +100,17 @@ OPERATIONS = (
 
 
 def planned(
-    scenario: Scenario, time_s: float, free_bytes: int | None = None
+    scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
 ) -> list[PlannedOperation]:
     """The operations with sizes that take about `time_s` seconds together, by the description.
 
-    `free_bytes`: space of the place; None if unknown. InputError if the time or space is too short.
+    `free_bytes`: space of the place; None if unknown. `in_memory`: files are in memory only, so
+    that nothing is cold and nothing is forced to disk. InputError if time or space is too short.
     """
-    weights = {one.name: _weight(one) for one in OPERATIONS}
+    operations = [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
+    if not in_memory:
+        operations = list(OPERATIONS)
+    weights = {one.name: _weight(one) for one in operations}
     share_s = time_s / sum(weights.values())
     if share_s < LEAST_S:
         least = units.text(LEAST_S * sum(weights.values()), "s")
@@ -115,7 +121,19 @@ def planned(
         needed = units.text(FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE, "B")
         shown = units.text(free_bytes, "B")
         raise InputError("PLACE", None, f"has {shown} free; {needed} are needed")
-    return [_sized(scenario, one, share_s, most) for one in OPERATIONS]
+    return [_sized(scenario, one, share_s, most) for one in operations]
+
+
+def _is_cold(operation: Operation) -> bool:
+    return operation.values.get("workload.cache") == "cold"
+
+
+def _in_memory(operation: Operation) -> Operation:
+    """An operation without forcing data to disk."""
+    return replace(
+        operation,
+        values={key: one for key, one in operation.values.items() if key != "workload.fsync"},
+    )
 
 
 def _sized(
@@ -131,8 +149,7 @@ def _sized(
         rate = _rate_per_s(scenario, values)
     each_s = clients / rate + _preparation_s(scenario, operation, values)
     fewest = FEWEST if operation.large else FEWEST_SMALL
-    most = MOST if operation.values.get("workload.operation") == "stat" else MOST_FILES
-    count = max(fewest, min(most, int(share_s * _weight(operation) / each_s)))
+    count = max(fewest, min(MOST, int(share_s * _weight(operation) / each_s)))
     if size:
         count = max(FEWEST, min(count, int(most_bytes / size / clients)))
     values["workload.operations_per_client"] = count
@@ -159,7 +176,7 @@ def _preparation_s(
     scenario: Scenario, operation: Operation, values: Mapping[str, LevelValue]
 ) -> float:
     """Seconds that the file of one operation of each client takes to be made beforehand."""
-    if not operation.prepared or "workload.files_per_client" in values:
+    if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}
     if operation.moves:

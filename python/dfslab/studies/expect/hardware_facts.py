@@ -13,6 +13,12 @@ from dfslab.spec.input_error import InputError
 Source = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
+PROCESSOR_SHARE = "share of a processor"
+# Standard deviation of the logarithm of that share, in units of the logarithm itself: how many
+# threads of other work run varies as much as their mean number. At least that of a probed value.
+SHARE_SD = 0.5
+# The origin of that share where all hosts are on the client's machine.
+EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how it is known: a declared rate is
 # that of a data sheet, a probed one varies with other work on the machine.
 KNOWN_SD: dict[Source, float] = {"declared": 0.03, "reported": 0.03, "probed": 0.15, "assumed": 1.0}
@@ -48,7 +54,7 @@ class HardwareFact:
 
     def text(self) -> str:
         """The fact in words, such as "server disk 60 MB/s (declared)"."""
-        shown = units.text(self.value, self.unit, 3)
+        shown = units.text(self.value, self.unit, 2 if self.unit == "1" else 3)
         return f"{self.name} {shown} ({self.origin or self.source})"
 
 
@@ -99,23 +105,23 @@ def declared_disk(option: str, text: str) -> DiskFact | None:
     if not text:
         return None
     found = _DISK.match(text)
-    kind, rate = (found[1] or "").lower(), found[2] if found else ""
+    assert found is not None, "the pattern matches every text"
+    kind, rate = (found[1] or "").lower(), found[2]
     if not rate:
         usual, access_s = DISK_KINDS[kind]
         return DiskFact(usual, access_s, KIND_SD)
-    value = _quantity(option, rate if "/" in rate else f"{rate}/s", "B/s", kind)
+    value = _quantity(option, rate if "/" in rate else f"{rate}/s", "B/s")
     _, access_s = DISK_KINDS.get(kind, (0.0, ASSUMED_ACCESS_S))
     return DiskFact(value, access_s, KNOWN_SD["declared"])
 
 
-def _quantity(option: str, text: str, unit: str, kind: str = "") -> float:
+def _quantity(option: str, text: str, unit: str) -> float:
     try:
         found = units.parse(text, unit)
     except ValueError as error:
-        kinds = (
-            f"; or a kind of disk ({', '.join(DISK_KINDS)}) and a rate" if "disk" in option else ""
-        )
-        raise InputError(option, text, f"{error}{kinds}") from error
+        kinds = f"; or a kind of disk ({', '.join(DISK_KINDS)}), with a rate if it is known"
+        allowed = f"{error}{kinds}" if "disk" in option else str(error)
+        raise InputError(option, text, allowed) from error
     if found <= 0:
         raise InputError(option, text, "must be more than nothing")
     return found
@@ -132,6 +138,10 @@ def with_fact(deployment: Deployment, fact: HardwareFact, value: float) -> Deplo
 
 def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
     is_client = "client" in group.roles
+    if fact.name == PROCESSOR_SHARE:
+        # Emulated hosts share the processors of the client's machine.
+        shared = is_client or fact.origin == EMULATED
+        return group.model_copy(update={"share": min(1.0, value)}) if shared else group
     if fact.name == COPY_RATE:
         return group.model_copy(update={"copy_rate": value})
     if fact.name == SERVER_DISK and (not is_client or len(group.roles) > 1):

@@ -13,7 +13,7 @@ from dfslab.instruments.discovery.place import Place
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec import units
 from dfslab.spec.check import check
-from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
+from dfslab.spec.deployment import Deployment, Disk, NodeGroup
 from dfslab.spec.input_error import InputError
 from dfslab.spec.model import build
 from dfslab.spec.scenario import Scenario
@@ -24,6 +24,10 @@ from dfslab.studies.expect import hardware_facts as facts
 from dfslab.studies.expect.hardware_facts import KNOWN_SD, DeclaredHardware, HardwareFact, Source
 
 COPIES_ID = "Rp1"
+# Seconds of a read that the page cache answers, where it was not probed.
+USUAL_CALL_S = 1e-6
+# A machine on which a thread gets at least this share of a processor counts as idle.
+IDLE_SHARE = 0.9
 # The sweep of a scenario that `dfslab init` writes: questions that every description answers.
 INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
     {
@@ -38,15 +42,30 @@ INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
 @dataclass(frozen=True)
 class PlaceScenario:
     """A scenario of a place. `facts`: the hardware that is known or assumed. `notes`: what was
-    assumed of the deployment, in sentences."""
+    assumed of the deployment, in sentences. `busy`: the scenario on processors that other work
+    uses at present, as probed, which is no property of the place.
+    """
 
     scenario: Scenario
+    busy: Scenario
     facts: Sequence[HardwareFact]
     notes: Sequence[str]
 
+    @property
+    def hardware(self) -> list[str]:
+        """The facts in words, without the present load of this machine."""
+        return [one.text() for one in self.facts if one.name != facts.PROCESSOR_SHARE]
+
+    @property
+    def load_notes(self) -> list[str]:
+        """A note on other work of this machine, if there is any."""
+        shares = [one.value for one in self.facts if one.name == facts.PROCESSOR_SHARE]
+        texts = [f"{share:.0%}".replace("%", " %") for share in shares]
+        return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
+
     def commented_toml(self) -> str:
         """The scenario as TOML text, whose first lines say where its values are from."""
-        lines = [f"# {one.text()}" for one in self.facts] + [f"# {one}" for one in self.notes]
+        lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
         return "\n".join([*lines, "", self.scenario.toml()])
 
 
@@ -80,7 +99,20 @@ def scenario_of(place: Place, probed: Probed, given: DeclaredHardware) -> PlaceS
         check(scenario)
     except InputError as error:
         raise InputError(*_flagged(error, given)) from error
-    return PlaceScenario(scenario, known, notes)
+    shares = [_processors(place, probed)] if probed.processor_share < IDLE_SHARE else []
+    busy = scenario.deployment
+    for one in shares:
+        busy = facts.with_fact(busy, one, one.value)
+    loaded = scenario.model_copy(update={"deployment": busy})
+    return PlaceScenario(scenario, loaded, [*known, *shares], notes)
+
+
+def _processors(place: Place, probed: Probed) -> HardwareFact:
+    """The share of a processor that a thread of the client gets at present."""
+    share = probed.processor_share
+    sd = max(KNOWN_SD["probed"], facts.SHARE_SD * -math.log(share))
+    origin = facts.EMULATED if place.testbed is not None else ""
+    return HardwareFact(facts.PROCESSOR_SHARE, share, "1", sd, "probed", "", origin)
 
 
 def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, str]:
@@ -204,36 +236,40 @@ def _deployment(
     settings: dict[str, float],
     notes: list[str],
 ) -> Deployment:
-    here = {
-        "cores": machine.cores(),
-        "memory": float(machine.memory_bytes()),
-        "call_time": probed.call_s or 1e-6,
-    }
+    here = _ThisMachine(machine.cores(), machine.memory_bytes(), probed.call_s or USUAL_CALL_S)
     if place.deployment is not None:
         return _of_testbed(place.deployment, here, known)
     disk = _disk_table(probed, given)
-    groups = []
     if place.is_local:
         roles = {role.name: 1 for role in system.roles}
-        groups.append(NodeGroup.model_construct(**_group("machine", 1, roles, here, disk)))
-        return Deployment.model_construct(node=groups, network=Network())
-    counts = _counts(system, place, given, settings, notes)
+        return Deployment(node=[here.of(_group("machine", 1, roles, disk))])
+    groups = []
     names = {"metadata": "master", "data": "server", "client": "client"}
     for kind, name in names.items():
         roles = {role.name: 1 for role in system.roles if role.kind == kind}
-        if not roles:
-            continue
-        count = counts if kind == "data" else 1
-        own = here if kind == "client" else {}
-        groups.append(NodeGroup.model_construct(**_group(name, count, roles, own, disk)))
-    return Deployment.model_construct(node=groups, network=Network())
+        if roles:
+            count = _servers_count(system, place, given, settings, notes) if kind == "data" else 1
+            group = _group(name, count, roles, disk)
+            groups.append(here.of(group) if kind == "client" else group)
+    return Deployment(node=groups)
 
 
-def _group(
-    name: str, count: int, roles: dict[str, int], own: dict[str, float], disk: Disk
-) -> dict[str, object]:
-    plain = NodeGroup(name=name, count=count, roles=roles).__dict__
-    return {**plain, **own, "disk": disk, "adapter": Adapter()}
+@dataclass(frozen=True)
+class _ThisMachine:
+    """The client's machine: processors, memory in bytes, and seconds of a cached read's call."""
+
+    cores: int
+    memory_bytes: int
+    call_s: float
+
+    def of(self, group: NodeGroup) -> NodeGroup:
+        """A group of nodes like this machine."""
+        own = {"cores": self.cores, "memory": float(self.memory_bytes), "call_time": self.call_s}
+        return group.model_copy(update=own)
+
+
+def _group(name: str, count: int, roles: dict[str, int], disk: Disk) -> NodeGroup:
+    return NodeGroup(name=name, count=count, roles=roles).model_copy(update={"disk": disk})
 
 
 def _disk_table(probed: Probed, given: DeclaredHardware) -> Disk:
@@ -257,7 +293,7 @@ def _disk_table(probed: Probed, given: DeclaredHardware) -> Disk:
     return usual.model_copy(update=update)
 
 
-def _counts(
+def _servers_count(
     system: FileSystem,
     place: Place,
     given: DeclaredHardware,
@@ -283,7 +319,7 @@ def _counts(
 
 
 def _of_testbed(
-    deployment: Deployment, here: dict[str, float], known: Sequence[HardwareFact]
+    deployment: Deployment, here: _ThisMachine, known: Sequence[HardwareFact]
 ) -> Deployment:
     """The declared hosts of a testbed, which share this machine's processors."""
     by_name = {one.name: one for one in known}
@@ -299,11 +335,9 @@ def _of_testbed(
         bandwidth = _or(group.adapter.bandwidth, link)
         adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
         nodes.append(
-            group.model_copy(
-                update={"disk": disk, "adapter": adapter, "call_time": here["call_time"]}
-            )
+            group.model_copy(update={"disk": disk, "adapter": adapter, "call_time": here.call_s})
         )
-    return deployment.model_copy(update={"node": nodes, "shared_cores": int(here["cores"])})
+    return deployment.model_copy(update={"node": nodes, "shared_cores": here.cores})
 
 
 def _or(value: float, otherwise: float) -> float:
