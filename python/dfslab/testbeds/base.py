@@ -24,7 +24,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.endpoint import Endpoint
-from dfslab.spec.systems.standard import recordable, recorded, standard
+from dfslab.spec.systems.standard import recordable, standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
@@ -96,33 +96,6 @@ class BaseTestbed(Generic[CheckedParameters]):
         self.hardware: list[Check] = []
         self._folder, self._record = folder, record
         self._stages: dict[str, int] = {}
-
-    @classmethod
-    def attach(cls, folder: TestbedFolder, record: TestbedRecord, notify: Notify = silent) -> Self:
-        """A running testbed that another process started, with its hosts but without its daemons.
-
-        The caller leaves it up. Raises TestbedError if a host has ended.
-        """
-        testbed = cls(cls.recorded_parameters(record.parameters), folder, record, notify, True)
-        if record.deployment is not None:
-            testbed.cluster = Cluster(
-                folder.id,
-                folder.path,
-                recorded(record.deployment),
-                testbed.environment(),
-                False,
-                lambda made: None,
-                testbed._memory_folder,
-            )
-            testbed.cluster.adopt(
-                [(host.name, host.process) for host in record.hosts], record.devices
-            )
-        return testbed
-
-    @classmethod
-    def recorded_parameters(cls, recorded_values: Mapping[str, Setting]) -> CheckedParameters:
-        """The parameters of a testbed from its record."""
-        return cls.parse(recorded_values)
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:

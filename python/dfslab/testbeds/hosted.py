@@ -36,11 +36,6 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod
-    def recorded_parameters(cls, recorded_values: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """The parameters of a testbed from its record, which holds them in SI units."""
-        return {key: one for key, one in recorded_values.items() if isinstance(one, LevelValue)}
-
-    @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
         """Raises InputError if the description forbids these parameters on the deployment."""
         check_layout(cls.SYSTEM, parameters, deployment)

@@ -69,7 +69,8 @@ def expect(
 ) -> None:
     """Is this the speed I should expect, and what is in the way? Measures and predicts.
 
-    Hardware that cannot be seen from here is assumed, with wide intervals, unless it is declared.
+    Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
+    declare it.
     """
     seconds = time_s("--time", time)
     found, probed, made = _discovered(

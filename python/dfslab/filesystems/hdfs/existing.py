@@ -129,9 +129,9 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     """Returns the DataNodes, and replication and block size if all files of the directory have the
     same."""
-    seen = {"replication": "replication_seen", "block_size": "block_size_bytes_seen"}
+    names = {"replication": "replication_seen", "block_size": "block_size_bytes_seen"}
     settings = {}
-    for key, fact in seen.items():
+    for key, fact in names.items():
         values = found.facts.get(fact)
         if isinstance(values, list) and len(values) == 1:
             settings[key] = float(values[0])

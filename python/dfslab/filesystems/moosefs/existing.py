@@ -1,5 +1,5 @@
-"""Recognises a mount of MooseFS by its source, since its type is plain `fuse`, and asks its master
-for chunkservers and copies."""
+"""Recognises a mount of MooseFS by its source, since its type is plain `fuse`, and reads
+chunkservers and copies from the tools of MooseFS."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     host, _, port = found.source.removeprefix("mfs#").partition(":")
     goal = of_goal(command(["mfsgetgoal", found.mounted_at]))
     servers = of_chunkservers(command(["mfscli", "-H", host, "-ns", ";", "-SCS"]))
-    asked = (("mfsgetgoal", bool(goal)), ("mfscli", bool(servers)))
+    tools = (("mfsgetgoal", bool(goal)), ("mfscli", bool(servers)))
     return SystemDiscovery(
         instances={"master": 1, **({"chunkserver": len(servers)} if servers else {})},
         settings={"goal": float(goal)} if goal else {},
         addresses={"master": (f"{host}:{port or MASTER_PORT}",), "chunkserver": servers},
-        sources=tuple(name for name, answered in asked if answered),
+        sources=tuple(name for name, answered in tools if answered),
     )
 
 

@@ -90,19 +90,19 @@ def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
 
 def _own_address(host: str) -> str:
     """The address of this machine from which packets to a host are sent. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unconnected:
         try:
-            asked.connect((host, 9))
+            unconnected.connect((host, 9))
         except OSError:
             return ""
-        return str(asked.getsockname()[0])
+        return str(unconnected.getsockname()[0])
 
 
 def _address_of(interface: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unconnected:
         request = struct.pack("256s", interface.encode()[: NAME_BYTES - 1])
         try:
-            answer = fcntl.ioctl(asked.fileno(), SIOCGIFADDR, request)
+            answer = fcntl.ioctl(unconnected.fileno(), SIOCGIFADDR, request)
         except OSError:
             return ""
     return socket.inet_ntoa(answer[20:24])

@@ -20,8 +20,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.systems.discovery import SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.testbeds import registry
+from dfslab.testbeds.attached import attached
 from dfslab.testbeds.base import BaseTestbed
-from dfslab.testbeds.found import testbed_class
 
 COMMAND_LIMIT_S = 10.0
 # The port of the discard service, on which no host of a testbed listens: a connection is refused
@@ -29,7 +29,7 @@ COMMAND_LIMIT_S = 10.0
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
-# Schemes of addresses whose file systems cannot be asked what they are -> their description.
+# Schemes of addresses whose file systems report nothing of themselves -> their description.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
 
@@ -176,7 +176,7 @@ def _testbed(name: str) -> Place:
     running = registry.find(name)
     assert running is not None, "the caller has found the testbed"
     folder, record = running
-    testbed = testbed_class(record.system, KEY).attach(folder, record)
+    testbed = attached(folder, record)
     endpoint = testbed.endpoint
     if testbed.cluster is None:
         allowed = "runs without hosts of its own; start it with hardware, such as --link 1Gbit"

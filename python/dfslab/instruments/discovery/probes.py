@@ -45,7 +45,7 @@ class Probed:
     round_trips_s: role -> median time of a TCP connection to each of its processes, in seconds.
     copy_bytes_per_s, call_s: reads that the page cache answers, per core. disk: of a local
     directory; None elsewhere, or where direct I/O is refused. processor_share: of one processor
-        that a thread gets beside other work of this machine.
+        that a thread gets while this machine does its other work.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Probed:
 
 
 def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
-    """The share of a processor that one more thread gets beside the other work of this machine:
+    """The share of a processor that one more thread gets while this machine does its other work:
     processors / (runnable threads + 1), at most 1. Counted RUNNABLE_SAMPLES times."""
     counts = []
     for _ in range(RUNNABLE_SAMPLES):

@@ -1,4 +1,4 @@
-"""Gives roles that share nodes nodes of their own, so that one role's nodes can be added alone."""
+"""Splits nodes that play several roles into dedicated nodes, so that one role can grow alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dfslab import discover
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.scenario import Scenario
 
-# Kinds of roles that get nodes of their own, and what these nodes are called.
+# Kinds of roles that get dedicated nodes, and what these nodes are called.
 _NODES = {"client": "client", "metadata": "master", "data": "server"}
 
 

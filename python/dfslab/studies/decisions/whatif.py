@@ -201,7 +201,7 @@ def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
     """As `_gains`. Where a change is illegal because nodes play several roles, such as one more
-    server that would be a second metadata server, roles get nodes of their own first."""
+    server that would be a second metadata server, roles get dedicated nodes first."""
     try:
         return _gains(model, texts)
     except InputError as error:

@@ -21,7 +21,13 @@ SHARE_SD = 0.5
 EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how it is known: a declared rate is
 # that of a data sheet, a probed one varies with other work on the machine.
-KNOWN_SD: dict[Source, float] = {"declared": 0.03, "reported": 0.03, "probed": 0.15, "assumed": 1.0}
+DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
+KNOWN_SD: dict[Source, float] = {
+    "declared": DECLARED_SD,
+    "reported": DECLARED_SD,
+    "probed": PROBED_SD,
+    "assumed": ASSUMED_SD,
+}
 # A disk that is declared by its kind alone: (rate in bytes/s, access time in s), and the standard
 # deviation of the rate's logarithm among disks of that kind. Data sheets: SATA 7200/min, SATA SSD,
 # NVMe of PCIe 3 and 4.
