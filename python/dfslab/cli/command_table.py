@@ -149,7 +149,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
-# Command, or command and subcommand -> an example that its help shows.
+# Command, or command and subcommand -> the example that the command's help shows.
 EXAMPLES = {
     "expect": "dfslab expect /mnt/data --server-disk 'nvme 3 GB/s' --server-link 25Gbit",
     "init": "dfslab init /mnt/data -o mine.toml",
