@@ -132,11 +132,12 @@ def long_round_trip(
     if len(late) < len(round_trips_s) and kinds.get(role) == "metadata":
         delayed = _delayed(scenario.deployment, _groups(scenario, "metadata"), extra_s)
     shifts = _log_rates(planned, delayed) - _log_rates(planned, scenario.deployment)
+    named = role if len(late) < len(round_trips_s) else "servers"
     text = (
-        f"a round trip to the {role} takes {units.text(late[role], 's', 3)}, "
+        f"a round trip to the {named} takes {units.text(late[role], 's', 3)}, "
         f"expected {units.text(expected_s, 's', 2)}"
     )
-    return Fault(f"latency to the {role}", text, tuple(map(float, shifts)), float("inf"))
+    return Fault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
 
 
 def _log_rates(planned: Sequence[PlannedOperation], deployment: Deployment) -> Floats:

@@ -22,7 +22,7 @@ PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
 # still measured, by what it did until then.
 PATIENCE = 2.0
 # Fewest and most operations of one client.
-FEWEST, MOST = 2, 5_000
+FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
 # Share of the free space that the files of one operation may take, and their most bytes.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
