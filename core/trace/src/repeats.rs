@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::Numbers;
 
-/// Counts of the calls of one node within each call of its parent node. Parent calls without such a
-/// call are not counted.
+/// The distribution of the number of calls of one node within one call of its parent node. Parent
+/// calls that contain no call of the node are not counted.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Repeats {
     /// Number of parent calls with at least one call of the node.
@@ -57,7 +57,8 @@ impl Repeats {
         }
     }
 
-    /// Returns the figures of the distribution; None for root calls, which have no parent.
+    /// Returns the distribution in the form of the report; None for root calls, which have no
+    /// parent.
     pub fn distribution(&self) -> Option<Times> {
         (self.callers > 0).then(|| Times {
             callers: self.callers,

@@ -35,8 +35,8 @@ const UNKNOWN: ShapeId = ShapeId::MAX;
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
-/// Maximum number of words of keys that are compared with the last key of their name before they
-/// are sorted.
+/// Maximum length, in words, of a key that is first compared with the last key of the same name. If
+/// the two are equal, the key need not be sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {

@@ -97,7 +97,8 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// Thresholds of duration and of pseudo-random number. A call below both is no exemplar.
+    /// The least duration (ns) and the least pseudo-random number with which a call can still
+    /// become an exemplar. A call that is below both needs no further check.
     least_slow_ns: u64,
     least_lot: u64,
     /// Sums over the calls that were not recorded, as the sampling weights estimate them. None

@@ -43,7 +43,8 @@ impl Default for Window {
 /// batch fits a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Number of merged traces whose ids are certainly remembered. At most twice that number is.
+/// The ids of at least this number of the latest merged traces are remembered, and of at most twice
+/// this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -107,8 +108,8 @@ impl Stream {
         self
     }
 
-    /// Whether a sample is needed but none is kept: spans of several hosts may have wrong clocks,
-    /// which only a sample shows.
+    /// Whether a sample is needed but none is kept. It is needed if there are spans of several
+    /// hosts, since only a sample shows whether the hosts' clocks are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
@@ -331,7 +332,7 @@ struct Held {
 /// of spans (runs) are stored.
 #[derive(Default)]
 struct Traces {
-    /// The index of each trace in `held`, by trace id.
+    /// A map from each trace id to the index of that trace in `held`.
     slots: HashMap<u128, u32, Mixing>,
     held: Vec<Held>,
     runs: Vec<Run>,
@@ -394,7 +395,7 @@ impl Traces {
         cut
     }
 
-    /// Returns the runs of all complete traces, trace by trace.
+    /// Returns the runs (ranges of spans) of all complete traces, trace by trace.
     fn whole_runs(&self) -> Vec<Run> {
         let mut free = Vec::with_capacity(self.held.len());
         let mut end = 0;
@@ -413,7 +414,8 @@ impl Traces {
         found
     }
 
-    /// Removes the spans of complete traces from `spans`. Returns the runs of the other traces.
+    /// Removes the spans of complete traces from `spans`. Returns the runs (ranges of spans) of the
+    /// traces that remain.
     fn drop_whole(self, spans: &mut Vec<Span>) -> Traces {
         let mut left = Traces::default();
         for run in &self.runs {

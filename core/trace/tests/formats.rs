@@ -1,4 +1,4 @@
-//! Shows that JSON and protobuf files of one trace give the same spans. The messages generated from
+//! Tests that JSON and protobuf files of one trace give the same spans. The messages generated from
 //! OTLP's definition are the oracle of both readers.
 
 mod support;

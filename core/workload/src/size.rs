@@ -1,4 +1,5 @@
-//! Distributions of sizes in bytes. A sample is a function only of its key.
+//! Distributions of sizes in bytes. A size that is drawn depends only on the key of its random
+//! numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,8 @@ pub enum Size {
 }
 
 impl Size {
-    /// Draws a size in bytes. `bits(n)` returns the n-th random number of the sample's key.
+    /// Draws a size in bytes. `bits(n)` returns the n-th of the 64-bit random numbers that
+    /// determine the size.
     pub(crate) fn drawn(&self, bits: impl Fn(u64) -> u64) -> u64 {
         match self {
             Size::Fixed(bytes) => *bytes,

@@ -27,8 +27,9 @@ pub enum Framing {
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// Recognises how messages are separated, from the whole file or its first bytes: the way that
-    /// fits all of them, otherwise one that fits at least the beginning. None if none fits.
+    /// Determines how the messages of a file are separated. `bytes` is the whole file or its
+    /// beginning. Returns the first way that fits all of these bytes; if there is none, the first
+    /// that fits at least their beginning; else None.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -48,8 +49,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether each message of the file contains nothing but resource spans. Two levels of fields
-    /// are checked.
+    /// Whether, if messages are separated in this way, each of them contains nothing but resource
+    /// spans. Two levels of fields are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -68,7 +69,8 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether the first bytes begin a valid message. The rest may then be reported as damaged.
+    /// Whether, if messages are separated in this way, the first bytes begin a valid message. An
+    /// error in the rest is then reported as damage.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -341,8 +343,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Distinguishes truncation from damage: an error near the end of the file is a truncation if the
-/// file's last bytes are too few for the value that they begin.
+/// Converts an error of the decoder to a `Failure`, which distinguishes truncation from damage. If
+/// fewer than `HEAD_BYTES` bytes of the file were left, the error is taken for a truncation.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

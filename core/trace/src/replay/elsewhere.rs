@@ -3,7 +3,7 @@
 
 use super::steps;
 
-/// (start, end, index of the span) of a call. Times are in nanoseconds.
+/// A call, as (start, end, index of its span). Times are in nanoseconds.
 pub type Call = (u64, u64, u32);
 
 /// The calls that a span makes on other logical threads. They are queried for consecutive time

@@ -8,9 +8,9 @@ use crate::shape::mix;
 use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
-/// The traces with the smallest pseudo-random numbers (bottom-k sampling). The number depends on
-/// the trace id only, so neither the order of arrival nor the size of a trace affects its chance to
-/// be in the sample.
+/// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The
+/// number of a trace depends on its id only, so neither the order of arrival nor the size of a
+/// trace affects its chance to be in the sample.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,

@@ -8,9 +8,9 @@ use crate::{Access, Operation, OperationKind, Order};
 /// Number of random bits that select one operation of a mix.
 const DECIDING_BITS: u32 = 53;
 
-/// Precomputed values of a phase of single transfers. The files of such a phase do not change, so
-/// an operation depends only on its random numbers. A test checks that the operations equal those
-/// of `Stream` without this fast generator.
+/// Precomputed values of a phase of single transfers (positional reads and writes). The files of
+/// such a phase do not change, so an operation depends only on its random numbers. A test checks
+/// that the operations equal those of `Stream` without this fast generator.
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
@@ -55,7 +55,7 @@ impl Singles {
         })
     }
 
-    /// The operation of the mix that these random bits select.
+    /// Returns the operation of the mix that these random bits select.
     #[inline]
     fn drawn(&self, bits: u64) -> &Drawn {
         let deciding = bits >> (u64::BITS - DECIDING_BITS);
@@ -124,7 +124,8 @@ impl Stream<'_> {
 }
 
 impl Singles {
-    /// The operation type, the file and the transfer that these random numbers determine.
+    /// Returns the operation type, the file and the transfer that the random numbers `at`
+    /// determine.
     #[inline(always)]
     fn operation<'l>(
         &self,
@@ -177,8 +178,9 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     mix.len() - 1
 }
 
-/// The smallest number in the deciding bits that selects an operation after number `place` of the
-/// mix. Bisection makes this bound agree exactly with the rounding of the cumulative weights in
+/// Returns the exclusive upper bound of the deciding bits (the top `DECIDING_BITS` bits of a random
+/// number) for operation number `place` of the mix: the smallest value for which `place_in` selects
+/// a later operation. It is found by bisection, so that it agrees exactly with the rounding in
 /// `place_in`.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {

@@ -157,8 +157,9 @@ class Saving(Document):
     high: float
     # Cost class, which says what the step does or waits for. Only in profiles of processes.
     kind: str | None = None
-    # Fraction of the path of last finishers that the step takes, which is the estimate of the
-    # usual critical path. Only in traces of spans.
+    # Fraction of the critical path that the step takes. The critical path is estimated by
+    # following, from the end of each call, the child call that finished last. Only in traces of
+    # spans.
     last_finisher_share: float | None = None
     # Lower end of the 90 % confidence interval of the saving.
     low: float
@@ -171,8 +172,8 @@ class Saving(Document):
     # Service and name of the step, joined by ":"; the name alone if no service is known. In
     # profiles of processes, it is the whole call path.
     step: CallPath
-    # Self time of the step as a fraction of all self time. A ranking by sums would take it for
-    # the gain.
+    # Self time of the step as a fraction of all self time. A ranking by self time would suggest
+    # this fraction as the saving.
     summed_share: float
     # Work of the step divided by the elapsed time of the logical threads that do it. Only in
     # traces of spans.
