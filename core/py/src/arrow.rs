@@ -246,8 +246,8 @@ fn array_of(columns: &Arc<Columns>) -> ArrowArray {
     array(columns, (columns.rows(), 0), vec![null()], parts)
 }
 
-/// The state of a stream: the columns, and whether the stream's only array was already given to the
-/// consumer.
+/// The state of a stream: the columns of the table, and whether the consumer has already received
+/// the stream's only array.
 struct Stream {
     columns: Arc<Columns>,
     given: bool,

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use crate::shape::Mixing;
 use crate::span::{Span, TextId};
 
-/// Marks the failed attempts that were retried: sets `again` to true for them, at the index of
-/// their span. `siblings` has the indices of the calls of one caller, in order of start.
+/// Sets `again` to true at the index of each span that is a failed attempt which was retried.
+/// `siblings` has the indices of the calls of one caller, in order of start.
 ///
 /// The last call of each name is never marked, since no later call retries it. A call that was
 /// still in progress when the last call of its name began is not marked either, since the two calls

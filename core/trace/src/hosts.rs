@@ -49,7 +49,7 @@ impl Share {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// Subtracts the sums of other hosts from these sums.
+    /// Returns these sums minus the sums `others`, which are those of other hosts.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a Share>) -> Self {
         for other in others {
             self.count -= other.count;

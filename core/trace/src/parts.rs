@@ -1,5 +1,5 @@
-//! Encodes and merges shards. A shard is the result of reading some of many trace files, so that
-//! several processes can each read a shard. Shards may be merged in any order.
+//! Encodes and merges shards. A shard is the result of reading some of many trace files. Several
+//! processes can each read one shard, and the shards may be merged in any order.
 //!
 //! A shard has the tables of a profile and a sample of complete traces. Samples and histograms
 //! merge exactly, and shards are merged in the order of their names. So the result does not depend

@@ -1,5 +1,5 @@
-//! Compresses call trees into a profile, which has every shape of tree once, with statistics over
-//! all its calls.
+//! Compresses call trees into a profile. A profile has each shape of call trees once, with
+//! statistics over all calls of the trees that have this shape.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,8 @@ pub struct Node {
     pub statistics: Statistics,
     /// The host of the first call that was merged in this node.
     host: TextId,
-    /// Distribution of the number of calls of this node within one call of the parent node.
+    /// How many calls of this node one call of the parent node contains, as a distribution over the
+    /// calls of the parent node.
     pub repeats: Repeats,
 }
 
@@ -129,8 +130,8 @@ impl Profile {
         profile
     }
 
-    /// Adds the trees of a forest to the profile. Their names are numbers in `texts`; the caller
-    /// finally passes the complete table to `know`.
+    /// Adds the trees of a forest to the profile. The numbers of their names refer to the table
+    /// `texts`. When all trees are added, the caller passes the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
         self.trees += forest.trees();
@@ -201,7 +202,7 @@ impl Profile {
         }
     }
 
-    /// Sets the table of names, in which the recorded calls have the numbers of their names.
+    /// Sets the table of texts to which the numbers of the names of all recorded calls refer.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }

@@ -14,7 +14,7 @@ use crate::selection::{Choice, Selection};
 use crate::statistics::Sums;
 use crate::tree::NONE;
 
-/// The options that determine how trace files are read and what the report has.
+/// The options that determine how trace files are read and what the report contains.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
@@ -26,24 +26,24 @@ pub struct Options {
     /// Factor, above one, by which each step is made faster to estimate the end-to-end gain.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
-    /// Sampling probability of the calls whose recorder did not record one.
+    /// Sampling probability that is assumed for calls whose recorder did not record it.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
     /// Format of the files, by its name in `InputFormat`. If it is empty, the format is recognised
     /// by content.
     pub format: String,
-    /// The user's rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the user's new names for calls.
     pub choice: Choice,
 }
 
 /// The options for reading trace files, after they were checked.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Sampling probability of the calls whose recorder did not record one.
+    /// Sampling probability that is assumed for calls whose recorder did not record it.
     pub sampled: f64,
-    /// Format of the files; None: it is recognised by content.
+    /// Format of the files. If it is None, the format is recognised by content.
     pub format: Option<InputFormat>,
-    /// The user's rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the user's new names for calls.
     pub selection: Selection,
 }
 

@@ -10,8 +10,8 @@
 /// The weight of a call that represents only itself, in units of 2^-20.
 pub const ONE: u64 = 1 << 20;
 
-/// Largest accepted weight, in units of 2^-20. The smaller probabilities are ignored, since no real
-/// sampler uses them.
+/// Largest accepted weight, in units of 2^-20. Probabilities that would need a larger weight are
+/// ignored, since no real sampler uses them.
 const WEIGHT_MAX: u64 = 1 << 54;
 
 /// Returns the sampling weight for a probability, in units of 2^-20. None unless the probability is

@@ -171,8 +171,8 @@ pub fn digest_of(text: &str) -> u64 {
     })
 }
 
-/// Mixes the bits of a number by the finaliser of SplitMix64: every bit of the input affects every
-/// bit of the output.
+/// Mixes the bits of a number by the finaliser of SplitMix64, so that every bit of the input
+/// affects every bit of the output.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

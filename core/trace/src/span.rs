@@ -1,5 +1,5 @@
-//! The type of a span, and the store of spans, in which each distinct text is stored once and spans
-//! have its number.
+//! The type of a span, and the store of spans. The store has each distinct text once, and a span
+//! has the numbers of its texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -62,9 +62,9 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of a histogram, from the shortest call to the longest. The durations of a step
-/// extend over a few powers of ten, and a profile has thousands of steps, so complete histograms
-/// would waste memory.
+/// The buckets of a histogram, from that of the shortest call to that of the longest; `first` is
+/// the number of the first bucket. Other buckets are not stored, to save memory: the durations of a
+/// step extend over a few powers of ten, and a profile has thousands of steps.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -250,7 +250,8 @@ impl Statistics {
         self.waits * 2 > self.count
     }
 
-    /// Returns the sums over all calls of this node in the type for the calls of one host.
+    /// Returns the sums over all calls of this node as a `Share`, which is the type of the sums for
+    /// one host.
     pub fn share(&self) -> Share {
         Share {
             count: self.count,

@@ -52,7 +52,8 @@ const REMEMBERED: usize = 1 << 18;
 pub struct Stream {
     window: Window,
     store: SpanStore,
-    /// The trace of each span that waits in the store, up to the last span examined.
+    /// The traces of the spans that wait in the store. Spans that arrived since the last merge are
+    /// not in it yet.
     traces: Traces,
     profile: Profile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
@@ -64,7 +65,7 @@ pub struct Stream {
     /// For each host, the time by which its clock is ahead of the reference host's, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// Format of the files; None: it is recognised by content.
+    /// Format of the files. If it is None, the format is recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
@@ -114,8 +115,9 @@ impl Stream {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. The next bytes are always read from
-    /// the file that is furthest behind. Stops as soon as a sample is needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. The next spans are always read from
+    /// the file whose latest span so far has the earliest start, so that the spans of one trace are
+    /// read at about the same time. Stops as soon as a sample is needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;

@@ -16,7 +16,8 @@ pub struct Children {
 }
 
 impl Children {
-    /// Computes the children from the parent of each node, in the memory of the previous lists.
+    /// Computes the lists of children from the parent of each node. The memory of the previous
+    /// lists is reused.
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();

@@ -24,8 +24,8 @@ pub enum Order {
     Sequential,
     /// Back to front.
     Backward,
-    /// Every block is drawn independently, so some blocks are transferred several times and others
-    /// never.
+    /// The block of each transfer is drawn independently, so some blocks are transferred several
+    /// times and others never.
     Random,
     /// Every block once, in random order.
     Shuffled,

@@ -9,8 +9,8 @@ use crate::SpecError;
 
 /// Largest size, 1 PiB. No file of a test is larger, and sums of sizes cannot overflow.
 const MOST_BYTES: u64 = 1 << 50;
-/// Largest number of attempts to draw a gamma variate. The method of Marsaglia and Tsang accepts 19
-/// of 20 attempts, so this many rejections in a row occur once in 10^40 samples.
+/// Largest number of attempts to draw a gamma variate. The method of Marsaglia and Tsang accepts
+/// about 19 of 20 attempts, so that all attempts fail only once in about 10^40 samples.
 const MOST_POINTS: u64 = 32;
 
 /// A distribution of sizes in bytes.

@@ -154,7 +154,8 @@ pub enum FileChoice {
     Sequential,
     /// Uniformly at random.
     Uniform,
-    /// Zipf: the k-th file has a probability proportional to k to the power of minus this exponent.
+    /// A Zipf distribution: the probability of the k-th file is proportional to 1 / k^s, where s is
+    /// this exponent.
     Zipf(f64),
     /// The file that was created last.
     Newest,

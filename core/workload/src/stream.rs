@@ -172,8 +172,8 @@ impl<'a> Stream<'a> {
         other.own
     }
 
-    /// Files of other clients in the current phase that have their alternative name, as (owner,
-    /// number).
+    /// Returns the files of other clients in the current phase that have their alternative name, as
+    /// (owner, number).
     pub fn renamed_by_others(&self) -> BTreeSet<(u32, u64)> {
         let renamed = self.others.iter().filter(|live| live.renamed);
         renamed.map(|live| (live.owner, live.file)).collect()
@@ -324,8 +324,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Selects the file that an operation of type `kind` accesses. Only for types that do not
-    /// remove the file.
+    /// Selects the file that an operation of type `kind` accesses. The function is only for types
+    /// of operations that do not remove the file.
     #[inline]
     fn taken_alive(&mut self, kind: OperationKind, share: usize) -> Taken {
         let position = self.position(share);

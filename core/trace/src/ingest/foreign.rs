@@ -65,7 +65,8 @@ fn is_htrace(value: &Value) -> bool {
 /// traces at a time, so that the file need not fit the memory.
 pub struct ForeignReader {
     form: Form,
-    /// The key under which the file has its list, if the file is an object.
+    /// The key of the list of events, spans or traces, if the file is an object that contains the
+    /// list. None if the list or its elements are at the top level.
     key: Option<&'static str>,
     inside: bool,
     open: HashMap<(u64, u64), Vec<Value>>,

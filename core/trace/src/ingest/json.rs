@@ -167,8 +167,8 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Reads a key and its value. If the value is an object or list that contains spans, it is only
-    /// entered.
+    /// Reads a key and its value. If the value is an object or list that contains spans, only its
+    /// opening bracket is read.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();

@@ -155,8 +155,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// Parses a hexadecimal id from behind its opening quote. A valid id has a known length and
-    /// contains no quote, so the closing quote needs no search.
+    /// Parses a hexadecimal id, from the position after its opening quote. A valid id has a known
+    /// length and contains no quote, so the closing quote needs no search.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -168,8 +168,8 @@ impl<'a> Cursor<'a> {
         Some(Identity::of(self.inside()?, DIGITS))
     }
 
-    /// Parses a time in nanoseconds since 1970 from behind its opening quote. Such a time has
-    /// nineteen digits in this century, so this length is tried first.
+    /// Parses a time in nanoseconds since 1970, from the position after its opening quote. Such a
+    /// time has nineteen digits in this century, so this length is tried first.
     #[inline(always)]
     fn time(&mut self) -> Option<u64> {
         if let Some(time) = self.quoted::<19>().and_then(digits) {

@@ -247,8 +247,8 @@ impl Part {
 struct Values {
     /// Offset of the span in the file.
     begin: usize,
-    /// For each byte of the span, a mask, in which those bits are set in which all spans of the
-    /// layout agree.
+    /// A mask with one byte for each byte of the span. A bit is set if all spans of the layout
+    /// agree in that bit.
     mask: Vec<u8>,
     trace_id: Option<usize>,
     span_id: Option<usize>,

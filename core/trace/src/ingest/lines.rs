@@ -22,8 +22,8 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time of the line, ns since 1970. In strace's format it is the call's start, in JuiceFS's its
-    /// end.
+    /// Time in the line, ns since 1970. It is the start of the call in strace's format, and its end
+    /// in the format of JuiceFS.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,

@@ -217,7 +217,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Number of leading bytes used to recognise a format.
+/// Maximum number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 1 << 18;
 
 /// The reasons for which records that might have been spans are dropped, as reported in errors.

@@ -108,7 +108,8 @@ pub struct Picked<'a> {
     wait: bool,
     /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is probabilistic. If it is, `parameter` is its probability.
+    /// Whether Jaeger's sampler is of the probabilistic type. If it is, `parameter` is the sampling
+    /// probability.
     probabilistic: bool,
     parameter: f64,
     /// The names of service and host, which only resources have. They are boxed to keep the type

@@ -49,8 +49,8 @@ const STATUS: u8 = tag(15, BLOCK);
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
-    /// Decodes a span into this span, which must be empty. None if anything in the bytes is unusual
-    /// or invalid; then the general parser must decode them.
+    /// Decodes the span in `bytes` into the fields of this value, which must be empty. None if the
+    /// encoding is unusual or invalid; then the general parser must decode the span.
     #[inline(always)]
     pub fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
         let mut rest = self.in_usual_order(bytes)?;

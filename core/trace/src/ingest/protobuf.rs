@@ -93,7 +93,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The tag of a span in a scope: field 2, a block.
+/// The tag of a field with a span in a message of scope spans: field number 2 and wire type 2 (a
+/// block).
 const SPANS: u8 = 0x12;
 
 /// Maximum number of bytes of a field's tag and length together.
@@ -195,8 +196,8 @@ impl ProtobufReader {
         }
     }
 
-    /// Reads one field of the innermost open message. In a list of spans, it reads all spans that
-    /// are in memory.
+    /// Reads one field of the innermost open message. If the field is a span, reads all consecutive
+    /// spans that are completely in memory.
     #[inline(always)]
     fn field(
         &mut self,
@@ -256,7 +257,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Skips a field that is a number. No number outside of spans is used.
+    /// Skips a field that is a number. Outside of spans, this crate uses no numbers.
     fn number(
         &self,
         level: Level,

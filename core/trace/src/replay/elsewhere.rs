@@ -1,5 +1,5 @@
-//! Finds the times at which a span's calls on other logical threads (lanes) run. Each such call is
-//! visited once while the self time of the span is divided into segments.
+//! Finds the times at which those calls of a span run that are on other logical threads (lanes).
+//! While the self time of the span is divided into segments, each such call is visited once.
 
 use super::steps;
 

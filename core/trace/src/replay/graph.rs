@@ -78,7 +78,7 @@ pub struct Graph {
     lanes: Lanes,
     /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
-    /// The time that each segment works itself, without waiting for others, ns.
+    /// For each segment, its working time without the time of waiting for other segments, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
@@ -197,8 +197,8 @@ impl Graph {
         }
     }
 
-    /// Adds the edges that the calls imply. Segments of one logical thread are in order, calls
-    /// begin after their callers, and callers wait for calls.
+    /// Adds the edges that the calls imply: the segments of one logical thread follow each other,
+    /// calls begin after their callers, and callers wait for the ends of their calls.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
         let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
@@ -236,9 +236,10 @@ impl Graph {
         }
     }
 
-    /// Classifies the pause of a caller before its call as queueing, if the call began as soon as
-    /// the previous call on the serving thread (`served`) had ended. Then the pause is no work of
-    /// the caller. `caller` and `served` are segments, `start_ns` is the call's start.
+    /// Classifies the pause of a caller before its call as queueing, if the call began soon after
+    /// the previous call on the serving thread had ended. The pause is then not counted as work of
+    /// the caller. `caller` is the segment of the pause, `served` is the segment before the call on
+    /// the serving thread, and `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.lanes.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {

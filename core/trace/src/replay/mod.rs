@@ -45,8 +45,8 @@ const Z90: f64 = 1.645;
 /// The estimated end-to-end gain from making one step faster.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
-    /// Service and name of the step, joined by ":"; the name alone if no service is known. In
-    /// profiles of processes, it is the whole call path.
+    /// Service and name of the step, joined by ":", or the name alone if no service is known. In
+    /// profiles of processes, this is the whole call path.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
     /// Fraction of end-to-end time that would be saved if the step were faster by the factor.

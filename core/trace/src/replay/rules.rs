@@ -230,8 +230,8 @@ impl Tree<'_> {
         found
     }
 
-    /// Finds long pauses that occur rarely and end right after a call on another lane. Each is
-    /// added to `found` as waiting for that call.
+    /// Finds long pauses that occur rarely and end right after a call on another lane. For each,
+    /// adds to `found` a dependency of the pause on that call.
     fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
         let before = self.tops_before();
         for &at in streams

@@ -1,5 +1,5 @@
-//! Samples complete traces uniformly at random from a stream of any length. The number of spans is
-//! limited by what a replay can handle.
+//! Samples complete traces uniformly at random from a stream of any length. The sample has at most
+//! as many spans as a replay can process.
 
 use std::collections::BTreeMap;
 

@@ -144,7 +144,7 @@ impl Pipeline {
     }
 }
 
-/// The times of one packet at one node, ns.
+/// The times at which one packet passes the stages at one node, ns.
 #[derive(Clone, Copy, Default)]
 struct Row {
     taken: u64,

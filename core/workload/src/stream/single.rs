@@ -19,12 +19,12 @@ pub(super) struct Singles {
     shift: Option<u32>,
 }
 
-/// One operation of the mix, with the random bits that select it.
+/// One operation of the mix, with the bound of the random bits that select it.
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// The operation is selected if the deciding bits are below this bound but not below that of
-    /// the previous operation in the mix.
+    /// The operation is selected if the deciding bits (the top bits of a random number) are below
+    /// this bound, but not below the bound of the previous operation in the mix.
     below: u64,
 }
 
@@ -72,8 +72,8 @@ impl Singles {
         self.shares.len() > 1
     }
 
-    /// The transfer in a file of `file_bytes` bytes that these random numbers select, as (offset,
-    /// length) in bytes.
+    /// Returns the transfer that the random number `bits` selects in a file of `file_bytes` bytes,
+    /// as (offset, length) in bytes.
     #[inline]
     fn place(&self, file_bytes: u64, bits: u64) -> (u64, u64) {
         if file_bytes == 0 {
@@ -165,7 +165,7 @@ fn is_single(kind: OperationKind, access: &Access, choice: &FileChoice) -> bool 
         && !matches!(choice, FileChoice::Zipf(_))
 }
 
-/// Index in a mix of the operation that these random bits select by weight.
+/// Returns the index in a mix of the operation that these random bits select by weight.
 #[inline]
 pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     let mut point = unit(bits) * total_weight;

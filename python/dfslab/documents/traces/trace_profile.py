@@ -169,8 +169,8 @@ class Saving(Document):
     own_ns: int | None = None
     # Fraction of end-to-end time that would be saved if the step were faster by the factor.
     saving: float
-    # Service and name of the step, joined by ":"; the name alone if no service is known. In
-    # profiles of processes, it is the whole call path.
+    # Service and name of the step, joined by ":", or the name alone if no service is known. In
+    # profiles of processes, this is the whole call path.
     step: CallPath
     # Self time of the step as a fraction of all self time. A ranking by self time would suggest
     # this fraction as the saving.
@@ -251,7 +251,9 @@ class Timeline(Document):
 
 
 class Times(Document):
-    """Distribution of the number of calls of a step within one call of its parent step."""
+    """How many calls of a step one call of its parent step contains, as a distribution over the
+    calls of the parent step.
+    """
 
     # Number of parent calls with at least one call of the step.
     callers: int
@@ -289,7 +291,8 @@ class TreeNode(Document):
     min_s: float | None
     # Name of the calls.
     name: str
-    # Sums by host if the trace has several hosts. In profiles of processes, sums by process.
+    # A map from the name of each host to the sums over its calls, if the trace has several hosts.
+    # In profiles of processes, a map from the name of each process.
     of: dict[str, tuple[int, int, int, int, float | None]]
     # Median duration, seconds, within the error of the histogram; none if a server reported sums
     # only.
@@ -311,8 +314,8 @@ class TreeNode(Document):
     # Number of calls with known durations, if some servers only count calls. None if all
     # durations are known.
     timed: int | None = None
-    # Distribution of the number of calls of this node within one call of the parent node; none
-    # for root calls.
+    # How many calls of this node one call of the parent node contains, as a distribution over the
+    # calls of the parent node. None for root calls.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
@@ -321,7 +324,9 @@ class TreeNode(Document):
 
 
 class TraceProfile(Document):
-    """A profile with its rankings and the results of analyses of its spans."""
+    """A profile with its rankings and the results of analyses of its spans. It is made from traces
+    of spans, or from the profiles that processes wrote (profiles of processes).
+    """
 
     # Clock offsets of the hosts. Empty if no calls between hosts determine them.
     clocks: list[AlignedClock]
