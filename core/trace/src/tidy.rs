@@ -1,8 +1,8 @@
 //! Reconstructs call trees in one pass from spans in canonical form.
 //!
-//! Most programs number their spans in order of start: a call follows its caller, and calls of one
-//! caller are ordered by start. For such spans one pass yields what the module `tree` computes in
-//! several passes. That module handles all other spans.
+//! Most programs number their spans in order of start. If spans are sorted by these numbers, a call
+//! follows its caller, and calls of one caller are ordered by start. For such spans one pass yields
+//! what the module `tree` computes in several passes. That module handles all other spans.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 

@@ -341,16 +341,16 @@ impl Values {
         Some(())
     }
 
-    /// Excludes the bytes of a block from the comparison, since they are a value. Returns their
-    /// offset in the span.
+    /// Excludes the bytes of a block, which are a value, from the comparison with other spans.
+    /// Returns their offset in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
         at
     }
 
-    /// Excludes the last 8 bytes that were read from the comparison, since they are a time. Returns
-    /// their offset in the span.
+    /// The last 8 bytes that were read are a time, that is, a value. Excludes them from the
+    /// comparison. Returns their offset in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);
