@@ -1,5 +1,5 @@
-//! Python bindings of streams of operations and of load runs. Arguments and results are JSON,
-//! tables or bytes.
+//! Python bindings of the load generator. Some functions return the operations of a stream, others
+//! run a load or merge reports. Arguments and results are JSON, tables or bytes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -72,8 +72,8 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Returns the number of bytes that all clients together write to prepare a run. The result is at
-/// most 2^64 - 1. `spec` is the specification of the stream as JSON.
+/// Returns the number of bytes that all clients together write before a run to prepare its files;
+/// 2^64 - 1 if there are more. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -91,14 +91,16 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
 /// operations in canonical encoding.
 type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 
-/// Runs a plan (JSON) and returns (report as JSON, table of spans, executed operations).
+/// Runs the load that `plan` (JSON) describes. Returns the report as JSON, the table of the
+/// recorded spans, and the executed operations in canonical encoding.
 ///
-/// During the run it calls `progress(share, phase)` and `watch(count, errors, latency_ns_sum,
-/// latency_ns_max)`. The first three arguments of `watch` are totals since the start; the last is
-/// the longest latency since its previous call. With a `gate`, the prepared run waits at a barrier
-/// until `gate()` has returned its start, a reading of CLOCK_MONOTONIC in seconds. Ctrl-C or an
-/// exception of a callback stops the run, removes its files and raises KeyboardInterrupt or that
-/// exception.
+/// During the run, the function repeatedly calls `progress(share, phase)` with the name of the
+/// current phase and its completed fraction, 0 to 1. It also calls `watch(count, errors,
+/// latency_ns_sum, latency_ns_max)`: the first three arguments are totals since the start, and the
+/// last is the longest latency since the previous call of `watch`. With a `gate`, the prepared run
+/// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
+/// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
+/// files and raises KeyboardInterrupt or that exception.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
@@ -145,9 +147,10 @@ fn run_load<'py>(
     }
 }
 
-/// Does the work of the waiting thread once: checks for Ctrl-C, calls `watch` with the totals and
-/// `progress` with the progress, and calls `gate` for the start if the run waits at its barrier.
-/// Returns the exception of any of them.
+/// Checks for Ctrl-C, then calls `watch` with the totals so far and `progress` with the progress.
+/// If the run waits at its barrier, also calls `gate` and passes the returned start time to the
+/// run. Returns KeyboardInterrupt after Ctrl-C, or the exception of a callback. The thread that
+/// waits for the run calls this function at each interval.
 fn report(
     py: Python<'_>,
     control: &Control,
@@ -190,8 +193,8 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// Adds notes to `error`, the exception that stopped the run, for files that could not be removed.
-/// Returns the exception.
+/// Adds a note to `error`, the exception that stopped the run, for each failure to remove the run's
+/// files that `outcome` reports. Returns the exception.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,
