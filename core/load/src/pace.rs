@@ -245,6 +245,7 @@ pub fn timed_phase(
         }
         let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
         if due > client.now {
+            client.slot.idle();
             client.now = awake_at(due, &mut client.clock, &stopped);
         }
         if stopped() || client.now >= deadline {
@@ -275,6 +276,7 @@ pub fn timed_phase(
         if client.now.saturating_sub(reported_at) >= PUBLISH_EVERY_NS {
             reported_at = client.now;
             publish(together, &mut before, record);
+            together.copy(client, record);
             client.read_clock();
         }
     }
