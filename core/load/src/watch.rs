@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::clock::{cpu_time, monotonic_ns};
 use crate::control::{Control, Phase};
-use crate::outcome::{outcome, Beside, Outcome, PhaseTiming, Timing};
+use crate::outcome::{outcome, Outcome, PhaseTiming, RunFigures, Timing};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::report::{CpuReport, GeneratorReport};
@@ -297,12 +297,12 @@ pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome>
     let reason = "the run was given up, its files may be left";
     let left = Error::new(ErrorKind::Timeout, "remove", directory, reason);
     records[0].note("clean_up", &left);
-    let beside = Beside {
+    let figures = RunFigures {
         generator: watch.generator.get().cloned().unwrap_or_default(),
         layers: BTreeMap::new(),
         wall_s: monotonic_ns().saturating_sub(first) as f64 * 1e-9,
     };
-    Ok(outcome(&Setup::new(plan), &records, &timing, beside))
+    Ok(outcome(&Setup::new(plan), &records, &timing, figures))
 }
 
 /// The hung calls as one text, the first `MOST_NAMED` by name.
