@@ -234,8 +234,7 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches, or earlier if progress is published or an
-            // operation fails.
+            // Operations are counted between batches, when progress is published, and on errors.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {
@@ -267,9 +266,8 @@ pub fn timed_phase(
         }
         row.next += ran.begun;
         if record.failures > failed {
-            together
-                .errors
-                .fetch_add(record.failures - failed, Ordering::Relaxed);
+            let more = record.failures - failed;
+            together.errors.fetch_add(more, Ordering::Relaxed);
             failed = record.failures;
             client.read_clock();
         }
