@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dfslab_load::{capabilities_of, run, Control, ErrorKind, Outcome, Plan, Report};
+use dfslab_load::{
+    capabilities_of, give_up, hung, monotonic_ns, run, Control, ErrorKind, Outcome, Plan, Report,
+};
 use dfslab_workload::{encode, prepared_files, Operation, Stream, StreamSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -101,6 +103,8 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 /// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
 /// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
 /// files and raises KeyboardInterrupt or that exception.
+/// A run whose target does not answer within the plan's time limit and grace is given up: its report
+/// is incomplete and names the calls, and its threads stay behind.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
@@ -119,6 +123,7 @@ fn run_load<'py>(
     let waiting = std::thread::current();
     let worker = {
         let (control, over) = (Arc::clone(&control), Arc::clone(&over));
+        let plan = plan.clone();
         std::thread::spawn(move || {
             let outcome = run(&plan, &control);
             over.store(true, Ordering::Release);
@@ -137,10 +142,24 @@ fn run_load<'py>(
             control.stop();
             interrupted.get_or_insert(error);
         }
+        let hung = hung(&plan, &control, monotonic_ns());
+        if !hung.is_empty() {
+            // The worker and its clients stay behind, since a thread in a call cannot be ended.
+            return finished(py, interrupted, give_up(&plan, &control, &hung));
+        }
     }
     let outcome = worker
         .join()
         .map_err(|_| RunError::new_err("the load generator crashed"))?;
+    finished(py, interrupted, outcome)
+}
+
+/// The result of a run, or the exception that interrupted it.
+fn finished<'py>(
+    py: Python<'py>,
+    interrupted: Option<PyErr>,
+    outcome: dfslab_load::Result<Outcome>,
+) -> PyResult<Done<'py>> {
     match interrupted {
         Some(error) => Err(with_what_is_left(py, error, outcome)?),
         None => done(py, outcome.map_err(from_load)?),

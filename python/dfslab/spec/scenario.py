@@ -35,6 +35,11 @@ from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem,
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
+# The limits of the load generator (core/load/src/plan.rs): a run of a year, and errors that a
+# signed 64-bit integer counts.
+LONGEST_RUN_S = 31_557_600.0
+MOST_ERRORS = 2**62
+
 
 class WorkloadChoice(CheckedModel):
     """Which workload is run, and by how many clients. Every other key is a parameter of that
@@ -99,7 +104,7 @@ class Run(CheckedModel):
     verify: Literal["none", "after", "inline"] = Field(
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
-    time_limit: Seconds = quantity(
+    time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_RUN_S)] = quantity(
         "60 s", description="Longest time of each phase of a measured run"
     )
     timed: bool = Field(
@@ -115,7 +120,9 @@ class Run(CheckedModel):
     cluster: dict[str, JsonValue] = Field(
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
-    max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
+    max_errors: Annotated[int, Field(ge=0, le=MOST_ERRORS)] = Field(
+        0, description="Errors a run may have"
+    )
     count_calls: bool = Field(
         False, description="Count system calls and servers' calls of an operation, in extra runs"
     )

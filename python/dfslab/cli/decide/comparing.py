@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.decide.asking import lines
-from dfslab.cli.shared import AsJson, RunFolder, documents, emit, note
+from dfslab.cli.shared import AllowIncomplete, AsJson, RunFolder, documents, emit, judged, note
 from dfslab.spec.input_error import InputError
 
 app = typer.Typer()
@@ -24,6 +24,7 @@ def compare(
     fail_if: Annotated[
         str, typer.Option(metavar="RULE", help='Exit with 1 if found: "p99 > +5 %, rate < -3 %".')
     ] = "",
+    allow_incomplete: AllowIncomplete = False,
     as_json: AsJson = False,
 ) -> None:
     """Measured against predicted, with errors, for a finished run; or two runs.
@@ -38,13 +39,17 @@ def compare(
         from dfslab.laboratory import Laboratory
 
         done = Laboratory().reopen(run_folder, note)
-        emit(as_json, documents.of(done), *documents.tables(done))
+        with judged(done.results, allow_incomplete):
+            emit(as_json, documents.of(done), *documents.tables(done))
         return
-    _two_runs(run_folder, other, fail_if, as_json)
+    _two_runs(run_folder, other, fail_if, allow_incomplete, as_json)
 
 
-def _two_runs(before: Path, after: Path, fail_if: str, as_json: bool) -> None:
-    """Compares two runs and exits with 1 if a rule of --fail-if holds."""
+def _two_runs(
+    before: Path, after: Path, fail_if: str, allow_incomplete: bool, as_json: bool
+) -> None:
+    """Compares two runs and exits with 1 if a rule of --fail-if holds or if results are
+    incomplete."""
     from dfslab.studies.decisions.fail_rules import parse_rules
     from dfslab.studies.decisions.paired_runs import compare_runs
     from dfslab.studies.runs import store
@@ -54,6 +59,7 @@ def _two_runs(before: Path, after: Path, fail_if: str, as_json: bool) -> None:
         store.check_folder(folder)
     first, second = store.results_of(before), store.results_of(after)
     found = compare_runs(first, second, (str(before), str(after)), rules)
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    with judged([*first, *second], allow_incomplete):
+        emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
     if found.failed:
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ from dfslab.testbeds.daemon import spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts import disk, kernel, network
 from dfslab.testbeds.hosts.control_groups import ControlGroups
-from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, IDLE, INIT, Host, child_of, hold, launch_init
 from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.testbeds.hosts.process import LiveProcess
 
@@ -197,7 +197,7 @@ class Cluster:
         Returns the PID of the switch.
         """
         log = self.folder / "hosts.log"
-        switch = hold(["unshare", "-n"], log, self._env, self._owned)
+        switch = hold(["unshare", "-n", *IDLE], log, self._env, self._owned)
         parents = [
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
@@ -311,7 +311,7 @@ def _await_inits(pids: Sequence[int], log: Path, clock: Clock = REAL) -> None:
     exist."""
     deadline = clock.monotonic_s() + START_LIMIT_S
     for pid in pids:
-        while _name(pid) != "tini":
+        while _name(pid) not in (INIT[0], IDLE[0]):
             if not _name(pid) or clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "died",

@@ -23,7 +23,9 @@ from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
-INIT = ["tini", "-s", "--", "sleep", "infinity"]
+IDLE = ["sleep", "infinity"]
+# The first process of a PID namespace adopts its orphans.
+INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
 DATA_ADAPTER = "eth0"
@@ -154,9 +156,12 @@ class Host:
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Starts a process that keeps namespaces alive. If `owned` is true, it dies with this
-    process."""
-    command = [*words, *INIT]
+    """Starts a process that keeps namespaces alive. If `owned` is true, it dies with this process.
+
+    `words` end with the program that keeps them alive. Only a PID namespace ends all its processes
+    with the first one; elsewhere a program must not have a child, which would outlive it.
+    """
+    command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
 
@@ -174,6 +179,7 @@ def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subproce
         "--mount-proc",
         "--propagation",
         "private",
+        *INIT,
     ]
     return hold(words, log_path, env, owned)
 
