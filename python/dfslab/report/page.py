@@ -90,17 +90,23 @@ def render_trace(profile: TraceProfile, name: str, title: str) -> str:
     shown = [
         Rendered(part.name, part.title, place, part.body, trace.EMPTY, part.tab)
         for place, part in enumerate(trace.parts(profile))
+        if part.body or part.tab is Tab.ANSWER
     ]
-    return _page(name, title, "traced by dfslab", shown)
+    return page_of(name, title, "traced by dfslab", shown)
 
 
 def render(run: FinishedRun) -> str:
     """HTML of the page of a run."""
     warning = completeness.warning(run.results)
-    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
+    return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
 
 
-def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
+def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
+    """HTML of a page with these sections.
+
+    `title`: the question that the page answers. `words`: the line below it. `warning`: a sentence
+    that is shown above everything else; empty for none.
+    """
     full = [one for one in shown if one.body]
     parts = [(tab, [one for one in full if one.tab is tab]) for tab in Tab]
     page = (

@@ -115,7 +115,7 @@ def _of_changes(run: FinishedRun) -> list[Unknown]:
     if run.find(Advised) is not None and run.methods:
         return []
     text = "What a change would gain was not computed."
-    return [Unknown(text, 'dfslab whatif RUN "servers +1"')]
+    return [Unknown(text, "dfslab advise RUN")]
 
 
 def _of_checks(run: FinishedRun) -> list[Unknown]:

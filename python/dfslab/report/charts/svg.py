@@ -14,11 +14,12 @@ from dfslab.report.charts.marks import drawn_bars, drawn_series, swatch
 from dfslab.report.charts.scale import Scale, scale
 
 # Sizes in pixels of a panel among others, of a panel that stands alone, and of a row of bars.
-SMALL, ALONE = (340, 220), (470, 300)
+SMALL, ALONE = (340, 220), (430, 280)
 BAR_ROW, BAR_LEAST = 15, 30
 # Width in pixels of a character of tick labels, and of the widest labels of categories.
-CHARACTER, WIDEST_LABEL = 6.0, 150
-TOP, RIGHT, BOTTOM = 22, 14, 36
+CHARACTER, WIDEST_LABEL = 6.0, 180
+# Space around the drawing; an axis of categories has no title above it.
+TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], labe
     width, height = size
     if y_axis.categories:
         row = max(BAR_LEAST, BAR_ROW * len(panel.bars) + 12)
-        height = TOP + BOTTOM + row * len(y_axis.categories)
+        height = BARE_TOP + BOTTOM + row * len(y_axis.categories)
     ys = list(_values(panel, False))
-    ends = (TOP, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
+    ends = (BARE_TOP, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
     y = scale(y_axis, ys, *ends)
     widest = max((len(text) for _, text in y.ticks), default=0) * CHARACTER
     left = min(WIDEST_LABEL, widest) + 12

@@ -24,15 +24,17 @@ TITLE = "Operations by size and count"
 ORDER = 44
 EMPTY = "No step was measured at four file sizes or more."
 FEWEST_SIZES = 4
+# Factor between the extreme times and the ends of their axis (a choice for legibility).
+LIMIT_MARGIN = 4.0
 BASELINES = ("serial", "mean", "ideal")
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
     "Mean time of one file in each step, against the size of the file. Points are measured, with "
-    "90 % intervals over repetitions, filled where the configuration was held out; lines are "
-    "models, in the area of their 90 % intervals. The number of files of a point appears under the "
-    "pointer. Where a size was run by several numbers of clients, the fewer clients have a line "
-    "and squares. OUTER/INNER is a call within a step; OUTER/rest is the time that the step takes "
-    "without such calls."
+    "90 % intervals over repetitions, filled where the configuration was held out. Lines are "
+    "models, in the area of their 90 % intervals, which ends at the edge of the chart. The number "
+    "of files of a point appears under the pointer. Where a size was run by several numbers of "
+    "clients, the fewer clients have a line and squares. OUTER/INNER is a call within a step; "
+    "OUTER/rest is the time that the step takes without such calls."
 )
 ALL_NOTE = (
     "As Wu 2013 draws it: the time of all files of a run, one after the other. If the number of "
@@ -91,9 +93,20 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
     return figure(
         panels,
         Axis("file size", "B", log=True),
-        Axis("time of one file", "s", log=True),
+        Axis("time of one file", "s", log=True, limits=_limits(ones)),
         f"time of each step against file size, {name}",
     )
+
+
+def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
+    """The ends of the axis of time: all measured and predicted times are within, with a margin.
+
+    Intervals may be cut: that of a law which does not fit spans many decades.
+    """
+    times = [one.measured.value for one in ones]
+    times += [found.value for one in ones for found in one.predictions.values()]
+    known = [time for time in times if time > 0]
+    return (min(known) / LIMIT_MARGIN, max(known) * LIMIT_MARGIN) if known else None
 
 
 def _methods(ones: Sequence[StepAtPoint]) -> list[str]:

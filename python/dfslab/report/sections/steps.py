@@ -55,7 +55,8 @@ def first_chart(study: FinishedRun) -> Markup:
     row = max(rows, key=lambda one: len(one.steps.get("measure", [])), default=None)
     if row is None or len(row.steps.get("measure", [])) < 2:
         return Markup("")
-    return _chart(row, [name for name in study.methods if row.steps.get(name)], study.name)
+    methods = [name for name in study.methods if row.steps.get(name)]
+    return _chart(row, methods, study.name, "Where the time goes: ")
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
@@ -93,10 +94,11 @@ def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]
     return found
 
 
-def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
+def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "") -> Markup:
     """HTML of a chart of one configuration's step times.
 
-    The bars start at zero, so that their lengths are proportional to the times.
+    The bars start at zero, so that their lengths are proportional to the times. `before`: the
+    beginning of the title.
     """
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
@@ -117,7 +119,7 @@ def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
         )
         for method, times in steps.items()
     ]
-    title = f"Where the time goes: {name(row.labels)}"
+    title = f"{before}{name(row.labels)}"
     return figure(
         [Panel("", bars=bars)],
         Axis("time of one operation", "s", from_zero=True),

@@ -91,7 +91,7 @@ def _chart(study: FinishedRun) -> Markup:
     if not groups:
         return Markup("")
     name = max(groups, key=lambda one: len({r.point_id for r in groups[one]}))
-    return throughput.chart(name, groups[name])[0]
+    return throughput.chart(name, groups[name], ends_only=True)[0]
 
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:

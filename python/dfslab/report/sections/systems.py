@@ -23,6 +23,8 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
+# Distance between the points of two file systems in one row, as a share of the row's height.
+SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
     "throughput is that of one client during the operations that read, or write."
@@ -86,7 +88,7 @@ def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) ->
     what = "operations per second" if of_rates else "throughput of one client"
     x_axis = Axis(what, "1/s" if of_rates else "B/s", log=True)
     title = discover.workload(workload).title
-    return Markup("<h3>{}</h3>{}").format(title, figure(panels, x_axis, Axis(), title))
+    return figure(panels, x_axis, Axis(), title, title)
 
 
 def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
@@ -103,7 +105,7 @@ def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
                 system,
                 palette.of_place(place),
                 [metric.value for metric in metrics],
-                [float(row) for row, _ in own],
+                [row + SHIFT * (place - (len(systems) - 1) / 2) for row, _ in own],
                 mark=MARKS[place % len(MARKS)],
                 low=[metric.low for metric in metrics],
                 high=[metric.high for metric in metrics],

@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from dfslab.documents.table import Tab, labels_text
 from dfslab.models.learn.features import describe
+from dfslab.report.answers.rates import by_configuration, short_names
+from dfslab.report.answers.verdict import is_from_memory
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Dash, Panel, Series
 from dfslab.report.charts.svg import figure
@@ -31,11 +33,15 @@ ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "trans
 SAME = 0.02
 BYTES, RATE = "throughput_bytes_per_s", "rate_per_s"
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
-NOTE = (
+MEASURED = (
     "Large points are means over the repetitions of a configuration, filled where it was held out; "
-    "small points are the repetitions. Lines are predictions, in the area of their 90 % intervals."
+    "small points are the repetitions."
 )
-PREDICTED = "Lines are predictions, in the area of their 90 % intervals. Nothing was measured."
+PREDICTED = "Lines are predictions, in the area of their 90 % intervals."
+FROM_MEMORY = (
+    "Page cache: the scenario did not keep this machine's memory from answering "
+    "(workload.cache = warm)."
+)
 Described = Mapping[str, Mapping[str, Any]]
 
 
@@ -50,14 +56,23 @@ def render(study: FinishedRun) -> Markup | None:
         drawn, count = chart(name, group)
         (narrow if count == 1 else wide).append(drawn)
     side_by_side = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
-    text = NOTE if study.of_method("measure") else PREDICTED
-    return note(text) + Markup("").join(wide) + (side_by_side if narrow else "")
+    return note(_explained(study)) + Markup("").join(wide) + (side_by_side if narrow else "")
+
+
+def _explained(study: FinishedRun) -> str:
+    """What points and lines mean, as far as the run has them, and whether the page cache may have
+    answered."""
+    measured = by_configuration(study.of_method("measure"))
+    texts = [MEASURED] if measured else []
+    texts += [PREDICTED] if study.methods else []
+    texts += [FROM_MEMORY] if any(map(is_from_memory, measured)) else []
+    return " ".join(texts)
 
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
     """Operation types -> the results of workloads that did them, without traces and baselines."""
     groups: dict[str, list[Result]] = {}
-    for result in study.results:
+    for result in study.settled:
         is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
         if is_load and _positive(result, RATE):
             groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
@@ -68,14 +83,23 @@ def _positive(result: Result, metric: str) -> bool:
     return metric in result.metrics and result.value(metric) > 0
 
 
-def chart(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
-    """(HTML of the chart of one operation type, number of its panels)."""
+def chart(
+    operations: str, results: Sequence[Result], ends_only: bool = False
+) -> tuple[Markup, int]:
+    """(HTML of the chart of one operation type, number of its panels).
+
+    `ends_only`: only the panels of the fewest and of the most clients are drawn.
+    """
     results, names = _agreeing(results)
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
     has_bytes = all(_positive(r, BYTES) for r in results)
     metric = BYTES if has_bytes else RATE
+    if len({one.get(along) for one in described.values()}) == 1 < len(described):
+        return _rows(operations, results, metric, names), 1
     clients = sorted({float(d["clients"]) for d in described.values()})
+    if ends_only:
+        clients = sorted({clients[0], clients[-1]})
     panels = []
     for count in clients if along != "clients" else [None]:
         chosen = [r for r in results if count in (None, described[r.point_id]["clients"])]
@@ -89,15 +113,54 @@ def chart(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
         # Measurements are drawn last, so that they lie above the predictions.
         series.sort(key=lambda one: one.colour == palette.MEASURED)
         panels.append(Panel("" if count is None else _clients(count), series))
-    what = "throughput" if has_bytes else "operations per second"
+    axis = _rate_axis(metric)
+    what = axis.title
     drawn = figure(
         panels,
         _along_axis(results, described, along),
-        Axis(what, "B/s" if has_bytes else "1/s", log=True),
+        axis,
         f"{what} of {operations} against {ALONG[along]}",
         operations,
     )
     return drawn, len(panels)
+
+
+def _rate_axis(metric: str) -> Axis:
+    if metric == BYTES:
+        return Axis("throughput", "B/s", log=True)
+    return Axis("operations per second", "1/s", log=True)
+
+
+def _rows(
+    operations: str, results: Sequence[Result], metric: str, names: Mapping[str, str]
+) -> Markup:
+    """HTML of a chart with one row for each configuration, where neither sizes nor the number of
+    clients were varied."""
+    labels = {one.point_id: one.labels for one in results}
+    rows = {point: float(row) for row, point in enumerate(labels)}
+    series = []
+    for method in dict.fromkeys(one.method for one in results):
+        own = [one for one in results if one.method == method]
+        found = [one.metrics[metric] for one in own]
+        measured = method == "measure"
+        series.append(
+            Series(
+                "measured" if measured else f"{names[method]}, 90 % interval",
+                palette.of_method(method),
+                [one.value for one in found],
+                [rows[one.point_id] for one in own],
+                mark="circle" if measured else "diamond",
+                low=[one.low for one in found],
+                high=[one.high for one in found],
+                across=True,
+                hints=[_hint(method, one, metric, {}) for one in found],
+            )
+        )
+    axis = _rate_axis(metric)
+    categories = Axis(categories=short_names(labels.values()))
+    return figure(
+        [Panel("", series)], axis, categories, f"{axis.title} of {operations}", operations
+    )
 
 
 def _clients(count: float) -> str:

@@ -33,7 +33,7 @@ from dfslab.report.page_table import (
     signed,
     table,
 )
-from dfslab.report.paths import short_path
+from dfslab.report.paths import path_end, short_path
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
@@ -44,6 +44,8 @@ ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
 MOST_BARS = 8
+# Characters of a step's path beside its bar.
+MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
 RANKED = "The table ranks steps by the time they spend themselves, their own steps not counted."
 GAINED = (
@@ -144,7 +146,7 @@ def _answer(profile: TraceProfile) -> Markup:
     factor, first = profile.savings.factor, profile.savings.steps[0]
     sentence = Markup(
         "<p><strong>{}</strong>: {:g} times as fast, it would save {} of the time of the clients' "
-        "calls (90 %: {}); {}.</p>"
+        "calls (90 %: {}; verdict: {}).</p>"
     ).format(
         short_path(first.step),
         factor,
@@ -155,7 +157,7 @@ def _answer(profile: TraceProfile) -> Markup:
     shown = profile.savings.steps[:MOST_BARS]
     bars = Bars(
         "",
-        palette.of_method("trace"),
+        palette.SEQUENCE[0],
         [step.saving for step in shown],
         [step.low for step in shown],
         [step.high for step in shown],
@@ -165,7 +167,7 @@ def _answer(profile: TraceProfile) -> Markup:
     return Markup('<div class="answer">{}</div>').format(sentence + size) + figure(
         [Panel("", bars=[bars])],
         Axis("time saved, 90 % interval", "%", from_zero=True),
-        Axis(categories=[short_path(step.step) for step in shown]),
+        Axis(categories=[path_end(step.step, MOST_LABEL) for step in shown]),
         title,
         title,
     )

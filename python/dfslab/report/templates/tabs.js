@@ -12,11 +12,19 @@
     parts[place].setAttribute("role", "tabpanel");
     parts[place].setAttribute("aria-labelledby", link.id);
   });
-  const select = (chosen) => links.forEach((link, place) => {
-    link.setAttribute("aria-selected", String(place === chosen));
-    link.tabIndex = place === chosen ? 0 : -1;
-    parts[place].classList.toggle("away", place !== chosen);
-  });
+  const select = (chosen) => {
+    links.forEach((link, place) => {
+      link.setAttribute("aria-selected", String(place === chosen));
+      link.tabIndex = place === chosen ? 0 : -1;
+      parts[place].classList.toggle("away", place !== chosen);
+    });
+    show(links[chosen]);
+  };
+  // Scrolls the bar of tabs, but not the page, so that the open tab is visible.
+  const show = (link) => {
+    const middle = link.offsetLeft + link.offsetWidth / 2;
+    bar.scrollLeft = middle - bar.offsetLeft - bar.clientWidth / 2;
+  };
   // Opens the part that the address names, or the part that holds the element that it names.
   const follow = () => {
     const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
