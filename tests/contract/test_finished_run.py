@@ -44,7 +44,6 @@ HEAVY = {
     "scipy",
     "sklearn",
     "statsmodels",
-    "plotly",
     "pyarrow",
     "duckdb",
     "pandas",

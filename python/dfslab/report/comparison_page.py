@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from dfslab.documents.metrics import RATE, REGISTRY, parsed
 from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Mark, Panel, Rule, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.page import Rendered, page_of
-from dfslab.report.page_table import contents, signed
+from dfslab.report.page_table import contents, folded, signed
 from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
 
 MOST_ROWS = 40
@@ -26,17 +27,9 @@ STYLES: dict[str, tuple[str, Mark]] = {
 def render(found: ComparedRuns) -> str:
     """HTML of the page that compares two runs."""
     answer = Markup("").join(Markup("<p>{}</p>").format(one) for one in found.sentences())
-    parts = [
-        Rendered(
-            "answer",
-            "Answer",
-            0,
-            Markup('<div class="answer">{}</div>').format(answer) + _chart(found),
-            "",
-            Tab.ANSWER,
-        ),
-        Rendered("table", "All comparisons", 1, contents(found.table(), titled=False), "", Tab.RAW),
-    ]
+    table = folded("All comparisons", contents(found.table(), titled=False), opened=True)
+    body = Markup('<div class="answer">{}</div>').format(answer) + _chart(found) + table
+    parts = [Rendered("comparison", "Answer", 0, body, "", Tab.ANSWER)]
     title = f"What differs in {found.after}, compared with {found.before}?"
     return page_of("Two runs compared", title, "compared by dfslab", parts)
 
@@ -46,14 +39,25 @@ def _chart(found: ComparedRuns) -> Markup:
     are more than MOST_ROWS comparisons, those with the smallest adjusted p are drawn."""
     ordered = sorted(found.rows, key=lambda one: one.adjusted)[:MOST_ROWS]
     panels = []
-    for metric in sorted({one.metric for one in ordered}):
+    # Rates come first, then times by operation.
+    for metric in sorted({one.metric for one in ordered}, key=lambda one: (RATE not in one, one)):
         rows = sorted(
             (one for one in ordered if one.metric == metric), key=lambda one: one.configuration
         )
         categories = Axis(categories=[one.configuration or "all" for one in rows])
-        panels.append(Panel(metric, _series(rows), rules=[Rule(1.0, "")], y_axis=categories))
+        panels.append(
+            Panel(_label(metric), _series(rows), rules=[Rule(1.0, "")], y_axis=categories)
+        )
     title = "Ratio of every metric: after / before"
     return figure(panels, Axis("after / before, 90 % interval", log=True), Axis(), title, title)
+
+
+def _label(metric: str) -> str:
+    """The name of a metric in words, with its operation."""
+    key = parsed(metric)
+    known = REGISTRY.get(key.name)
+    words = known.label if known else key.name
+    return f"{key.operation}: {words}" if key.operation else words
 
 
 def _series(rows: list[ComparedMetric]) -> list[Series]:

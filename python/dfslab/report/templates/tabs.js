@@ -1,6 +1,5 @@
 // Turns the parts of the page into tabs. Without this script all parts are shown below each other.
-{
-  const bar = document.querySelector("nav.tabs");
+for (const bar of document.querySelectorAll("nav.tabs")) {
   const links = [...bar.querySelectorAll("a")];
   const parts = links.map((link) => document.querySelector(link.getAttribute("href")));
   document.body.classList.add("tabbed");
