@@ -209,8 +209,8 @@ def test_the_check_of_names_and_headings_can_fail(browser, tmp_path):
 def test_axe_finds_nothing_critical_or_serious(browser, path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = opened(browser, path, color_scheme=scheme)
-    # All parts are judged at once. Marks within charts are left out: they have no text of their own,
-    # and axe takes a minute for them.
+    # All parts are judged at once. Marks within charts are left out: they have no text, and axe
+    # takes a minute for them.
     page.evaluate("document.body.classList.remove('tabbed')")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     page.wait_for_timeout(50)

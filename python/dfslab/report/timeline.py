@@ -12,8 +12,8 @@ from dfslab.report.page_table import folded, note, seconds
 
 TITLE = "Slowest calls in time"
 NOTE = (
-    "Of each kind the slowest whole call that was kept, from left to right as time passed; amber "
-    "waits, a red edge failed. What other JVMs did for it is under their own calls of that cause."
+    "The slowest exemplar trace of each kind. Time runs from left to right. Amber calls wait; a "
+    "red edge marks a call that failed. The work of other JVMs for a call is in timelines of those JVMs."
 )
 DEEPEST = 12
 

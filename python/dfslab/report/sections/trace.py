@@ -47,19 +47,19 @@ MOST_BARS = 8
 # Characters of a step's path beside its bar.
 MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
-RANKED = "The table ranks steps by the time they spend themselves, their own steps not counted."
+RANKED = "The table ranks steps by their self time: the time without that of the calls within them."
 GAINED = (
-    "Each step is made {factor:g} times faster in a replay of the trees, where everything else "
-    "waits again for what it waited for. Beside it is what ranking by summed time says."
+    "Each step is made {factor:g} times faster in a replay of the trees, in which every call waits "
+    "for the same calls as before. For comparison, the last columns rank by summed time."
 )
 PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
-    "along their pipelines. Parts are called as the paths call them: by role, or by process. "
-    "Busy is the share of the trace's time; of links nobody knows."
+    "along their pipelines. Parts have the names that paths use: of roles, or of processes. "
+    "Busy is the share of the trace's time in which the part worked; it is not known of links."
 )
 MODELLED = (
-    "What one operation spends in each step, as traced and as its description says, with nothing "
-    "fitted; error is modelled / traced - 1. A dash is a step that was not traced."
+    "The time of one operation in each step: as traced, and as its description predicts without "
+    "calibration. Error is modelled / traced - 1. A dash is a step that was not traced."
 )
 ONLY_TRACED = "Steps of clients that the description does not have:"
 CLOCKS = (
@@ -353,7 +353,7 @@ def _modelled(rows: Sequence[ModelledStep]) -> Markup:
         if row.modelled_s is None and row.traced
     ]
     rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
-    title = Markup("<h3>Steps beside the model</h3>")
+    title = Markup("<h3>Steps compared with the model</h3>")
     return title + note(MODELLED) + table(head, shown, texts=3) + rest
 
 
