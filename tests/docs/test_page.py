@@ -90,7 +90,7 @@ def test_every_section_is_there_and_full(study):
     assert [s.name for s in found] == [
         "summary",
         "check",
-        "limits",
+        "what_limits",
         "systems",
         "throughput",
         "processes",

@@ -13,7 +13,7 @@ from dfslab.report.page_table import folded, note, seconds
 TITLE = "Slowest calls in time"
 NOTE = (
     "The slowest exemplar trace of each kind. Time runs from left to right. Amber calls wait; a "
-    "red edge marks a call that failed. The work of other JVMs for a call is in timelines of those JVMs."
+    "red edge marks a call that failed. The work of other JVMs for a call is in their timelines."
 )
 DEEPEST = 12
 

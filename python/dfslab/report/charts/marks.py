@@ -18,7 +18,8 @@ FILLED = 0.74
 SAMPLE = (24, 12)
 _DASHES = {"solid": "", "dash": "6 4", "dot": "1.5 3.5"}
 
-Point = tuple[float, float]
+# A position in pixels: from the left edge, and from the top.
+Pixel = tuple[float, float]
 
 
 def css_colour(name: str) -> str:
@@ -47,9 +48,9 @@ def _known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _runs(xs: Numbers, ys: Numbers, x: Scale, y: Scale) -> Iterator[list[Point]]:
+def _runs(xs: Numbers, ys: Numbers, x: Scale, y: Scale) -> Iterator[list[Pixel]]:
     """The points of a line in pixels, split at gaps."""
-    run: list[Point] = []
+    run: list[Pixel] = []
     for one, other in zip(xs, ys, strict=True):
         if one is not None and other is not None and _known(one) and _known(other):
             run.append((x.place(one), y.place(other)))
@@ -71,7 +72,7 @@ def _stroke(path: str, series: Series) -> str:
     return f'<path class="line"{dashed} d="{path}"/>' if path else ""
 
 
-def _path(run: Sequence[Point], stepped: bool) -> str:
+def _path(run: Sequence[Pixel], stepped: bool) -> str:
     """The commands of an SVG path through the points; a staircase changes its height half-way
     between them."""
     (left, top), *others = run
@@ -123,7 +124,7 @@ def _points(series: Series, x: Scale, y: Scale) -> str:
     return "".join(found)
 
 
-def _point(series: Series, at: Point, hollow: bool, hint: str) -> str:
+def _point(series: Series, at: Pixel, hollow: bool, hint: str) -> str:
     words = " ".join(
         ("point", *(["hollow"] if hollow else []), *(["faint"] if series.faint else []))
     )
@@ -134,7 +135,7 @@ def _point(series: Series, at: Point, hollow: bool, hint: str) -> str:
     return f'<path class="{kind}" d="{path}">{inner}</path>'
 
 
-def _shape(mark: Mark, at: Point, radius: float) -> str:
+def _shape(mark: Mark, at: Pixel, radius: float) -> str:
     """The outline of a point as the commands of an SVG path."""
     x, y = at
     if mark == "square":

@@ -29,7 +29,7 @@ SHADES = {
     "purple": Shade("#7e1d7d", "#8960fa"),
     "brown": Shade("#594807", "#f9cb8b"),
 }
-# The colours of series that have no colour of their own, in the order of use.
+# The colours of series to which no colour is assigned, in the order of use.
 SEQUENCE = tuple(SHADES)
 # Text colour: measurements. Grey: bounds and lines of reference.
 MEASURED, REFERENCE = "ink", "grey"

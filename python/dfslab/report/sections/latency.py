@@ -176,7 +176,7 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Indices of the points of a curve to draw. A point that lies within a pixel of the one drawn
+    """Indices of the points of a curve to draw. A point within a pixel of the one drawn
     before is left out; the last point is kept."""
     chosen = [0]
     for place in range(1, len(times)):

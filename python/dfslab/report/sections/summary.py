@@ -14,7 +14,7 @@ from dfslab.report.answers.rates import ConfigurationRate, by_configuration, sho
 from dfslab.report.answers.verdict import is_from_memory, noise_of
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import note, percent, seconds
-from dfslab.report.sections import limits, steps, systems, throughput
+from dfslab.report.sections import steps, systems, throughput, what_limits
 from dfslab.result import Metric
 from dfslab.spec import units
 from dfslab.studies.compare import BASELINES
@@ -105,7 +105,7 @@ def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
         results = [one for one in study.of_method(method) if one.limits]
         if results:
             names = short_names(one.labels for one in results)
-            return limits.dependence(method, results, names, most=1)
+            return what_limits.dependence(method, results, names, most=1)
     return Markup("")
 
 

@@ -44,7 +44,7 @@ ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
 MOST_BARS = 8
-# Characters of a step's path beside its bar.
+# Characters of a step's path in the label of its bar.
 MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
 RANKED = "The table ranks steps by their self time: the time without that of the calls within them."
@@ -92,7 +92,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 @dataclass(frozen=True)
 class TracePart:
-    """One part of what is shown of a trace, with the tab that shows it on a page of its own."""
+    """One part of what is shown of a trace, with the tab that shows it on the page of a trace."""
 
     name: str
     title: str
