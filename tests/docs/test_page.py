@@ -114,8 +114,8 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # These sections have no content, because the planted run was not checked and has no processes,
-    # IO500 workload, faults, generator report, traced program, separate metadata server or designed
+    # These sections are empty. The planted run was not checked, and it has no processes, IO500
+    # workload, faults, generator report, traced program, separate metadata server or designed
     # sweep.
     empty = [
         "check",

@@ -127,7 +127,7 @@ def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: s
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:
-    """Write the page of a run to a file that a user names, or to the run's own folder."""
+    """Writes the page of a run to a file that the user names, or to the run's folder."""
     page = render(run)
     if output is None:
         write_atomically(run.page, page)

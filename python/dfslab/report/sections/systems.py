@@ -1,5 +1,5 @@
-"""Renders the section that shows several file systems side by side, as in DFS-Perf's figures 1
-to 3: one chart for each workload, with a panel for threads and one for processes."""
+"""Renders the section that compares several file systems, as in DFS-Perf's figures 1 to 3: one
+chart for each workload, with a panel for clients as threads and one for clients as processes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,8 @@ def charts(study: FinishedRun) -> list[Markup]:
 def _by_workload(
     rows: Sequence[SystemsRow], study: FinishedRun
 ) -> list[tuple[str, list[SystemsRow]]]:
-    """(workload, its rows), in the order of the scenario. Where a workload moves bytes, the rows
-    with throughput are kept, else those with rates.
-    """
+    """Returns (workload, its rows), in the order of the scenario. If a workload moves bytes, only
+    its rows with throughput are kept, otherwise its rows with rates."""
     groups: dict[str, list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault(str(row.labels.get(WORKLOAD, study.scenario.workload.name)), []).append(
@@ -68,9 +67,8 @@ def _by_workload(
 
 
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
-    """HTML of one workload's chart: a panel for each measure and way to spread the clients, and a
-    curve for each file system.
-    """
+    """Returns the HTML of one workload's chart, with a curve for each file system. There is a panel
+    for each measure and each way to distribute the clients."""
     # Rows of reads and of writes have the same configuration, which is named once.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
@@ -117,13 +115,14 @@ def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
 
 
 def _varied(row: SystemsRow) -> dict[str, LevelValue]:
-    """The varied keys of a row within one panel: neither workload nor processes."""
+    """Returns the varied keys of a row within one panel: all except workload and processes."""
     apart = (WORKLOAD, KEYS["processes"])
     return {key: value for key, value in row.labels.items() if key not in apart}
 
 
 def _way(row: SystemsRow) -> str:
-    """How the clients of a row were distributed: as threads of a process, or over processes."""
+    """Returns how the clients of a row were distributed: as threads of one process, or over
+    processes."""
     processes = row.labels.get(KEYS["processes"], 0)
     return PROCESSES if isinstance(processes, int) and processes > 1 else THREADS
 
