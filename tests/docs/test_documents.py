@@ -61,13 +61,13 @@ def place(tmp_path):
 
 def write_files(text, folder):
     """Writes every block of a document whose first line is a comment with a file name to the file
-    of that name."""
-    for body in blocks(text, "toml", "python"):
-        named = re.match(r"# ([\w./-]+\.(?:toml|py))\n", body)
+    of that name. Files without comments, such as traces, are written without that line."""
+    for body in blocks(text, "toml", "python", "text", "json"):
+        named = re.match(r"# ([\w./-]+\.(toml|py|strace|json))\n", body)
         if named:
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(body)
+            path.write_text(body if named[2] in ("toml", "py") else body[named.end() :])
 
 
 # A program that runs several commands one after the other in one process. It reads the words of
