@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # Documents and what they link to. Links stay valid, because the staged folder has the same layout.
 STAGED = (
-    *("*.md", "*.cff", "LICENSE", "docs", "agent/README.md", "scenarios"),
+    *("*.md", "*.cff", "LICENSE", "Containerfile", "docs", "agent/README.md", "scenarios"),
     *("verification/*.md", "verification/*.toml"),
 )
 # How long Sphinx may take before it counts as hanging.
