@@ -39,7 +39,7 @@ class Try:
 # What the wheel can do without any extra.
 BASE = (
     Try(("--version",), ("dfslab ",)),
-    Try(("doctor",), ("measure a directory", "pip install 'dfslab[page]'")),
+    Try(("doctor",), ("measure a directory", "page of a run", "jinja2 is missing")),
     Try(
         ("measure", "data", "--bs", "4k", "--rw", "read,randwrite", "--clients", "1", "--size")
         + ("1m", "--time", "200ms", "--repetitions", "2", "-q"),

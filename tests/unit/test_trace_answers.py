@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.instruments import trace as tracing
-from dfslab.report.answers import traced
+from dfslab.report.answers import trace_answer
 from dfslab.report.terminal_traces import ranking_tables
 from support.command import dfslab
 
@@ -68,7 +68,7 @@ def test_the_step_that_would_gain_most_is_named_with_its_interval(tmp_path):
 
 
 def test_one_call_tree_asks_for_more(tmp_path):
-    (_, gain) = traced.sentences(tracing.profile([jaeger(tmp_path, 1)]))
+    (_, gain) = trace_answer.sentences(tracing.profile([jaeger(tmp_path, 1)]))
     assert gain.endswith("; one call tree tells little of others: record 20 or more.")
 
 
@@ -96,7 +96,7 @@ def test_an_unsure_gain_is_not_an_answer(tmp_path, verdict, words):
     (step, *_) = profile.savings.steps
     unsure = step.model_copy(update={"verdict": verdict, "low": 0.0})
     savings = profile.savings.model_copy(update={"steps": [unsure]})
-    (_, gain) = traced.sentences(profile.model_copy(update={"savings": savings}))
+    (_, gain) = trace_answer.sentences(profile.model_copy(update={"savings": savings}))
     assert gain.startswith(words)
 
 

@@ -30,7 +30,7 @@ from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.report import terminal_traces
-from dfslab.report.answers import traced
+from dfslab.report.answers import trace_answer
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 from dfslab.spec.printable import printable
@@ -242,6 +242,6 @@ def trace_report(
         if named.is_standard:
             return
     shown = terminal_traces.ranking_tables(profile, wide)
-    answer = [Paragraph(text) for text in traced.sentences(profile)]
-    document = {**plain(profile), "answer": traced.sentences(profile)} if as_json else None
+    answer = [Paragraph(text) for text in trace_answer.sentences(profile)]
+    document = {**plain(profile), "answer": trace_answer.sentences(profile)} if as_json else None
     emit(as_json, document, *shown, *answer, *([f"page: {page}"] if page else []))
