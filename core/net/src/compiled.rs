@@ -24,7 +24,7 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
-    /// Number of lines of the event list.
+    /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,
     pub(crate) library: Library,
     /// The lists in the initial tokens. Every run begins with a copy.
@@ -66,8 +66,8 @@ pub(crate) struct Place {
     pub(crate) inhibits: Vec<(u32, u32)>,
     /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
-    /// Where the tokens wait if the transitions that take them form a cluster; None if the tokens
-    /// wait in buckets.
+    /// Where the place's tokens wait if the transitions that take them form a cluster. None if the
+    /// tokens wait in buckets.
     pub(crate) seat: Option<Seat>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Member {
     pub(crate) arcs: Box<[u32]>,
 }
 
-/// Where the tokens of a place in a cluster wait.
+/// Where the tokens of one place wait, if the place belongs to a cluster.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) cluster: u32,
@@ -126,7 +126,7 @@ pub(crate) enum Lanes {
 pub(crate) struct Test {
     /// A field and the value that the field must have.
     pub(crate) constant: Option<(u16, u64)>,
-    /// The view whose filter the token must pass, too.
+    /// The view whose filter the token must also pass.
     pub(crate) view: u32,
 }
 
@@ -317,7 +317,7 @@ pub(crate) struct Output {
     pub(crate) forwards: Option<u16>,
     /// The fields that a forwarded token changes, with their new values, in the order of fields.
     pub(crate) changed: Box<[(u16, Value)]>,
-    /// The line of the event list for the arc's tokens, if their delay is constant; else `NO_LINE`.
+    /// The line of the event list for the arc's tokens if their delay is constant, else `NO_LINE`.
     pub(crate) line: u8,
     /// Expression for the number of tokens that the arc makes; None means one token.
     pub(crate) count: Option<Box<Value>>,

@@ -9,7 +9,8 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// Which nets a maker makes: any, or those whose transitions form clusters, with and without a key.
+/// The nets that a generator makes: any nets, or nets whose transitions form clusters, with or
+/// without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,
