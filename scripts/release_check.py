@@ -30,10 +30,14 @@ PATHS = ("run: ", "page: ", "trace: ")
 
 @dataclass(frozen=True)
 class Try:
-    """A command of the tutorial, and words that its output must have."""
+    """A command of the tutorial, and words that its output must have.
+
+    `is_wrapped`: lines fit the terminal; False for TOML, whose lines stay as they are.
+    """
 
     words: tuple[str, ...]
     expected: tuple[str, ...]
+    is_wrapped: bool = True
 
 
 # What the wheel can do without any extra.
@@ -56,7 +60,7 @@ WITH_EXTRAS = (
         ("trace", "report", "trace.json", "--page", "trace.html"),
         ("2 times faster would save", "page: trace.html"),
     ),
-    Try(("show", "scenario", "quickstart"), ("quickstart",)),
+    Try(("show", "scenario", "quickstart"), ("quickstart",), is_wrapped=False),
 )
 STRACE = """\
 10 09:00:00.000000 openat(AT_FDCWD, "/app/out", O_WRONLY|O_CREAT, 0666) = 3 <0.000400>
@@ -95,7 +99,8 @@ class Environment:
         if lacking := [text for text in one.expected if text not in flat]:
             raise SystemExit(f"{shown}: lacks {lacking}\n{done.stdout}")
         wide = [line for line in done.stdout.splitlines() if len(line) > COLUMNS]
-        if wide := [line for line in wide if not line.startswith(PATHS)]:
+        wide = [line for line in wide if not line.startswith(PATHS)]
+        if wide and one.is_wrapped:
             raise SystemExit(f"{shown}: wider than {COLUMNS} columns:\n{wide[0]}")
         return done.stdout
 

@@ -95,3 +95,10 @@ def test_my_application_elsewhere(tmp_path):
     assert "Replayed 4 of 4 calls, those on files in /app" in said
     assert "These calls took 50 s in the recording and take" in said
     assert re.search(r"times as fast, mostly by fsync calls\.", said)
+
+
+def test_a_ready_scenario_is_shown_by_name(tmp_path):
+    """The how-tos ask to copy a ready scenario."""
+    answer = dfslab("show", "scenario", "glusterfs", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert 'name = "glusterfs"' in answer.stdout
