@@ -109,7 +109,8 @@ class NodeGroup(CheckedModel):
         return {key: one for key, one in table.items() if key != "power" or self.power}
 
 
-# The key and its default, which the text of a stored network omits.
+# A key of the network with its default. The text of a stored network omits the key while it has
+# this default.
 _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
 

@@ -78,7 +78,8 @@ def number(parameter: Parameter, written: Any) -> float:
 
 
 def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
-    """Returns symbol name -> value in SI units, for all symbols that are not calibrated."""
+    """Returns the value in SI units of every symbol that is not calibrated, by the name of the
+    symbol."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
@@ -113,7 +114,8 @@ def payload_share(scenario: Scenario) -> float:
 
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """Symbol name -> SI value for the hardware of every role, and of groups that differ."""
+    """Returns the values in SI units of the hardware symbols of every role, by the name of the
+    symbol. Where the node groups of a role differ, each group also has symbols."""
     payload = payload_share(scenario)
     values: dict[str, float] = {}
     for role in system.roles:
@@ -130,22 +132,23 @@ def of_group(key: str, group: str) -> str:
 
 
 def of_role(key: str) -> str:
-    """Returns the name of the role's symbol for a symbol that is valid for one group of nodes."""
+    """Returns the name of the symbol that is valid for a whole role. `key` is the name of the same
+    symbol for one group of nodes."""
     return key.partition("/")[2]
 
 
 def is_of_group(key: str) -> bool:
-    """Whether a symbol belongs to a single group of nodes."""
+    """Returns whether the symbol `key` is valid for one group of nodes only."""
     return "/" in key
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
-    """Defaults of derived parameters, which no scenario can set."""
+    """Returns the defaults of derived parameters, by key. No scenario can set these parameters."""
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
 def _is_scattered(stream: Stream) -> bool:
-    """Whether a stream accesses files non-sequentially, so that read-ahead is useless."""
+    """Returns whether a stream accesses files non-sequentially, so that read-ahead is useless."""
     return stream.access.order in ("random", "shuffled")
 
 
@@ -197,8 +200,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of single groups that host a role, for values that differ
-    between groups."""
+    """Returns the hardware symbols of the single groups that host a role. Only symbols whose values
+    differ between the groups are included."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
     return {

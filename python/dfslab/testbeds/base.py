@@ -118,7 +118,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start all daemons and wait until the file system serves clients."""
+        """Starts all daemons and waits until the file system serves clients."""
         raise NotImplementedError
 
     @classmethod
@@ -181,8 +181,8 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to emulate with hosts; None if the daemons run directly on this
-        machine."""
+        """Returns the deployment whose nodes are emulated as hosts. Returns None if the daemons run
+        directly on this machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -222,7 +222,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Metadata role -> mean processor score of the role's hosts.
+        """Returns the mean processor score of the hosts of each metadata role, by role.
 
         The scores are measured when the property is first used.
         """
@@ -235,7 +235,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """A context in which the processor limits of all hosts are lifted.
+        """Returns a context in which the processor limits of all hosts are lifted.
 
         `Cluster.whole_processors` explains why.
         """
@@ -285,7 +285,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Program -> version, as the running daemons report it."""
+        """The version of each program, by the program's name, as the running daemons report it."""
         return dict(self._record.versions)
 
     @property
@@ -309,15 +309,15 @@ class BaseTestbed(Generic[CheckedParameters]):
                 self.cluster.reap()
 
     def kill(self, daemon: str) -> None:
-        """Kill one daemon at once (SIGKILL), as a crash would."""
+        """Kills one daemon immediately (SIGKILL), as a crash would."""
         self.daemon(daemon).kill()
 
     def pause(self, daemon: str) -> None:
-        """Suspend one daemon (SIGSTOP), as a hung machine would."""
+        """Suspends one daemon (SIGSTOP), as a hung machine would."""
         self.daemon(daemon).pause()
 
     def resume(self, daemon: str) -> None:
-        """Resume a suspended daemon."""
+        """Resumes a suspended daemon."""
         self.daemon(daemon).resume()
 
     def restart(self, daemon: str) -> None:
@@ -329,7 +329,8 @@ class BaseTestbed(Generic[CheckedParameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon named `target`, or the names of all daemons on the host named `target`.
+        """Returns the names of the daemons that `target` names: one daemon, or all daemons on the
+        host of this name.
 
         Raises TestbedError if no daemon or host has this name.
         """
@@ -364,9 +365,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment for the testbed's processes.
+        """Returns the environment variables for the testbed's processes.
 
-        It contains a mark by which the processes are found again.
+        They include a mark by which the testbed's processes are found again.
         """
         return {**os.environ, MARK: self._folder.id}
 
@@ -417,9 +418,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Server -> the calls that it counted since `observe` was last called.
+        """Returns for each server the calls that it counted since the previous call of `observe`.
 
-        Empty if the servers do not count.
+        The result is empty if the servers do not count calls.
         """
         return {}
 
@@ -431,22 +432,24 @@ class BaseTestbed(Generic[CheckedParameters]):
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Bytes read from the disks of all hosts since the hosts were created.
+        """Returns the number of bytes read from the disks of all hosts since the hosts were
+        created.
 
-        None if there are no emulated disks.
+        Returns None if there are no emulated disks.
         """
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """The missing servers or replicas, as text from the file system; empty if nothing is
-        missing."""
+        """Returns a text that lists the missing servers or replicas, as the file system reports
+        them. The text is empty if nothing is missing."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S, clock: Clock = REAL) -> float:
-        """Waits until no server and no replica is missing.
+        """Waits until no server and no replica is missing, and returns the seconds that this took.
 
-        Returns the seconds it took. Raises TestbedError with what is still missing after `limit_s`.
+        Raises TestbedError, which says what is missing, if this takes longer than `limit_s`
+        seconds.
         """
         began = clock.monotonic_s()
         while output := self.lacking():
@@ -489,7 +492,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
 
 def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
-    """The parameters as plain data, which the record can store."""
+    """Returns the parameters as plain data, which the testbed's record can store."""
     if isinstance(parameters, CheckedModel):
         return parameters.model_dump(mode="json")
     return dict(parameters)

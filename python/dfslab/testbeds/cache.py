@@ -1,7 +1,7 @@
-"""Downloads the programs that testbeds need once, into one folder of jars for each Maven pom and
-version.
+"""Downloads the programs that testbeds need, once for all testbeds, into one folder of jars for
+each Maven pom and version.
 
-The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
+The folders are in DFSLAB_CACHE, else in $XDG_CACHE_HOME/dfslab, else in ~/.cache/dfslab.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ def cache_folder() -> Path:
 
 
 def program(command: str, package: str) -> str:
-    """The path of an executable.
+    """Returns the path of the executable `command`.
 
-    Raises TestbedError with the Debian package to install if the executable is missing.
+    Raises TestbedError if the executable is missing. The error names the Debian `package` to
+    install.
     """
     found = shutil.which(command)
     if found is None:

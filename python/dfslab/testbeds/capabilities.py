@@ -32,7 +32,7 @@ class Traceable(ABC):
     @classmethod
     @abstractmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Name -> value of the parameters for `parse` that turn counting on."""
+        """Returns the parameters for `parse` that turn counting on, by name."""
 
     @property
     @abstractmethod
@@ -44,8 +44,8 @@ class Traceable(ABC):
         """The environment of a client command that is to be traced."""
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """The full command line for a client command, which runs it where it can reach the file
-        system."""
+        """Returns the command line that runs the client command `words` at a place where it can
+        reach the file system."""
         return list(words)
 
 

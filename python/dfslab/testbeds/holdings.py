@@ -19,8 +19,8 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Time limit in seconds to wait for removal. The limit is reached only if a resource stays; on a
-# busy machine, removing a testbed takes seconds.
+# Number of seconds to wait until resources are removed. The limit is reached only if a resource
+# stays; on a busy machine, removing a testbed takes seconds.
 SETTLE_S = 60.0
 # Default folders in which daemons keep data, and the name patterns of their files there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
@@ -76,12 +76,12 @@ def holdings() -> Holdings:
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
-    """One line of text for every resource that is in `after` but not in `before`."""
+    """Returns one line of text for every resource that is in `after` but not in `before`."""
     return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) -> list[str]:
-    """The resources that are left over compared with `before`.
+    """Returns the resources that are left over compared with `before`, one line of text each.
 
     Waits up to `limit_s` seconds until the kernel has cleaned up ended processes.
     """
@@ -92,7 +92,8 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """PID -> id of the testbed to which the process belongs; "" if it belongs to none.
+    """Returns for the PID of every process the id of the testbed to which the process belongs; ""
+    if it belongs to none.
 
     Some daemons overwrite the environment that they were started with. Such a daemon gets the id of
     its parent process.
@@ -126,8 +127,8 @@ def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -
 
 
 def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every network, mount and process namespace on this machine, except those of testbeds of
-    another state folder."""
+    """Returns every network, mount and process namespace on this machine, except those of testbeds
+    of another state folder."""
     everybodys, anothers = set(), set()
     for pid, mark in marks.items():
         for kind in ("net", "mnt", "pid"):

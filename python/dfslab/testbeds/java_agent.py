@@ -85,11 +85,11 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """The Java option that traces a JVM. The JVM then writes its profile to `folder` every
+    """Returns the Java option that traces a JVM. The JVM then writes its profile to `folder` every
     `interval_s` seconds.
 
-    `points`: file of instrumentation points. `service` and `instance`: names of the process in
-    profiles.
+    `points` is the file that lists the methods that the agent instruments. `service` and `instance`
+    are the names of the process in profiles.
     """
     options = {
         "points": points,

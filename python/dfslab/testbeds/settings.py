@@ -20,8 +20,8 @@ Default = LevelValue | tuple[str, ...]
 def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
 ) -> dict[str, LevelValue]:
-    """Key -> value of all parameters, in SI units. `options`: name -> default of the testbed's
-    options, which are included.
+    """Returns the values of all parameters and options by key, in SI units. `options` maps the
+    testbed's options to their defaults.
 
     Numbers of instances of roles are accepted and ignored, because the deployment defines them.
     Raises InputError for an unknown key or a wrong value.

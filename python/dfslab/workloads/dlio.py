@@ -43,9 +43,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. The compute time of a step is a think time before the step's first
-    sample.
-    """
+    """Returns the stream of all epochs. Each batch of samples is one step. Its compute time is a
+    think time before the first sample of the step."""
     samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
     samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []

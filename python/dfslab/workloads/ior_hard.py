@@ -35,9 +35,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. The shared file is empty at the start. One operation is a client's whole
-    pass through the file.
-    """
+    """Returns a stream of two phases, in which every client writes and then reads its parts of the
+    shared file. The file is empty at the start. One operation is a client's whole pass through the
+    file."""
     shared: PhaseSettings = {"files": "shared", "access": Access(order="interleaved")}
     return Stream(
         phases=[

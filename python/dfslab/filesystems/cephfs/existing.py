@@ -13,9 +13,8 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Reads the layout of a directory from its extended attributes: stripe unit, stripe count,
-    object size and pool. The result is empty if no layout is set.
-    """
+    """Returns the layout of a directory (stripe unit, stripe count, object size and pool), which is
+    in the directory's extended attributes. The result is empty if no layout is set."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 

@@ -105,6 +105,7 @@ class Testbed(HostedTestbed):
         ]
 
     def _answers(self) -> bool:
-        """Whether all clients can list the export. A server may listen before it exports."""
+        """Returns whether all clients can list the export. A server may listen before it exports
+        the folder."""
         listing = ("nfs-ls", f"{self.url}?version=3")
         return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

@@ -62,8 +62,9 @@ class TracedCall:
     """A call of a trace as the servers handle it: the bytes on each server, and where the data is
     found.
 
-    `way` is where a read finds its data: `ahead` in the read-ahead window, `hit` in memory, `jump`
-    on the disk after a seek. The call starts no earlier than `due_s` seconds after the start.
+    `way` says where a read finds its data: `ahead` is the read-ahead window, `hit` is memory, and
+    `jump` is the disk after a seek. The call starts no earlier than `due_s` seconds after the start
+    of the trace.
     """
 
     client: int
@@ -80,13 +81,14 @@ class TracedCall:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a net of PVFS simulates: one point of the experiment of Nguyen & Apon 2012, or the
-    `calls` of a trace. Sizes are in bytes.
+    """The input of one simulation of PVFS: one point of the experiment of Nguyen & Apon 2012, or
+    the `calls` of a trace. Sizes are in bytes.
 
-    `stripe_count`: servers of one file; 0: all. `start_seed`: seed of the random first server of
-    every file; 0: client c starts at server c. `client_nodes`, `server_nodes`: nodes, each with one
-    adapter, that clients and servers are spread over; 0: one each. `shared_cores`: cores that all
-    nodes share; 0: every node has enough cores.
+    `stripe_count` is the number of servers of one file (0: all servers). `start_seed` is the seed
+    of the random first server of every file (0: the file of client c starts at server c).
+    `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
+    spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
+    cores that all nodes share (0: every node has enough cores).
     """
 
     operation: str = "read"
@@ -130,7 +132,8 @@ class Setup:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of servers, and the sizes of files, blocks and stripes in bytes, by name."""
+        """Returns the number of servers ("servers"), and the sizes of files, blocks and stripes in
+        bytes, each under its name in the net."""
         return {
             "servers": self.servers,
             "file_size": self.file_size,
@@ -145,7 +148,8 @@ class Setup:
 
     @property
     def start_factors(self) -> tuple[int, int]:
-        """(a, b): the file of client c starts at server (a c + b) mod PRIME mod servers."""
+        """Returns the numbers a and b. The file of client c starts at server (a c + b) mod PRIME
+        mod the number of servers."""
         if not self.start_seed:
             return 1, 0
         chance = random.Random(self.start_seed)
@@ -228,9 +232,8 @@ class SharedElements:
         self._open()
 
     def stations(self, name: str, count: int) -> Place:
-        """Adds a place with `count` idle stations, one for each client or server. Returns the
-        place.
-        """
+        """Adds a place with `count` idle stations, such as one for each client, server or core.
+        Returns the place."""
         return self.net.place(name, self.one, list(range(count)))
 
     @cached_property
@@ -340,11 +343,12 @@ class SharedElements:
         return min(setup.clients, setup.client_nodes or setup.clients)
 
     def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
-        """Returns the number of the adapter that a client or server uses."""
+        """Returns the number of the adapter that a client or server uses. `number_of` is the number
+        of this client or server, and `owner` is "client" or "server"."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # The engine joins tokens quickly by equal fields. Where a formula is compared, it scans all
-        # tokens.
+        # The simulation finds matching tokens quickly if their fields must be equal. If a formula
+        # must hold instead, it tests all tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -412,10 +416,12 @@ class SharedElements:
         )
 
     def _piece(self, before: Expr, unit: Expr, is_last: Condition) -> tuple[Expr, Condition]:
-        """Returns (bytes of the piece that ends with a unit, whether a piece ends with it).
+        """Returns the bytes of the piece that ends with a unit, and the condition that a piece ends
+        with this unit.
 
-        `before` are the bytes of the payload that were sent before the unit. A piece ends with the
-        unit in which a flow buffer becomes full, or with the last unit.
+        `before` is the number of bytes of the payload that were sent before the unit, and `unit` is
+        the number of bytes of the unit. A piece ends with the unit in which a flow buffer becomes
+        full, or with the last unit.
         """
         setup = self.setup
         after = before + unit
@@ -429,9 +435,8 @@ class SharedElements:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """Adds a disk for every server. Returns the places (queue of requests, finished requests).
-        A change from one stream to another costs a seek.
-        """
+        """Adds a disk for every server. Returns the place that queues disk requests and the place
+        that receives finished ones. A change from one stream to another costs a seek."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels

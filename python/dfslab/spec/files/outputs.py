@@ -32,10 +32,11 @@ _OF_THE_PATH = (
 
 @dataclass(frozen=True)
 class Output:
-    """A file that the user asks for: the option that names the file, and the path.
+    """A file that the user asks for. `key` is the option that names the file, and `path` is its
+    path.
 
-    `replaces`: an existing regular file may be replaced (`--force`). Links, devices, pipes and
-    folders are never replaced.
+    `replaces`: whether an existing regular file may be replaced (`--force`). Links, devices, pipes
+    and folders are never replaced.
     """
 
     key: str

@@ -168,8 +168,8 @@ class Hold(Node):
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
-        """Returns the number of servers, then the limits of the queue that the resource
-        declares."""
+        """Returns the number of servers, then the size of the queue and the fairness of the lock,
+        if the resource has them."""
         optional = (self.resource.places, self.resource.fair)
         return (self.servers, *(one for one in optional if one is not None))
 
@@ -347,9 +347,8 @@ class Repeat(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """A random choice: one of the branches by its probability, or none with the remaining
-    probability.
-    """
+    """A random choice: runs one of the branches, each by its probability. With the remaining
+    probability, nothing runs."""
 
     branches: tuple[tuple[Expr, Node], ...]
 
@@ -368,7 +367,8 @@ class Choice(Node):
 
 @dataclass(frozen=True)
 class Either(Node):
-    """A conditional step: `then` where the condition holds, else `otherwise` (None: nothing)."""
+    """A conditional step: runs `then` where the condition holds, and else `otherwise`. If
+    `otherwise` is None, nothing runs where the condition does not hold."""
 
     condition: Condition
     then: Node
@@ -412,9 +412,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Returns symbol -> names of the steps where the symbol occurs, in tree order. A step without a
-    name is listed by its node type.
-    """
+    """Returns the symbols of a tree, each with the names of the steps in which it occurs, in tree
+    order. A step without a name is listed by its node type."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:

@@ -41,9 +41,11 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """Returns the open arrivals that the scenario requests, which replace the workload's. None for
-    a closed workload. The workload's sessions remain; their rate is set so that requests arrive at
-    the requested rate.
+    """Returns the open arrivals that the scenario requests. They replace the workload's arrivals.
+    Returns None if the scenario requests a closed workload.
+
+    The workload's sessions remain. The rate of sessions is set so that requests arrive at the
+    requested rate.
     """
     requested = scenario.workload
     if requested.arrival == "closed":

@@ -23,9 +23,9 @@ class ExistingFileSystem:
     """A file system that dfslab did not start: its kind, where it is, its size in bytes and its
     layout.
 
-    file_system: the name of its description; "" where none is known. type, source: those of the
-    mount. mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and
-    layout.
+    `file_system` is the name of the description of this file system; "" where there is no
+    description. `type` and `source` are those of the mount. `mounted_at` is the mount point; ""
+    where the file system was reached by a uri. `facts` are its attributes and its layout.
     """
 
     file_system: str
@@ -64,7 +64,8 @@ class ExistingFileSystem:
 
 
 def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """The default of `KnownMount.understood`: extended attributes give no layout."""
+    """Returns an empty layout. This is the default `understood` of `KnownMount`, for file systems
+    whose extended attributes do not describe a layout."""
     return StorageLayout()
 
 
@@ -72,10 +73,13 @@ def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
 class KnownMount:
     """What the `existing.py` of a file system's folder declares, as `EXISTING`.
 
-    mount_types, sources: file system types, and prefixes of sources, in the table of mounts.
+    mount_types: types in the table of mounts that only mounts of this file system have.
+    sources: beginnings of the sources that mounts of this file system have in that table.
     attributes: extended attributes of a directory that describe its layout.
-    understood(attributes): servers and layout read from these attributes.
-    schemes: schemes of uris that `ask(uri, web_address)` answers; InputError without an answer.
+    understood(attributes): returns the servers and the layout that these attributes describe.
+    schemes: schemes of the uris of this file system that `ask` can query.
+    ask(uri, web_address): returns the running file system at a uri; raises InputError without an
+        answer.
     """
 
     mount_types: tuple[str, ...] = ()

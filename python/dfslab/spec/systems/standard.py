@@ -25,8 +25,8 @@ def standard(
     """Returns a deployment with the metadata roles on one node, a data role on each of `servers`
     nodes, and `clients` client nodes. Rates are in bytes/s.
 
-    0 `servers` means the default number of the file system's data role. UNLIMITED values are not
-    emulated: valid for testbeds, unusable for models.
+    If `servers` is 0, the file system's default number of data nodes is used. A rate that is
+    UNLIMITED is not emulated on a testbed. Models cannot use it.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
     plain = Disk()

@@ -1,8 +1,9 @@
 """Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
 alive.
 
-Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
-killed, the kernel removes the host's daemons, mounts and network adapters.
+None of these resources has a name on the machine that would outlive the host. When the host's first
+process (an init that reaps children) is killed, the kernel removes the host's daemons, mounts and
+network adapters.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int, clock: Clock = REAL) -> int:
-    """The PID of the only child of a process that has just forked.
+    """Returns the PID of the only child of process `pid`, which has just forked.
 
     Raises TestbedError if no child appears.
     """
@@ -154,8 +155,8 @@ class Host:
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Starts a process that keeps namespaces alive. If `owned` is true, it dies with this
-    process."""
+    """Starts a process that keeps namespaces alive. If `owned` is true, the process ends when this
+    process ends."""
     command = [*words, *INIT]
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
@@ -231,7 +232,7 @@ class HostDaemon(Daemon):
 class AdoptedDaemon(Daemon):
     """A daemon that another daemon started.
 
-    `find` returns its process, `revive` starts it again.
+    The function `find` returns its process. The function `revive` starts it again.
     """
 
     def __init__(

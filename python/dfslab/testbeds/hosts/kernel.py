@@ -25,7 +25,8 @@ class Feature:
     disables: str
 
 
-# Feature -> (command that is tried in new namespaces, what does not work without the feature).
+# The features that are tried. Each has a command that is run in new namespaces, and a text that
+# says what does not work without the feature.
 _TRIALS = {
     "namespaces": ("true", "hosts: only testbeds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
@@ -102,7 +103,7 @@ def _words(path: Path) -> list[str]:
 
 
 def lacks(*names: str) -> list[str]:
-    """One line of text for each of the named features that is missing."""
+    """Returns one line of text for each of the named features that is missing."""
     return [
         f"{f.name}: not on this machine; disables {f.disables}"
         for f in features()

@@ -28,7 +28,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Disk limit -> rate of all disks of a node together. Infinite rates are left out."""
+    """Returns the rate limits of a node's disks together, by the name of the limit. Infinite rates
+    are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,
@@ -46,7 +47,7 @@ def cores_of(group: NodeGroup) -> float:
 
 
 def not_made(deployment: Deployment) -> list[str]:
-    """Declared properties of a deployment that this machine cannot emulate.
+    """Returns the declared properties of a deployment that this machine cannot emulate.
 
     The hosts can run without them.
     """

@@ -17,7 +17,8 @@ Answer = TypeVar("Answer")
 
 
 def prefix(pid: int, kinds: Sequence[str] = ALL) -> list[str]:
-    """The words to put before a command, so that it runs in the namespaces of process `pid`.
+    """Returns the words that, in front of a command, make it run in the namespaces of process
+    `pid`.
 
     `kinds`: the kinds of namespaces to enter.
     """

@@ -22,7 +22,8 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# The effects of the emulation on the hardware (such as its own delay), which deployments declare.
+# The effects that the emulation itself has on the hardware, such as its added delay. Deployments
+# declare these effects.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
@@ -131,10 +132,8 @@ def declared_script(link: EmulatedLink) -> str:
 
 
 def shaper(adapter: str, link: EmulatedLink) -> list[str]:
-    """Shell commands that limit the rate of an adapter; a limit that was set earlier is replaced.
-
-    Empty if the link has no rate limit.
-    """
+    """Returns shell commands that limit the rate of an adapter, in place of any limit that was set
+    earlier. The list is empty if the link has no rate limit."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -166,10 +165,8 @@ def _delay(link: EmulatedLink) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
-    """The command line of the process that delays packets.
-
-    None if no link has delays, or if the kernel has netem.
-    """
+    """Returns the command line of the process that delays packets. Returns None if no link has
+    delays, or if the kernel has netem, which then delays the packets."""
     if kernel.has("netem"):
         return None
     lines = [

@@ -76,8 +76,8 @@ def _is_free(port: int, address: str, reservations: Reservations) -> bool:
 
 
 def _window() -> list[int]:
-    """The ports to try, in ascending order from a random one on; the first port follows the last
-    one."""
+    """Returns the ports to try. They begin at a random port and ascend; after the last port of the
+    range, they continue with the first one."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))

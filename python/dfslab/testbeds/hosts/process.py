@@ -85,9 +85,9 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Waits until the process has ended.
+        """Waits until the process has ended. Returns whether it has.
 
-        Returns False if it still runs after `timeout_s` seconds.
+        The result is False if the process still runs after `timeout_s` seconds.
         """
         handle = self._open()
         if handle is None:

@@ -14,8 +14,9 @@ import sys
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 
-# Processor limits apply to periods of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
-# Each kernel therefore runs for ten periods at a time, and the median of its runs is used.
+# A processor limit applies to each period of 0.1 s, so a run of 0.4 s measures up to a fifth more
+# than the limit allows. Each kernel therefore runs for ten periods at a time, and the median of its
+# runs is used.
 KERNEL_S = 1.0
 LIMIT_S = 60.0
 PROGRAM = """
