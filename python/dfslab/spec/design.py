@@ -54,7 +54,7 @@ class Factor(CheckedModel):
 
     @property
     def is_hard(self) -> bool:
-        """Whether changing the factor requires another testbed or mount."""
+        """Returns whether changing the factor requires another testbed or mount."""
         return any(key.split(".")[0] in HARD for key in self.keys)
 
     def values(self, level: Level) -> dict[str, LevelValue]:

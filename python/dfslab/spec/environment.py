@@ -1,5 +1,6 @@
 """Computes the values of the symbols of a file system's description at one configuration.
-Calibrated constants are left to the calibration.
+
+Symbols that are calibrated constants have no value here. The calibration determines their values.
 """
 
 from __future__ import annotations

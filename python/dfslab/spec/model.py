@@ -51,7 +51,8 @@ class CheckedModel(BaseModel):
 
     @cached_property
     def canonical(self) -> str:
-        """The content as JSON text with sorted keys: equal models have equal texts."""
+        """Returns the content as JSON text with sorted keys, so that equal models have equal
+        texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
     @model_validator(mode="before")

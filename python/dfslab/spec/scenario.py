@@ -192,8 +192,9 @@ class Scenario(CheckedModel):
         # of a TOML file.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # A key that is added in a later version must be omitted here while it has its default,
-            # because an unfinished run is found by this text.
+            # A key that is added in a later version must be omitted here while it has its default.
+            # An unfinished run is found again by the text of its scenario, which must therefore
+            # stay the same.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 

@@ -53,7 +53,7 @@ WHOLE_LIMIT_S = 180.0
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A context that defers Ctrl-C until its end, so that a clean-up is never interrupted."""
+    """Returns a context that defers Ctrl-C until its end, so that no clean-up is interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -114,7 +114,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def port_count(cls, parameters: CheckedParameters) -> int:
-        """The number of ports on which the daemons listen."""
+        """Returns the number of ports that the daemons need to listen on."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -181,8 +181,8 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """Returns the deployment whose nodes are emulated as hosts. Returns None if the daemons run
-        directly on this machine."""
+        """Returns the deployment to emulate with hosts. Returns None if daemons run on this
+        machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -242,7 +242,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
-        """A folder in memory (tmpfs) that is removed with the testbed."""
+        """Returns a folder in memory (tmpfs) that is removed with the testbed."""
         path = self._folder.in_memory
         if not path.exists():
             self.make_folder(path)
@@ -250,13 +250,14 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def hosts(self) -> Cluster:
-        """The emulated hosts of the testbed."""
+        """Returns the emulated hosts of the testbed."""
         assert self.cluster is not None, f"{self.SYSTEM} was started without hosts"
         return self.cluster
 
     @property
     def clients(self) -> list[Host]:
-        """The hosts on which clients run; empty if clients run directly on this machine."""
+        """Returns the hosts on which clients run. The list is empty if clients run directly on this
+        machine."""
         if self.cluster is None:
             return []
         roles = discover.file_system(self.SYSTEM).roles
@@ -265,32 +266,33 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def name(self) -> str:
-        """The name of the testbed, unique on this machine."""
+        """Returns the name of the testbed, unique on this machine."""
         return self._record.name
 
     @property
     def folder(self) -> Path:
-        """The folder with the testbed's configuration, logs and data."""
+        """Returns the folder with the testbed's configuration, logs and data."""
         return self._folder.path
 
     @property
     def ports(self) -> list[int]:
-        """The ports on which the testbed's daemons listen; there are `port_count` of them."""
+        """Returns the ports on which the daemons listen; there are `port_count` of them."""
         return self._record.ports
 
     @property
     def uri(self) -> str:
-        """The URI by which clients reach the file system."""
+        """Returns the URI by which clients reach the file system."""
         return self._record.uri
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each program, by the program's name, as the running daemons report it."""
+        """Returns the version of each program, by the program's name, as the running daemons report
+        it."""
         return dict(self._record.versions)
 
     @property
     def endpoint(self) -> Endpoint:
-        """The endpoint by which client hosts reach the file system.
+        """Returns the endpoint by which client hosts reach the file system.
 
         Raises TestbedError if nothing serves there.
         """
@@ -357,7 +359,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return self.daemons[name]
 
     def daemon_states(self) -> list[DaemonState]:
-        """The name, process, current state and memory of every daemon."""
+        """Returns the name, process, current state and memory of every daemon."""
         return [
             DaemonState(name, daemon.process.pid, daemon.state(), daemon.process.resident_bytes())
             for name, daemon in self.daemons.items()
@@ -432,8 +434,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Returns the number of bytes read from the disks of all hosts since the hosts were
-        created.
+        """Returns the bytes read from the disks of all hosts since the hosts were created.
 
         Returns None if there are no emulated disks.
         """

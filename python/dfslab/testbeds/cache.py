@@ -22,7 +22,7 @@ DOWNLOAD_LIMIT_S = 1200.0
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """The folder that the environment variable `variable` names.
+    """Returns the folder that the environment variable `variable` names.
 
     If it is not set, the result is `dfslab` in the user's base folder, which `base_variable` names.
     """
@@ -33,7 +33,7 @@ def home(variable: str, base_variable: str, base_default: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder of all downloads."""
+    """Returns the folder of all downloads."""
     return home("DFSLAB_CACHE", "XDG_CACHE_HOME", ".cache")
 
 
@@ -52,7 +52,7 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """The folder with all jars of a pom's dependencies. The jars are downloaded if they are
+    """Returns the folder with all jars of a pom's dependencies. The jars are downloaded if they are
     missing.
 
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
@@ -115,7 +115,7 @@ def _download(
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """A context with an exclusive lock on a file.
+    """Returns a context with an exclusive lock on a file.
 
     The file is never removed, so that all processes lock the same inode.
     """

@@ -160,7 +160,8 @@ class Daemon:
             self.process.signal(number)
 
     def state(self) -> str:
-        """The state of the daemon: "stopped" (never started), "running", "paused" or "dead"."""
+        """Returns the state of the daemon: "stopped" (never started), "running", "paused" or
+        "dead"."""
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:

@@ -44,8 +44,8 @@ Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """The current resources of testbeds by kind: namespaces, mounts, loop devices, processes,
-    control groups, folders and daemon files."""
+    """Returns the current resources of testbeds by kind. The kinds are namespaces, mounts, loop
+    devices, processes, control groups, folders and daemon files."""
     marks = _marks()
     return {
         "namespaces": _namespaces(marks),
@@ -144,7 +144,7 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every file in the default data folders of daemons.
+    """Returns every file in the default data folders of daemons.
 
     Files of testbeds of another state folder are excluded.
     """
@@ -164,7 +164,7 @@ def _files(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _processes(marks: Mapping[int, str]) -> frozenset[str]:
-    """Processes that carry the mark of a testbed."""
+    """Returns the processes that carry the mark of a testbed."""
     return frozenset(
         f"{pid} {_text(_PROC / str(pid) / 'comm')}"
         for pid, mark in marks.items()
@@ -173,41 +173,42 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Whether the id belongs to a testbed of another state folder than this process uses."""
+    """Returns whether the id belongs to a testbed of another state folder than this process
+    uses."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
 def _anothers_name(name: str) -> bool:
-    """Whether the name of a control group or in-memory folder has the id of a testbed of another
-    state folder."""
+    """Returns whether the name of a control group or in-memory folder has the id of a testbed of
+    another state folder."""
     return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Whether a file name ends with the PID of a process that belongs to no testbed, or to a
-    testbed of another state folder."""
+    """Returns whether a file name ends with the PID of a process that belongs to no testbed, or to
+    a testbed of another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
 
 
 def _in_anothers_folder(path: Path) -> bool:
-    """Whether a path is in a folder whose marker has the id of a testbed of another state
+    """Returns whether a path is in a folder whose marker has the id of a testbed of another state
     folder."""
     return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
 
 
 def _anothers_device(device: str) -> bool:
-    """Whether the loop device "major:minor" holds a disk of a testbed of another state folder
-    than this process uses."""
+    """Returns whether the loop device "major:minor" holds a disk of a testbed of another state
+    folder than this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 
 
 def _image(device: Path) -> str:
-    """The backing file of a loop device; empty if the device has none.
+    """Returns the path of the file that backs a loop device. Returns "" if the device has none.
 
-    `device`: its folder in sysfs.
+    `device`: the device's folder in sysfs.
     """
     return _text(device / "loop/backing_file")
 

@@ -19,7 +19,8 @@ SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """The path of the agent's jar. It is built first if it is missing or its sources have changed.
+    """Returns the path of the agent's jar. It is built first if it is missing or its sources have
+    changed.
 
     Raises TestbedError if the build fails.
     """

@@ -40,7 +40,7 @@ class MountedTestbed(HostedTestbed):
         raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
-        """Whether the mount of a client host is present and reaches all servers."""
+        """Returns whether the mount of a client host is present and reaches all servers."""
         return host.mounted(self.mount_point)
 
     def settle(self) -> None:
@@ -78,12 +78,14 @@ class MountedTestbed(HostedTestbed):
 
     @property
     def mount_point(self) -> Path:
-        """The mount point on every client host. On other hosts, this path is an empty folder."""
+        """Returns the mount point on every client host. On other hosts, this path is an empty
+        folder."""
         return self.folder / "mnt"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The mount point inside the client hosts. Raises TestbedError if a mount is lost."""
+        """Returns the mount point inside the client hosts. Raises TestbedError if a mount is
+        lost."""
         self.check_mounts()
         return Endpoint(directory=str(self.mount_point))
 

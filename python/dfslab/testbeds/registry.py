@@ -51,7 +51,7 @@ class TestbedStatus:
 
 
 def list_testbeds() -> list[TestbedStatus]:
-    """Every testbed of this machine, sorted by name."""
+    """Returns every testbed of this machine, sorted by name."""
     return [_described(folder) for folder in state.folders()]
 
 

@@ -42,7 +42,7 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """The value of the option `key`, converted to the type of its default.
+    """Returns the value of the option `key`, converted to the type of its default.
 
     Raises InputError if it is wrong.
     """
@@ -63,7 +63,7 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 
 
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
-    """The value, converted to the type of the default.
+    """Returns the value, converted to the type of the default.
 
     Raises TypeError or ValueError if this is impossible.
     """

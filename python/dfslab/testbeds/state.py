@@ -110,11 +110,12 @@ class TestbedFolder:
 
     @property
     def in_memory(self) -> Path:
-        """The folder in memory of the testbed; it may not exist. Its path follows from the id."""
+        """Returns the testbed's folder in memory, which may not exist. Its path follows from the
+        testbed's id."""
         return MEMORY / f"dfslab-{self.id}"
 
     def read(self) -> TestbedRecord | None:
-        """The testbed's record; None if it is missing or unreadable."""
+        """Returns the testbed's record; None if it is missing or unreadable."""
         try:
             return TestbedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -164,7 +165,7 @@ class TestbedFolder:
 
 
 def state_folder() -> Path:
-    """The folder of all testbed records."""
+    """Returns the folder of all testbed records."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
 
 
@@ -179,7 +180,7 @@ def own_prefix() -> str:
 
 
 def folders() -> list[TestbedFolder]:
-    """Every testbed's folder, sorted by name."""
+    """Returns every testbed's folder, sorted by name."""
     found = []
     for path in sorted(state_folder().glob("*")):
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -43,7 +43,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         removed = (self.iterations - 1) * self.write_files
         each = self.write_files + self.read_files
         return self.iterations * each + removed + self.shuffle

@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     shuffle: bool = Field(False, description="Read any client's first files (shuffle.mode)")
 
     def operations(self) -> int:
-        """Number of operations of each client."""
+        """Returns the number of operations of each client."""
         return self.operations_per_client or 100
 
 

@@ -38,7 +38,7 @@ class Parameters(FileParameters):
     checkpoint: bool = Field(True, description="Write a checkpoint after each epoch")
 
     def operations(self) -> int:
-        """Number of operations of each client over all epochs."""
+        """Returns the number of operations of each client over all epochs."""
         return self.epochs * (self.files_per_client + self.checkpoint)
 
 

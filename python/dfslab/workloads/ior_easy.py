@@ -33,7 +33,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client: a write and a read."""
+        """Returns the number of operations of each client: a write and a read."""
         return 2
 
 

@@ -30,7 +30,8 @@ class Parameters(FileParameters):
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
 
     def operations(self) -> int:
-        """Number of operations of each client: one pass of writes and one pass of reads."""
+        """Returns the number of operations of each client: one pass of writes and one pass of
+        reads."""
         return 2
 
 

@@ -34,7 +34,7 @@ class Parameters(FileParameters):
     read: bool = Field(True, description="Read them, too (-E)")
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         return (3 + self.read) * self.items
 
 

@@ -52,7 +52,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of all clients together."""
+        """Returns the number of operations of all clients together."""
         return len(_trace(self).given)
 
 

@@ -40,7 +40,7 @@ KNOWN: dict[str, Known] = {
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Start and end of the names of counters that exist for each type of request.
+# Beginning and end of a counter's name. Such a counter exists for each type of request.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
 # Limits of a sum in seconds and of a count. Larger values are rejected as invalid.
@@ -48,9 +48,8 @@ MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether `head`, the beginning of a file, is a perf dump: sections of counters, of which many
-    are averages.
-    """
+    """Returns whether `head`, the beginning of a file, is a perf dump. A perf dump consists of
+    sections of counters, of which many are averages."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 

@@ -1,4 +1,5 @@
-"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info`, as XML or text."""
+"""Reads the counters of GlusterFS' bricks from the output of `gluster volume profile VOLUME info`,
+as XML or text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Counters of GlusterFS' bricks as text: `gluster volume profile VOLUME info` without `--xml`."""
+"""Reads the counters of GlusterFS' bricks from the text output of `gluster volume profile VOLUME
+info`, without `--xml`."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ copied, dispersed = P.copies > 1, P.data_fragments > 1
 subvolumes = symbol("brick.instances") / P.copies
 spread = P.shard & (P.file_size > P.shard_block_size)
 more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_block_size) - 1, 0))
-# A lookup also returns the content of files up to 64 KiB. Disperse and shard do not request it.
+# A lookup also returns the content of files up to 64 KiB, except on a volume with disperse or
+# shard.
 QUICK_BYTES = 65536
 quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
 
@@ -144,9 +145,9 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# There is no read-ahead for direct I/O or for random readers. For a random reader the client's
-# translators fetch whole pages. The read-ahead translator fetches them again for each request,
-# since it drops its pages after a jump. The cache translator in front of it fetches them once.
+# Direct I/O and random readers have no read-ahead. For a random reader, the translators of the
+# client fetch whole pages. The read-ahead translator drops its pages after a jump, so it fetches
+# them again for each request. With the cache translator in front of it, pages are fetched once.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -335,8 +336,9 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
     )
 
 
-# Shards are forced to disk on all sets of bricks concurrently. The set with the most shards differs
-# from file to file, so the additional cost is modelled as time, not as work at a brick.
+# Shards are forced to disk on all sets of bricks concurrently. The set that has the most shards is
+# a different one for each file. The additional time for its shards is therefore modelled as a
+# delay, not as work of one brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)

@@ -111,8 +111,8 @@ def _transferred(bean: Bean) -> int:
 
 
 def _number(bean: Bean, key: str) -> float | None:
-    """Returns the value of an attribute; None if it is missing or NaN, which is the mean of no
-    calls."""
+    """Returns the value of an attribute. Returns None if it is missing, or if it is NaN, which is
+    the mean of no calls."""
     value = bean.get(key)
     if value is None or value == "NaN" or (isinstance(value, float) and math.isnan(value)):
         return None

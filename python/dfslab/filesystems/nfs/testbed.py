@@ -55,7 +55,7 @@ class Testbed(HostedTestbed):
         export.
         """
         host = self.server
-        # The port mapper stores its state in /run/rpcbind across a restart.
+        # The port mapper needs /run/rpcbind, in which it keeps its state across a restart.
         host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
         words = ["rpcbind", "-f", "-w"]
         mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)

@@ -91,7 +91,8 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     )
 
 
-# Records that are written one after another are neighbours on their disks.
+# Records that are written one after another are neighbours on their disks, so the head of a disk is
+# positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
 # With random access, every call reads whole records, and nothing is prefetched.

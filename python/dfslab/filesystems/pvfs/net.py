@@ -276,12 +276,11 @@ class Replayed(Protocol):
 
     @property
     def done(self) -> Sequence[Done]:
-        """The operations in the order of the trace."""
+        """Returns the operations in the order of the trace."""
 
     def due_of_done(self) -> list[float]:
-        """Scheduled starts of the operations `done` in seconds; empty if operations run back to
-        back.
-        """
+        """Returns the scheduled starts of the operations `done` in seconds. The list is empty if
+        each operation starts when the previous one has ended."""
 
 
 class Configuration(Protocol):
@@ -289,7 +288,7 @@ class Configuration(Protocol):
 
     @property
     def scenario(self) -> Scenario:
-        """The deployment, file system and workload of the configuration."""
+        """Returns the deployment, file system and workload of the configuration."""
 
     @property
     def environment(self) -> Mapping[str, float]:
@@ -302,7 +301,7 @@ class Configuration(Protocol):
 
     @property
     def trace(self) -> Replayed | None:
-        """The replayed trace, if the workload is one."""
+        """Returns the replayed trace, or None if the workload replays none."""
 
 
 def setup_of(situation: Configuration) -> Setup:

@@ -75,7 +75,7 @@ class TracedCall:
 
     @property
     def total_bytes(self) -> int:
-        """The number of bytes that the call moves, over all servers."""
+        """Returns the number of bytes that the call moves, over all servers."""
         return sum(self.shares)
 
 
@@ -143,7 +143,7 @@ class Setup:
 
     @property
     def width(self) -> int:
-        """The number of servers over which a file is striped."""
+        """Returns the number of servers over which a file is striped."""
         return self.stripe_count or self.servers
 
     @property
@@ -166,13 +166,14 @@ class Setup:
 
     @property
     def unit_bytes(self) -> int:
-        """The largest number of bytes that the network moves in one unit."""
+        """Returns the largest number of bytes that the network moves in one unit."""
         sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
         return sizes[self.grain]
 
     @property
     def per_server_bytes(self) -> float:
-        """The bytes of all clients' files, or of all data of a trace, on one server."""
+        """Returns the number of bytes on one server: of all clients' files, or of all data of a
+        trace."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -238,14 +239,13 @@ class SharedElements:
 
     @cached_property
     def daemons(self) -> Place:
-        """The place of the servers' idle I/O daemons. Each daemon handles one read or write request
-        at a time.
-        """
+        """Returns the place of the servers' idle I/O daemons. Each daemon handles one read or write
+        request at a time."""
         return self.stations("daemon_idle", self.setup.servers)
 
     @cached_property
     def cores(self) -> Place:
-        """The place of the idle cores that all nodes share."""
+        """Returns the place of the idle cores that all nodes share."""
         return self.stations("cores_idle", self.setup.shared_cores)
 
     def work(
@@ -302,8 +302,8 @@ class SharedElements:
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
         a, b = self.setup.start_factors
         first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
-        # The index of the server among the servers of the file. The file has no stripe at an index
-        # of `width` or more.
+        # The position of the server among the servers of the file, counted from the file's first
+        # server. A server at position `width` or later stores no stripe of the file.
         place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
             here = equal(c["block"] * block // stripe % width, place)

@@ -177,7 +177,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
     "create": seq(_create, _close),
-    # Only a file's servers know its size.
+    # Only the servers of a file know its size, so a stat asks them.
     "stat": seq(
         _ask("lookup", P.lookup_cpu),
         _ask("getattr", P.lookup_cpu),

@@ -69,7 +69,7 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """The kind of change that every change of this subject is."""
+        """Returns the kind of a change of this subject, one of KINDS."""
         return kind_of(self.keys[0])
 
 

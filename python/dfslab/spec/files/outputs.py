@@ -45,7 +45,7 @@ class Output:
 
     @property
     def is_standard(self) -> bool:
-        """Whether the path is "-", which is standard output."""
+        """Returns whether the path is "-", which is standard output."""
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:

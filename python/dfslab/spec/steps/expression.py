@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# What an `Expr` holds: an operand of an operation, the key of a symbol, or the value of a number.
+# What an `Expr` holds: an operand of an operation, the key of a symbol, or a number's value.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # Descriptions may use SymPy's own functions, too.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -64,7 +64,7 @@ class Expr:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the expression is a symbol or a number."""
+        """Returns whether the expression is a symbol or a number."""
         return self.name in ("symbol", "number")
 
     @cached_property
@@ -75,31 +75,31 @@ class Expr:
 
     @property
     def key(self) -> str:
-        """The key of a symbol or the name of a named amount."""
+        """Returns the key of a symbol or the name of a named amount."""
         return str(self.args[0])
 
     @property
     def value(self) -> Number:
-        """The value of an expression that is a number."""
+        """Returns the value of an expression that is a number."""
         value = self.args[0]
         assert isinstance(value, int | float | Fraction), f"{self.name} is no number"
         return value
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The symbols in the expression."""
+        """Returns the symbols in the expression."""
         if self.name == "symbol":
             return frozenset({self})
         return frozenset[Expr]().union(*(one.free_symbols for one in self.operands))
 
     @property
     def is_number(self) -> bool:
-        """Whether the expression has no symbols, so that its value is constant."""
+        """Returns whether the expression has no symbols, so that its value is constant."""
         return not self.free_symbols
 
     @cached_property
     def symbolic(self) -> sympy.Basic:
-        """The equivalent SymPy expression, built by the same operations."""
+        """Returns the equivalent SymPy expression, built by the same operations."""
         import sympy
 
         if self.name == "symbol":
@@ -123,7 +123,7 @@ class Expr:
         return computed
 
     def _sympy_(self) -> sympy.Basic:
-        """The method by which SymPy's `sympify` converts foreign objects."""
+        """Returns the method by which SymPy's `sympify` converts foreign objects."""
         return self.symbolic
 
     def __add__(self, other: Operand) -> Expr:

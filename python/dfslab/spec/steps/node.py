@@ -57,16 +57,16 @@ class Node(ABC):
         """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """The direct children."""
+        """Returns the nodes that are directly below this one."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The amounts and conditions that this node uses, without those of its children."""
+        """Returns the amounts and conditions that this node uses, without those of its children."""
         return ()
 
     @property
     def acting(self) -> str:
-        """The role that executes this node, if the node names one, else ""."""
+        """Returns the role that executes this node if the node names one, else ""."""
         return ""
 
 
@@ -147,7 +147,7 @@ class Use(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role whose resource the step occupies."""
+        """Returns the name of the role whose resource the step occupies."""
         return self.resource.role
 
 
@@ -175,7 +175,7 @@ class Hold(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role whose thread or lock is held."""
+        """Returns the name of the role whose thread or lock is held."""
         return self.resource.role
 
 
@@ -196,7 +196,7 @@ class Delay(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that waits."""
+        """Returns the name of the role that waits."""
         return self.role
 
 
@@ -219,7 +219,7 @@ class At(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that executes the body."""
+        """Returns the name of the role that executes the body."""
         return self.role
 
 
@@ -253,7 +253,7 @@ class Call(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that receives the request."""
+        """Returns the name of the role that receives the request."""
         return self.role
 
 
@@ -442,9 +442,8 @@ def lands_at(node: Node, role: str) -> str:
 
 
 def writes_back(node: Later) -> bool:
-    """Whether asynchronous work uses a disk, so that a page cache may defer the work beyond the
-    run.
-    """
+    """Returns whether asynchronous work uses a disk, so that a page cache may defer the work beyond
+    the run."""
     uses = (one for one in walk(node.body) if isinstance(one, Use))
     return any(use.resource.kind == "disk" for use in uses)
 

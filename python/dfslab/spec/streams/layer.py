@@ -57,7 +57,7 @@ class Layer(CheckedModel):
 
     @property
     def fails(self) -> bool:
-        """Whether the layer makes calls fail, so that errors in the report are expected."""
+        """Returns whether the layer makes calls fail, so that errors in the report are expected."""
         return self.kind in ("timeout", "fault")
 
     def plan(self) -> PlanLayer:

@@ -100,7 +100,7 @@ class LoadPlan(CoreDocument):
 
     @property
     def clients(self) -> range:
-        """The range of the numbers of the clients that this shard runs."""
+        """Returns the range of the numbers of the clients that this shard runs."""
         last = self.stream.clients if self.clients_to is None else self.clients_to
         return range(self.clients_from or 0, last)
 

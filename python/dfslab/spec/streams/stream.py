@@ -17,9 +17,8 @@ LOGNORMAL_SIGMA = 1.0
 
 
 def has_stream(scenario: Scenario) -> bool:
-    """Whether the workload is a stream of operations of clients, in contrast to an external
-    program.
-    """
+    """Returns whether the workload is a stream of operations of clients, in contrast to an external
+    program."""
     return discover.workload(scenario.workload.name).argv is None
 
 

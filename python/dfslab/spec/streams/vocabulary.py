@@ -51,7 +51,7 @@ class CoreDocument(CheckedModel):
 
     @property
     def text(self) -> str:
-        """The document as JSON text. It has the fields that were set, in the order of their
+        """Returns the document as JSON text. It has the fields that were set, in the order of their
         declaration.
 
         The hashes and recordings of tests/golden depend on every byte of this text.
@@ -67,8 +67,8 @@ class Bounds(CoreDocument):
 
 
 class LognormalSize(CoreDocument):
-    """A lognormal distribution of sizes: median in bytes, standard deviation of the logarithm,
-    largest in bytes."""
+    """A lognormal distribution of sizes: median in bytes, standard deviation of the natural
+    logarithm, largest size in bytes."""
 
     median: Positive
     sigma: Spread
@@ -76,7 +76,7 @@ class LognormalSize(CoreDocument):
 
 
 class NormalSize(CoreDocument):
-    """A normal distribution of sizes: mean, standard deviation and largest, in bytes."""
+    """A normal distribution of sizes: mean, standard deviation and largest size, in bytes."""
 
     mean: Positive
     sd: Spread
@@ -85,7 +85,7 @@ class NormalSize(CoreDocument):
 
 class GammaSize(CoreDocument):
     """A gamma distribution of sizes: mean in bytes, shape (1 is exponential, larger is narrower),
-    largest in bytes."""
+    largest size in bytes."""
 
     mean: Positive
     shape: Positive

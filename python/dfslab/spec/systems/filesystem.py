@@ -132,5 +132,5 @@ class FileSystem(Facts):
 
     @property
     def has_testbed(self) -> bool:
-        """Whether dfslab can start this file system on this machine."""
+        """Returns whether dfslab can start this file system on this machine."""
         return (self.folder / "testbed.py").exists()

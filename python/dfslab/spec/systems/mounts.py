@@ -90,5 +90,5 @@ class KnownMount:
     ask: Callable[[str, str], ExistingFileSystem] | None = None
 
     def matches(self, kind: str, source: str) -> bool:
-        """Whether a mount of type `kind` from `source` is a mount of this file system."""
+        """Returns whether a mount of type `kind` from `source` is a mount of this file system."""
         return kind in self.mount_types or any(source.startswith(one) for one in self.sources)

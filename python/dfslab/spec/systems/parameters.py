@@ -23,9 +23,9 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 class Parameter:
     """One parameter, that is, one symbol of a file system's description.
 
-    `default` is in the SI `unit`. A `calibrated` parameter's default is its prior median, and
-    `spread` is the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
-    `daemons_only` parameter configures a testbed and occurs in no tree.
+    `default` is in the SI `unit`. If the parameter is calibrated, `default` is the median of its
+    prior, and `spread` is the standard deviation of the prior's natural logarithm (1.0: a factor of
+    e either way). A `daemons_only` parameter configures a testbed and occurs in no tree.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Parameter:
 
     @property
     def symbol(self) -> Expr:
-        """The symbol of this parameter in expressions of costs, with its value in SI units."""
+        """Returns the symbol of this parameter for expressions. Its value is in SI units."""
         return symbol(self.key)
 
 

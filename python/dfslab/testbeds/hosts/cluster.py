@@ -81,7 +81,7 @@ class Cluster:
         self._delay()
 
     def of(self, role: str) -> list[Host]:
-        """The hosts of a role, in the order of the deployment.
+        """Returns the hosts of a role, in the order of the deployment.
 
         A host that runs n instances of the role appears n times.
         """
@@ -89,7 +89,7 @@ class Cluster:
 
     @property
     def groups(self) -> str:
-        """The name that the control groups of the testbed have below every controller."""
+        """Returns the name that the control groups of the testbed have below every controller."""
         return self._limits.name
 
     def host(self, name: str) -> Host:

@@ -92,7 +92,7 @@ class ControlGroups:
                 _remove_group(path)
 
     def folders(self) -> list[Path]:
-        """The existing control groups of the testbed."""
+        """Returns the existing control groups of the testbed."""
         places = [self._root] if self.unified else [self._root / "cpu", self._root / "memory"]
         return [place / self.name for place in places if (place / self.name).is_dir()]
 
@@ -138,5 +138,5 @@ def _remove_group(path: Path, clock: Clock = REAL) -> None:
 
 
 def everybody(root: Path = ROOT) -> list[Path]:
-    """The folders of the control groups of all testbeds on this machine."""
+    """Returns the folders of the control groups of all testbeds on this machine."""
     return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

@@ -77,7 +77,7 @@ def read_bytes(device: str) -> int:
 
 
 def attached(folders: Sequence[Path]) -> list[LoopDevice]:
-    """The loop devices whose image is in one of the folders."""
+    """Returns the loop devices whose image is in one of the folders."""
     return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
 
 

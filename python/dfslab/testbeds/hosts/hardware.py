@@ -111,7 +111,8 @@ def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str
 
 
 def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
-    """Whether a node has a role that stores data (a role in `storing`) and a rate-limited disk."""
+    """Returns whether a node has a role that stores data (a role in `storing`) and a rate-limited
+    disk."""
     stores = storing & {role for role, count in group.roles.items() if count}
     return bool(stores) and not (
         math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
@@ -171,7 +172,7 @@ def check_links(cluster: Cluster) -> list[Check]:
 
 
 def _slower(one: float | None, other: float | None) -> float | None:
-    """The smaller of two declared rates, in which None stands for an unlimited rate."""
+    """Returns the smaller of two declared rates. None stands for an unlimited rate."""
     declared = [rate for rate in (one, other) if rate is not None]
     return min(declared, default=None)
 
@@ -247,8 +248,8 @@ def round_trip(source: Host, sink: Host) -> float:
 
 
 def least_round_trip(source: Host, sink: Host) -> float:
-    """The 10 % quantile of the round-trip times in seconds. It estimates the delay of the link
-    alone.
+    """Returns the 10 % quantile of the round-trip times in seconds. It estimates the delay of the
+    link alone.
 
     Slower round trips include waiting for processors that other work on the machine occupies.
     """
@@ -256,7 +257,7 @@ def least_round_trip(source: Host, sink: Host) -> float:
 
 
 def _round_trips(source: Host, sink: Host) -> list[float]:
-    """The times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
+    """Returns the times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -322,7 +323,8 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 
 
 def direct_write(path: Path) -> float:
-    """The write rate in bytes per second with direct I/O. The file is created if it is missing."""
+    """Returns the write rate in bytes per second with direct I/O. The file is created if it is
+    missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 

@@ -66,11 +66,11 @@ class Host:
 
     @property
     def disk(self) -> Path:
-        """The mount point of the host's disk, inside the host."""
+        """Returns the mount point of the host's disk, inside the host."""
         return self.folder / "disk"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """The command line that runs `words` in this host, under the host's limits."""
+        """Returns the command line that runs `words` in this host, under the host's limits."""
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
@@ -119,12 +119,12 @@ class Host:
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """The path by which this process opens the path `inside` of the host, across the host's
-        mounts."""
+        """Returns the path by which this process opens the path `inside` of the host, across the
+        host's mounts."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
-        """Whether a file system is mounted at a path of the host.
+        """Returns whether a file system is mounted at a path of the host.
 
         After a failed mount, the path is a plain directory.
         """
@@ -135,7 +135,7 @@ class Host:
         return any(line.split()[4] == str(inside) for line in table.splitlines())
 
     def processes(self, name: str) -> list[LiveProcess]:
-        """The host's processes that run the program `name`."""
+        """Returns the host's processes that run the program `name`."""
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -148,7 +148,7 @@ class Host:
         return found
 
     def log(self, daemon: str) -> Path:
-        """The log file of one of the host's daemons."""
+        """Returns the log file of one of the host's daemons."""
         return self.folder / f"{daemon}.log"
 
 

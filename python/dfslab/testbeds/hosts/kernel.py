@@ -45,13 +45,13 @@ _TRIALS = {
 
 @cache
 def has(name: str) -> bool:
-    """Whether the kernel feature `name` is available to this user."""
+    """Returns whether the kernel feature `name` is available to this user."""
     return next(feature.present for feature in features() if feature.name == name)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Every feature that testbeds use. A process tries each feature only once."""
+    """Returns every feature that testbeds use. A process tries each feature only once."""
     found = [Feature(name, _tried(trial), lack) for name, (trial, lack) in _TRIALS.items()]
     groups = Path("/sys/fs/cgroup")
     controllers = _words(groups / "cgroup.controllers")
@@ -78,7 +78,7 @@ def features() -> tuple[Feature, ...]:
 
 
 def _tried(command: str) -> bool:
-    """Whether a command succeeds in new namespaces. The namespaces end with the command."""
+    """Returns whether a command succeeds in new namespaces. The namespaces end with the command."""
     words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
     try:
         return (
@@ -112,7 +112,8 @@ def lacks(*names: str) -> list[str]:
 
 
 def missing_programs() -> list[str]:
-    """The Debian packages of those programs that emulated hosts need and that are missing."""
+    """Returns the Debian packages of those programs that emulated hosts need and that are
+    missing."""
     needed = {
         "tini": "tini",
         "ip": "iproute2",

@@ -12,7 +12,7 @@ from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
-    """The link to emulate for a node of a group.
+    """Returns the link to emulate for a node of a group.
 
     An infinite bandwidth means that the rate is not limited.
     """
@@ -42,7 +42,7 @@ def disk_limits(group: NodeGroup) -> dict[str, float]:
 
 
 def cores_of(group: NodeGroup) -> float:
-    """The number of cores of this machine that a node's processors get."""
+    """Returns the number of cores of this machine that a node's processors get."""
     return float(group.processors * group.cores * group.share)
 
 

@@ -57,5 +57,6 @@ def in_network(pid: int, work: Callable[[], Answer]) -> Answer:
 
 
 def rooted_at(pid: int, path: Path) -> Path:
-    """The path by which this process opens the file that has the path `path` for process `pid`."""
+    """Returns the path by which this process opens the file that has the path `path` for process
+    `pid`."""
     return Path(f"/proc/{pid}/root") / path.relative_to("/")

@@ -45,12 +45,12 @@ class EmulatedLink:
 
     @property
     def delayed(self) -> bool:
-        """Whether packets on this link must be delayed or dropped by the emulation."""
+        """Returns whether packets on this link must be delayed or dropped by the emulation."""
         return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
 
 
 def address(number: int) -> str:
-    """The IP address of host `number`, counted from 1.
+    """Returns the IP address of host `number`, counted from 1.
 
     The networks of different testbeds are isolated, so they use the same addresses.
     """
@@ -59,7 +59,7 @@ def address(number: int) -> str:
 
 
 def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
-    """Shell commands that connect and shape the port of every host.
+    """Returns shell commands that connect and shape the port of every host.
 
     They run in the switch's network namespace.
     """
@@ -79,7 +79,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
 
 
 def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
-    """Shell commands that set a host's address, rate, delay and congestion control.
+    """Returns shell commands that set a host's address, rate, delay and congestion control.
 
     They run in the host.
     """
@@ -101,12 +101,13 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Shell commands that disconnect host `number`. They run in the switch's network namespace."""
+    """Returns shell commands that disconnect host `number`. They run in the switch's network
+    namespace."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: EmulatedLink) -> str:
-    """Shell commands that restore the declared link at the port of host `number`.
+    """Returns shell commands that restore the declared link at the port of host `number`.
 
     They run in the switch's network namespace.
     """
@@ -119,13 +120,14 @@ def plug_script(number: int, link: EmulatedLink) -> str:
 
 
 def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
-    """Shell commands that reduce the rate of a link at one of its ends, the network adapter
+    """Returns shell commands that reduce the rate of a link at one of its ends, the network adapter
     `adapter`."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
 def declared_script(link: EmulatedLink) -> str:
-    """Shell commands that restore the declared rate of a host's adapter. They run in the host."""
+    """Returns shell commands that restore the declared rate of a host's adapter. They run in the
+    host."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
@@ -146,7 +148,7 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Shell commands that delay incoming packets on a host.
+    """Returns shell commands that delay incoming packets on a host.
 
     A delay on the sending side would throttle the sender's own queues.
     """

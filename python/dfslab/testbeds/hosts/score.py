@@ -39,8 +39,8 @@ print(math.prod(rates) ** (1 / len(rates)))
 
 
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
-    """The score of a host's processor: kernel runs per second within the host's limits, as the
-    geometric mean over the kernels.
+    """Returns the score of a host's processor. It is the number of kernel runs per second within
+    the host's limits, as the geometric mean over the kernels.
 
     Raises TestbedError if the host cannot run the kernels.
     """
