@@ -91,9 +91,8 @@ def _number(text: str) -> float | str:
 
 
 def number(level: Level) -> float | str:
-    """Returns a level (for a list, its first value) as a number in SI units, or as text if it is a
-    name.
-    """
+    """Returns a level as a number in SI units, or as text if the level is a name. If the level is a
+    list, its first value is returned in this form."""
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 

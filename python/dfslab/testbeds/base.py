@@ -374,7 +374,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launches a daemon and records it. Daemons of a higher stage are stopped earlier."""
+        """Launches a daemon and records it. Daemons of a higher `stage` are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
@@ -400,9 +400,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon on a host, without waiting until it is ready.
+        """Launches a daemon with the command `words` on a host, without waiting until it is ready.
 
-        `deadline_s`: seconds that it has to become ready.
+        `ready` returns whether it is ready. `deadline_s`: seconds that it has to become ready.
         """
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)

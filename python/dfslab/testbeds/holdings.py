@@ -1,7 +1,7 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-Resources of testbeds of another state folder are not listed, since those testbeds may start and end
-concurrently.
+The testbeds of another state folder may start and end concurrently. What they hold is therefore not
+listed.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Returns whether the id belongs to a testbed of another state folder than this process
-    uses."""
+    """Returns whether the testbed with this id has another state folder than the one that this
+    process uses."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 

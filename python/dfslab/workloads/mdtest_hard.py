@@ -40,8 +40,7 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of the phases create, stat, read (if `read` is set) and remove, in one
-    directory. Files with content are written instead of created.
-    """
+    directory. If files have content, the first phase writes them instead of creating them empty."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

@@ -68,8 +68,7 @@ def _parts(uri: str) -> tuple[str, str]:
 
 def address(uri: str) -> tuple[str, int] | None:
     """Returns the (host, port) that must answer before a workload run begins. Returns None when the
-    URI names no single port.
-    """
+    URI does not name exactly one port."""
     opened, _ = _parts(uri)
     # Several masters, separated by commas, form one address, at which the leading master answers.
     if "," in opened:

@@ -45,8 +45,9 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of every parameter and job. If the text has no parameter names, the name
-    of the file identifies the process. Raises NotUnderstood where the text is malformed."""
+    """Returns the counters of every parameter, such as `mdt.NAME.md_stats`, and of every job. If
+    the text has no parameter names, the name of the file identifies the process. Raises
+    NotUnderstood where the text is malformed."""
     found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():

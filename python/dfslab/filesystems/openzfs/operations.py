@@ -50,10 +50,10 @@ def _on_disks(
     """Returns the disk work for `size_bytes`. There are three cases: one sector, one record on one
     vdev, or records on all vdevs.
 
-    `all_bytes` is the number of bytes that one request moves. It selects the case. `copies` is the
-    number of copies of all data that are moved. `extra` is the number of additional disks (parity)
-    that are used for each split record. `request` returns the work of one disk for a number of
-    bytes.
+    `all_bytes` is the number of bytes of the whole access, of which `size_bytes` are one round. It
+    selects the case. `copies` is the number of copies of all data that are moved. `extra` is the
+    number of additional disks (parity) that are used for each split record. `request` returns the
+    work of one disk for a number of bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -67,8 +67,8 @@ def _on_disks(
 
 def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     """Returns the disk work that reads `size_bytes`, from one disk of a mirror or from the data
-    disks of a raidz. `all_bytes` is the number of bytes of the request, and `seeks` the number of
-    positionings of each disk."""
+    disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the number
+    of positionings of each disk for `size_bytes`."""
     return _on_disks(
         lambda size: disk_read("pool", size, "diskRead", seeks),
         size_bytes,
@@ -80,8 +80,8 @@ def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 
 def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     """Returns the disk work that writes `size_bytes`, to all disks of a mirror or to the data and
-    parity disks of a raidz. `all_bytes` is the number of bytes of the request, and `seeks` the
-    number of positionings of each disk."""
+    parity disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the
+    number of positionings of each disk for `size_bytes`."""
     return _on_disks(
         lambda size: disk_write("pool", size, "diskWrite", seeks),
         size_bytes,

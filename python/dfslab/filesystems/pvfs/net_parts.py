@@ -188,9 +188,8 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 class SharedElements:
-    """The parts that the nets of reads and of writes share: token types (colours), constants,
-    stations and the network.
-    """
+    """The parts that the net of reads and the net of writes share: token types (colours),
+    constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -465,8 +464,9 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Adds up the acknowledgements of servers to a client, each of which covers a number of bytes.
-    When the whole amount is acknowledged, the client continues at the place `after`."""
+    """Adds the transitions that add up the acknowledgements of servers to a client. Each
+    acknowledgement covers a number of bytes. When all bytes of the client's call are acknowledged,
+    the client continues at the place `after`."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

@@ -284,9 +284,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
 
 
 def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
-    """Adds the read-ahead windows of the streams, which are read from the disk. If the data does
-    not fit into memory (`fits` is false), pages are swapped as well.
-    """
+    """Adds the transitions that read the read-ahead windows of the streams from the disk. If the
+    data does not fit into memory (`fits` is false), pages are swapped as well."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     queue, done = pvfs.disks
     f, q = streams.colour.token("f"), pvfs.request.token("q")
@@ -332,9 +331,8 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 def _read_elsewhere(
     pvfs: SharedElements, reading: Place, answered: Sequence[Put], copy_s: Expr
 ) -> None:
-    """Adds the reads of a trace that are not sequential. They are served from memory, or from the
-    disk after a seek.
-    """
+    """Adds the transitions for those reads of a trace that are not sequential. They are served from
+    memory, or from the disk after a seek."""
     net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks

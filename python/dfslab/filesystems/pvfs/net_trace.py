@@ -2,9 +2,10 @@
 Nguyen & Apon 2012.
 
 Every client executes its calls one after the other. If the trace has times, a call starts no
-earlier than its time. Which reads hit memory is determined when the net is built, in the order of
-the trace: data that was read or written before, or all data with warm caches. Other sequential
-reads go through the read-ahead window; a jump causes a seek.
+earlier than its time. Which reads find their data in memory is determined when the net is built, in
+the order of the trace: those of data that was read or written before, or all reads if caches are
+warm. The other reads come from the disk: sequential ones through the read-ahead window, all others
+after a seek.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def hardware(key: str, role_class: str = "*") -> Parameter | None:
     """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None when it is
     unknown.
 
-    `role_class` is "client", "data" or "metadata" and determines the Wu id.
+    `role_class` is "client", "data" or "metadata". It determines the parameter's id in Wu 2013.
     """
     role, _, kind = key.partition(".")
     if kind not in _HARDWARE:

@@ -48,7 +48,7 @@ def standard(
 
 def rate(key: str, text: str) -> float:
     """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited. Raises
-    InputError for `key` if invalid."""
+    InputError for `key` if the text is not a rate."""
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
@@ -56,7 +56,7 @@ def rate(key: str, text: str) -> float:
 
 def delay(key: str, text: str) -> float:
     """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. Raises InputError for
-    `key` if invalid."""
+    `key` if the text is not a time."""
     return _read(key, text, "s") if text else 0.0
 
 

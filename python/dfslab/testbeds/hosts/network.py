@@ -120,8 +120,8 @@ def plug_script(number: int, link: EmulatedLink) -> str:
 
 
 def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
-    """Returns shell commands that reduce the rate of a link at one of its ends, the network adapter
-    `adapter`."""
+    """Returns shell commands that reduce the rate of a link at one of its ends to
+    `rate_bytes_per_s`. `adapter` is the network adapter at this end."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
