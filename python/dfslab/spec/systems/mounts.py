@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dfslab.spec.systems.discovery import Command, SystemDiscovery
+
 Fact = int | str | list[str] | list[int] | dict[str, str]
 
 
@@ -24,8 +26,9 @@ class ExistingFileSystem:
     layout.
 
     `file_system` is the name of the description of this file system; "" where there is no
-    description. `type` and `source` are those of the mount. `mounted_at` is the mount point; ""
-    where the file system was reached by a uri. `facts` are its attributes and its layout.
+    description. `type`, `source` and `options` are those of the mount; options are separated by
+    commas. `mounted_at` is the mount point; "" where the file system was reached by a uri. `facts`
+    are its attributes and its layout.
     """
 
     file_system: str
@@ -37,6 +40,7 @@ class ExistingFileSystem:
     mounted_at: str = ""
     version: str = ""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    options: str = ""
 
     def document(self) -> dict[str, Fact]:
         """Returns all fields as flat JSON data."""
@@ -69,6 +73,11 @@ def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
     return StorageLayout()
 
 
+def nothing_discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
+    """The default of `KnownMount.discover`: the file system reports nothing of its deployment."""
+    return SystemDiscovery()
+
+
 @dataclass(frozen=True, kw_only=True)
 class KnownMount:
     """What the `existing.py` of a file system's folder declares, as `EXISTING`.
@@ -80,6 +89,8 @@ class KnownMount:
     schemes: schemes of the uris of this file system that `ask` can query.
     ask(uri, web_address): returns the running file system at a uri; raises InputError without an
         answer.
+    discover(found, command): returns the deployment that the file system `found` reports. It runs
+        commands by `command`, which only read.
     """
 
     mount_types: tuple[str, ...] = ()
@@ -88,6 +99,7 @@ class KnownMount:
     understood: Callable[[Mapping[str, str]], StorageLayout] = nothing_understood
     schemes: tuple[str, ...] = ()
     ask: Callable[[str, str], ExistingFileSystem] | None = None
+    discover: Callable[[ExistingFileSystem, Command], SystemDiscovery] = nothing_discovered
 
     def matches(self, kind: str, source: str) -> bool:
         """Returns whether a mount of type `kind` from `source` is a mount of this file system."""
