@@ -272,7 +272,8 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    # Every read includes the opening of its file, and single transfers.
+    # Every read includes the opening of its file. A stream of single transfers also has these as
+    # calls.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in workload.mix(own):

@@ -110,13 +110,14 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 
 
 def _operation_bytes(stream: Stream) -> float:
-    """Returns the bytes that an operation moves: those of a file, or of one transfer."""
+    """Returns the bytes that an operation moves: the mean size of a file, or the size of one
+    transfer if each operation is a single transfer."""
     return float(stream.transfer_size_bytes) if stream.moves_parts else stream.file_size.mean_bytes
 
 
 def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> float:
-    """Returns the bytes of all files that a workload reads or writes, each byte once, as a stream
-    of transfers goes through its files again and again."""
+    """Returns the bytes of all files that a workload reads or writes. Each byte is counted once,
+    although a stream of single transfers may move it several times."""
     files = stream.files_per_client if stream.moves_parts else own.operations()
     return files * scenario.workload.clients * stream.file_size.mean_bytes
 

@@ -127,8 +127,8 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the DataNodes, and replication and block size if all files of the directory have the
-    same."""
+    """Returns the NameNode and the DataNodes. Replication and block size are included if they are
+    the same for all files of the directory."""
     names = {"replication": "replication_seen", "block_size": "block_size_bytes_seen"}
     settings = {}
     for key, fact in names.items():

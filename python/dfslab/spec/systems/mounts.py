@@ -74,7 +74,8 @@ def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
 
 
 def nothing_discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """The default of `KnownMount.discover`: the file system reports nothing of its deployment."""
+    """Returns an empty deployment. This is the default `discover` of `KnownMount`, for file systems
+    that report nothing about their deployment."""
     return SystemDiscovery()
 
 
