@@ -153,9 +153,8 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario: deployment, file system, workload, run settings, sweep, design and
-    judgement.
-    """
+    """One scenario: the deployment, the file system, the workload, the settings of a run, the
+    sweep, the experimental design, and the configurations that are held out."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -200,8 +199,9 @@ class Scenario(CheckedModel):
         # of a TOML file.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # A key that is added in a later version must be omitted here while it has its default,
-            # because an unfinished run is found by this text.
+            # A key that is added in a later version must be omitted here while it has its default.
+            # An unfinished run is found again by the text of its scenario, which must therefore
+            # stay the same.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -232,9 +232,8 @@ class Scenario(CheckedModel):
         return Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
 
     def labels(self) -> Iterator[tuple[int, dict[str, LevelValue]]]:
-        """Yields (number of the grid, varied key -> value) for every configuration of the grids,
-        in order.
-        """
+        """Yields every configuration of the sweep's grids in order. Each has the number of its
+        grid, and the varied keys with their values."""
         for number, grid in enumerate(self.sweep or [{}]):
             for values in itertools.product(*grid.values()):
                 yield number, dict(zip(grid, values, strict=True))
@@ -341,14 +340,14 @@ class Scenario(CheckedModel):
         return one.model_copy(update=alone).replace(rest)
 
     def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
-        """Returns a copy that runs exactly the configurations `rows` (varied key -> value), in this
-        order.
-        """
+        """Returns a copy that runs exactly the configurations `rows`, in this order. Each row has
+        the varied keys with their values."""
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
         return self.with_sweep(sweep)
 
     def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[LevelValue]]]) -> Scenario:
-        """Returns a copy with the grids `sweep`: for each, varied key -> its values."""
+        """Returns a copy with the grids `sweep`. Each grid has the varied keys, with all values of
+        each key."""
         checked = build(_Sweep, {"sweep": sweep}).sweep
         return self.model_copy(update={"sweep": checked})
 
@@ -435,9 +434,9 @@ def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
 
 
 def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
-    """Returns the member `part` of a table, or of a list of tables the one whose `name` is `part`
-    (node groups). `so_far` is the path for the error.
-    """
+    """Returns the member `part` of the table `place`. If `place` is a list of tables, such as the
+    node groups, returns the table whose `name` is `part`. Raises InputError, which names the path
+    `so_far` that led to `place`, if `place` has no such member."""
     if isinstance(place, list):
         groups = [item for item in place if isinstance(item, dict)]
         for item in groups:
