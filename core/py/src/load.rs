@@ -103,8 +103,8 @@ type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 /// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
 /// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
 /// files and raises KeyboardInterrupt or that exception.
-/// A run whose target does not answer within the plan's time limit and grace is given up: its report
-/// is incomplete and names the calls, and its threads stay behind.
+/// A run whose target does not answer within the plan's time limit and grace is given up: its
+/// report is incomplete and names the calls, and its threads stay behind.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(

@@ -85,7 +85,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             "expect",
             "Is this the speed I should expect, and what is in the way? Measures and predicts.",
-            "decide.expecting",
+            "decide.expected",
         ),
         CommandEntry(
             "whatif",
@@ -136,7 +136,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "init",
             "Write the scenario of an existing place, for predict, whatif, advise, measure "
             "and run.",
-            "decide.expecting",
+            "decide.expected",
         ),
         CommandEntry(
             "list",
