@@ -17,12 +17,13 @@ OBJECTS_BETWEEN_SEARCHES = 50_000
 LOADING = (
     ("run",),
     ("measure",),
+    ("replay",),
+    ("expect",),
     ("sweep",),
     ("search",),
     ("visibility",),
     ("compat",),
     ("calibrate",),
-    ("advise",),
     ("check",),
     ("trace", "record"),
 )
