@@ -95,6 +95,7 @@ class OtelTestbed(Testbed):
     """
 
     def trace_options(self, process: str = "client") -> list[str]:
+        """Returns the options of Java that load the OpenTelemetry agent in `process`."""
         methods: dict[str, list[str]] = defaultdict(list)
         for line in POINTS.read_text().splitlines():
             words = line.split()

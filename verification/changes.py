@@ -1,10 +1,10 @@
-"""Learns how wrong predicted changes are, from recorded configurations that differ in one thing.
+"""Measures how wrong predicted changes are, from recorded configurations that differ in one factor.
 
-Each fold of a recording's configurations is held out once. The model is calibrated on the others.
-Each pair has one configuration that was fitted and one that was held out. The error of a pair is
-log(predicted ratio / measured ratio) of the two rates. The uncalibrated model, whose constants are
-priors, gives the error of descriptions alone. The noise of the measurements is part of both.
-"""
+Each fold of a recording's configurations is held out once, and the model is calibrated on the other
+folds. A pair consists of one configuration that was used for the calibration and one that was held
+out. The error of a pair is log(predicted ratio / measured ratio) of the two rates. The uncalibrated
+model, whose constants are priors, gives the error without any calibration. Both errors include the
+noise of the measurements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ SEED = 1
 
 
 def pairs_of(scenario: str, recording: str) -> Iterator[ErrorOfChange]:
-    """The pairs of one recording, by the calibrated and by the uncalibrated model."""
+    """Returns the pairs of one recording with their errors by the calibrated and by the
+    uncalibrated model."""
     results = [one for one in recordings.runs(scenario, recording) if one.complete]
     results = [one for one in results if one.point.scenario.workload.arrival == "closed"]
     by_point: dict[str, list[Result]] = {}
@@ -78,10 +79,10 @@ def _of_basis(
 
 
 def learnt_from() -> list[tuple[str, str]]:
-    """(Scenario, recording) of every recording that is learnt from: the first of each scenario.
+    """Returns (scenario, recording) for every recording that is used: the first one of each
+    scenario.
 
-    A designed study is left out: its configurations differ in many things at once.
-    """
+    Designed studies are excluded, because their configurations differ in many factors at once."""
     names = dict.fromkeys(
         recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))
     )
@@ -93,12 +94,12 @@ def learnt_from() -> list[tuple[str, str]]:
 
 
 def every_pair() -> list[ErrorOfChange]:
-    """The pairs of all recordings that are learnt from."""
+    """Returns the pairs of all recordings that are used."""
     return [pair for name, recording in learnt_from() for pair in pairs_of(name, recording)]
 
 
 def main() -> None:
-    """Computes the table of errors from all recordings and writes it."""
+    """Computes the table of errors from all recordings and writes the table to its file."""
     table = learnt(every_pair())
     TABLE.write_text(json.dumps(table.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
 

@@ -161,11 +161,11 @@ def missing(
     """Returns one line of text for each committed figure of the recordings in `wanted` that was not
     computed.
     """
-    known, asked = {one.key for one in found}, set(wanted)
+    known, requested = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"
         for one in before
-        if (one.experiment, one.recording) in asked and one.key not in known
+        if (one.experiment, one.recording) in requested and one.key not in known
     ]
 
 

@@ -75,7 +75,7 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
-    for known, asked in GroupKFold(FOLDS).split(rows.rates, groups=rows.layouts):
+    for known, requested in GroupKFold(FOLDS).split(rows.rates, groups=rows.layouts):
         part = TrainingRows(
             [rows.points[i] for i in known],
             rows.rates[known],
@@ -83,10 +83,12 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
             rows.layouts[known],
         )
         model = LearntModel("greybox").fit_rows(part, None)
-        points = [rows.points[i] for i in asked]
-        off[asked] = model.predict(points) / rows.rates[asked] - 1
+        points = [rows.points[i] for i in requested]
+        off[requested] = model.predict(points) / rows.rates[requested] - 1
         bounds = model.intervals(points)
-        held[asked] = (bounds[:, 0] <= rows.rates[asked]) & (rows.rates[asked] <= bounds[:, 1])
+        held[requested] = (bounds[:, 0] <= rows.rates[requested]) & (
+            rows.rates[requested] <= bounds[:, 1]
+        )
     return [
         _figure(subject, "greybox-error", LAYOUTS, np.median(np.abs(off)), count),
         _figure(subject, "greybox-coverage", LAYOUTS, held.mean(), count),

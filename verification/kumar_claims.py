@@ -72,9 +72,8 @@ def signs(slopes: Sequence[Slope]) -> list[Sign]:
 
 
 def _agrees(expected: str, shown: str) -> str:
-    """Returns the verdict on a claim. "0" claims that there is no effect, and needs the equivalence
-    test; an interval that merely holds 0 shows nothing.
-    """
+    """Returns the verdict on a claim. The claim "0" says that a factor has no effect, and needs the
+    equivalence test: an interval that merely includes 0 does not show that there is no effect."""
     if shown == "inconclusive":
         return "inconclusive"
     as_claimed = shown == ("no effect" if expected == "0" else expected)
@@ -132,15 +131,15 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
     return found
 
 
-def _placed(expected: str, seen: str, totals: Mapping[str, Metric]) -> str:
+def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
     """Returns the verdict on the factor `expected` at a rank where our ranking has the factor
-    `seen`: as in the paper, undecided between the two, or different.
+    `observed`: as in the paper, undecided between the two, or different.
     """
-    if expected == seen:
+    if expected == observed:
         return "as in the paper"
-    mine, theirs = totals[expected], totals[seen]
+    mine, theirs = totals[expected], totals[observed]
     assert mine.high is not None
     assert theirs.low is not None
     if mine.high >= theirs.low:
-        return f"inconclusive from {seen}"
-    return f"otherwise than in the paper: {seen}"
+        return f"inconclusive from {observed}"
+    return f"otherwise than in the paper: {observed}"

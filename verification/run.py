@@ -1,11 +1,10 @@
-"""Runs `make verify`: every recording against every bar, variations of constants, the page of the
-papers, and every case of every grid of tests.
+"""Runs `make verify`: compares every recording with every bar, varies constants, computes the page
+of the papers, and runs every case of every grid of tests.
 
-The exit code is 1 when a figure that met its bar in the committed table no longer does, when a
-figure cannot be computed, when papers.md is not current, or when a case of a grid fails. A known
-miss is printed and counted, but is no failure. `--share` computes a share of the recordings, at
-least one of each experiment, and compares them with the committed table without changing it.
-"""
+The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
+cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is
+printed and counted, but is no failure. `--share` computes a share of the recordings, at least one
+of each experiment, and compares them with the committed table without changing the table."""
 
 from __future__ import annotations
 
@@ -32,24 +31,28 @@ ROOT = PAGE.parents[1]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the verification and returns the exit code."""
-    asked = _arguments(arguments)
-    if asked.vary_missing:
-        return vary_missing(asked.workers)
-    wanted = tasks() if asked.share >= 1 else chosen(asked.share, asked.seed)
-    what = "every recording" if asked.share >= 1 else f"--share {asked.share} --seed {asked.seed}"
+    requested = _arguments(arguments)
+    if requested.vary_missing:
+        return vary_missing(requested.workers)
+    wanted = tasks() if requested.share >= 1 else chosen(requested.share, requested.seed)
+    what = (
+        "every recording"
+        if requested.share >= 1
+        else f"--share {requested.share} --seed {requested.seed}"
+    )
     print(f"verification: {what}", flush=True)
     started = time.monotonic()
-    figures, failed = compute(wanted, asked.workers)
+    figures, failed = compute(wanted, requested.workers)
     before = committed()
     wrong = [*failed, *lost(figures, before), *missing(figures, before, wanted)]
     changed = differences(figures, before)
     print(f"{closing(figures)} ({time.monotonic() - started:.0f} s)")
-    variations = variation.compute(varied(asked.share, asked.seed), asked.workers)
+    variations = variation.compute(varied(requested.share, requested.seed), requested.workers)
     moved = variation.differences(variations, variation.committed())
     print(f"constants varied ({time.monotonic() - started:.0f} s)", flush=True)
-    if asked.share < 1:
+    if requested.share < 1:
         wrong += [*changed, *moved]
-    elif not wrong or (asked.accept and not failed):
+    elif not wrong or (requested.accept and not failed):
         # A table with a lost figure is not saved, because the next run would no longer report the
         # loss.
         save(figures)
@@ -58,8 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         other = [*changed, *moved]
         print("\n".join(["otherwise than in the committed table:", *other] if other else []))
     wrong += papers.stale()
-    if asked.grids:
-        wrong += [] if grids(asked.share, asked.seed, asked.workers) == 0 else ["a grid fails"]
+    if requested.grids:
+        wrong += (
+            []
+            if grids(requested.share, requested.seed, requested.workers) == 0
+            else ["a grid fails"]
+        )
     for text in wrong:
         print(f"FAILED: {text}")
     return 1 if wrong else 0
@@ -102,9 +109,8 @@ def varied(share: float, seed: str) -> list[tuple[str, str]]:
 
 
 def vary_missing(workers: int) -> int:
-    """Adds the variations that the committed table lacks, removes those of constants that are gone,
-    and writes the page. Returns the exit code.
-    """
+    """Computes the variations of constants that the committed table lacks, removes those of
+    constants that no longer exist, and writes the page. Returns the exit code."""
     wanted = variation.tasks()
     before = {(one.constant, one.experiment) for one in variation.committed()}
     added = variation.compute([task for task in wanted if task not in before], workers)

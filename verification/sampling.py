@@ -63,9 +63,9 @@ def pytest_terminal_summary(
     """Prints the options that select the same cases again. Quiet runs print no header, so they are
     printed at the end.
     """
-    asked = config.option
+    requested = config.option
     terminalreporter.write_line(
-        f"grids: --grid-share {asked.grid_share:g} --grid-seed {asked.grid_seed}"
+        f"grids: --grid-share {requested.grid_share:g} --grid-seed {requested.grid_seed}"
     )
 
 

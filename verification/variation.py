@@ -128,8 +128,8 @@ def _expectations() -> Headlines:
     counts = expectations.tally(expectations.score(expectations.expectations(points), results))
     found: Headlines = {}
     for kind, count in counts.items():
-        told = count["hit"] + count["miss"]
-        found[f"{kind}: statements that came true"] = count["hit"] / told if told else None
+        reported = count["hit"] + count["miss"]
+        found[f"{kind}: statements that came true"] = count["hit"] / reported if reported else None
         found[f"{kind}: statements"] = float(sum(count.values()))
     return found
 
@@ -154,10 +154,10 @@ def _kumar() -> Headlines:
     """Computes the headlines of the uncalibrated grey-box model on held-out layouts: error, and
     coverage of its intervals.
     """
-    model, asked, measured = _of_fold("greybox")
-    low, high = model.intervals(asked).T
+    model, requested, measured = _of_fold("greybox")
+    low, high = model.intervals(requested).T
     return {
-        "kumar.greybox-error": _median_error(model, asked, measured),
+        "kumar.greybox-error": _median_error(model, requested, measured),
         "kumar.greybox-coverage": float(np.mean((low <= measured) & (measured <= high))),
     }
 
@@ -166,8 +166,8 @@ def _boosting() -> Headlines:
     """Computes the headline of the boosting model alone, on the layouts that are held out for the
     grey-box model, too.
     """
-    model, asked, measured = _of_fold("boosting")
-    return {"median error of boosting": _median_error(model, asked, measured)}
+    model, requested, measured = _of_fold("boosting")
+    return {"median error of boosting": _median_error(model, requested, measured)}
 
 
 def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
@@ -175,16 +175,16 @@ def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
     in bytes per second).
     """
     rows = _rows()
-    known, asked = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
+    known, requested = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = TrainingRows(
         [rows.points[i] for i in known], rows.rates[known], rows.groups[known], rows.layouts[known]
     )
     model = LearntModel(name).fit_rows(part, None, conformal=name == "greybox")
-    return model, [rows.points[i] for i in asked], rows.rates[asked]
+    return model, [rows.points[i] for i in requested], rows.rates[requested]
 
 
-def _median_error(model: LearntModel, asked: Sequence[Point], measured: np.ndarray) -> float:
-    return float(np.median(np.abs(model.predict(asked) / measured - 1)))
+def _median_error(model: LearntModel, requested: Sequence[Point], measured: np.ndarray) -> float:
+    return float(np.median(np.abs(model.predict(requested) / measured - 1)))
 
 
 def _rows() -> TrainingRows:

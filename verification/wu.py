@@ -153,8 +153,8 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
     made = []
     for kind in ("size", "deployment"):
         hits, misses = counts[kind]["hit"], counts[kind]["miss"]
-        told = hits + misses
-        made.append(figure("expectations", kind, hits / told if told else None, told))
+        reported = hits + misses
+        made.append(figure("expectations", kind, hits / reported if reported else None, reported))
     return made
 
 

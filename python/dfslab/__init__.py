@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-# The names of `dfslab.api`, which is imported when one of them is first used: `import dfslab` alone
-# loads no library.
+# The names of `dfslab.api`. `dfslab.api` is imported when one of these names is first used, so
+# `import dfslab` alone loads no library.
 __all__ = [
     "InputError",
     "Result",
@@ -28,7 +28,8 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'dfslab' has no attribute {name!r}")
     if name == "__version__":
-        # It is read only here, because the set-up runs modules before the package is installed.
+        # The version is read here and not at import, because the set-up runs modules before the
+        # package is installed.
         from importlib.metadata import version
 
         return version("dfslab")

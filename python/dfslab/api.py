@@ -1,6 +1,7 @@
-"""The laboratory for Python programs: `import dfslab` has the names of this module.
+"""The Python interface of the laboratory: `import dfslab` offers all names of this module.
 
-Errors: `InputError` (the input is wrong) and `RunFailed` (the run failed), each one line of text.
+Errors: `InputError` (the input is wrong) and `RunFailed` (the run failed), each with one line of
+text.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class Run:
 
     @property
     def answer(self) -> list[str]:
-        """What was measured, what limits, what would help; sentences without basis are left out."""
+        """The answer of the run in sentences: what was measured, what limits the rate, and what
+        would help. A sentence that the results do not support is left out."""
         found = _verdict(self.finished)
         return found.sentences if found is not None else []
 
@@ -85,8 +87,8 @@ class Run:
         return "\n".join(self.answer)
 
     def rows(self) -> list[dict[str, Value]]:
-        """One row for each result: method, repetition, complete, varied keys, and metrics in SI
-        units by their keys, such as `latency_s_p99.read`."""
+        """One row for each result: method, repetition, completeness, varied keys, and metrics.
+        Metrics are in SI units and have their keys as names, such as `latency_s_p99.read`."""
         return [
             {
                 "method": one.method,
@@ -99,12 +101,13 @@ class Run:
         ]
 
     def frame(self) -> pandas.DataFrame:
-        """The rows as a table of pandas, which the extra `fit` brings."""
+        """The rows as a pandas table. Needs the extra `fit`, which installs pandas."""
         return pandas.DataFrame(self.rows())
 
 
 def scenario(source: ScenarioSource) -> Scenario:
-    """A checked scenario from a file, the name of a ready one, or a table as in TOML."""
+    """Returns the checked scenario in `source`: a file, the name of a ready scenario, or a table as
+    in TOML."""
     if isinstance(source, Scenario):
         found = source
     elif isinstance(source, Mapping):
@@ -128,7 +131,8 @@ def measure(
     *,
     fresh: bool = False,
 ) -> Run:
-    """Measures a directory (transfers as `wanted` says) or every configuration of a scenario."""
+    """Measures every configuration of a scenario, or transfers in a directory (`wanted`: which
+    transfers; None: the defaults). Writes a run folder below `out`."""
     if isinstance(place, str | Path) and Path(place).is_dir():
         chosen = _of_directory(Path(place), wanted or Transfers())
     else:
@@ -142,7 +146,7 @@ def predict(
 ) -> list[Result]:
     """Predicts every configuration of a scenario; nothing is measured.
 
-    `learnt_from`: folder of a run whose measurements the method is fitted to first.
+    `learnt_from`: folder of a run; the method is first fitted to the measurements of that run.
     """
     chosen = scenario(source).with_methods([method])
     folder = None if learnt_from is None else Path(learnt_from)
@@ -160,9 +164,9 @@ def compare(found: Run) -> Comparison:
 
 
 def advise(found: Run) -> Advised:
-    """The most effective single change of the hardware for each configuration of a run.
+    """Returns the most effective single change of the hardware for each configuration of a run.
 
-    RunFailed if the run has no measurements to learn from.
+    Raises RunFailed if the run has no measurements to learn from.
     """
     if (known := found.finished.find(Advised)) is not None:
         return known
@@ -171,14 +175,15 @@ def advise(found: Run) -> Advised:
 
 
 def load_trace(*files: AnyPath) -> TraceProfile:
-    """The profile of traces in files: steps by calling context, with total and self times."""
+    """Reads traces from files. Returns their profile: steps by calling context, with total and self
+    times."""
     return _profile([Path(one) for one in files])
 
 
 def net(file: AnyPath) -> NetDefinition:
-    """The Petri net in a file of JSON, PNML or CPN Tools."""
+    """Reads the Petri net in a file of JSON, PNML or CPN Tools."""
     return _nets.read(Path(file))
 
 
 def _ignored(text: str) -> None:
-    """Receives notes and ignores them: a program asks the run itself."""
+    """Discards a note. A Python program reads the notes from the finished run instead."""

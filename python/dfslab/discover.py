@@ -1,11 +1,11 @@
-"""Discovers the members of rooms (file systems, workloads, models, …). Its errors name the file
-that is wrong.
+"""Discovers plug-ins of every kind: file systems, workloads, models, studies and others. Errors
+name the file that is wrong.
 
-A room is a folder of this package whose modules have one interface. Members are in this package, in
-the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
+Plug-ins of one kind are modules with a common interface. Their sources are folders of this package,
+in the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
 `models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
-`imports/formats/NAME.py`, `imports/results/NAME.py`, `studies/checks/rules/NAME.py`), and behind
-entry points of installed packages, one group for each room.
+`imports/formats/NAME.py`, `imports/results/NAME.py`, `studies/checks/rules/NAME.py`), and entry
+points of installed packages, one group for each kind.
 """
 
 from __future__ import annotations

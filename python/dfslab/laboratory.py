@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,8 +53,8 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
 
-    `measured`: instruments that access the real system; empty if recorded runs replace
-    measurements. `recording`: new file for the operations of the first measured run. `left_out`:
+    `measured`: the instruments that access the real system; empty if recorded runs are used instead
+    of measurements. `recording`: new file for the operations of the first measured run. `left_out`:
     notes on configurations that a file system of the sweep does not allow.
     """
 
@@ -139,11 +140,16 @@ class Laboratory:
         )
 
     @contextmanager
-    def session(self) -> Iterator[access.InstrumentSession]:
+    def session(
+        self, progress: Callable[[float, str], None] | None = None
+    ) -> Iterator[access.InstrumentSession]:
         """A context with a session, by which all methods of a run share access to the file
-        system."""
-        with access.session(notify=lambda text: self.progress(0, 1, text)) as session:
-            session.watch = self._watch
+        system.
+
+        `progress` receives the finished share (0 to 1) and the phase of each measured run.
+        """
+        notify = partial(self.progress, 0, 1)
+        with access.session(notify, progress=progress, watch=self._watch) as session:
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
@@ -306,7 +312,7 @@ def measured_before(data: Path, scenario: Scenario) -> list[Result]:
 
 
 def write_page(run: FinishedRun, output: Output | None = None) -> Path:
-    """Writes the page of a run to `output`, or, if it is None, to the run's folder.
+    """Writes the page of a run to `output`; if `output` is None, to the run's folder.
 
     Returns the path of the page.
     """

@@ -50,8 +50,8 @@ def student(probability: float, freedom: float) -> float:
 
 
 def student_beyond(t: float, freedom: float) -> float:
-    """Probability that |Student's t| with `freedom` degrees of freedom is above |t|: the two-sided
-    p value."""
+    """Returns the probability that |Student's t| with `freedom` degrees of freedom exceeds |t|: the
+    two-sided p-value."""
     return _beta(freedom / 2, 0.5, freedom / (freedom + t * t)) if t else 1.0
 
 

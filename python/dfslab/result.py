@@ -20,6 +20,7 @@ from dfslab.documents.answers import (
     Limit,
     NetworkSimulation,
     OpenLoadAnswer,
+    PredictedPhase,
     RegressionFit,
     StreamSimulation,
 )
@@ -74,7 +75,8 @@ class Result(BaseModel):
     """The result of one method at one configuration.
 
     `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
-    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. Fields from `load` on
+    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. `phases`: predicted
+    phases of a workload with several; measured phases are part of `load`. Fields from `load` on
     are optional: details of a measured workload run or program, its call profile, and the basis of
     a model's prediction.
     """
@@ -90,6 +92,7 @@ class Result(BaseModel):
     utilisation: dict[str, float] = {}
     binding: str = ""
     limits: list[Limit] = []
+    phases: list[PredictedPhase] = []
     notes: list[str] = []
     load: MeasuredLoad | None = None
     program: ProgramRun | None = None

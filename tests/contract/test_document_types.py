@@ -62,9 +62,9 @@ def test_a_real_report_is_read_without_a_field_lost():
         "target": {"kind": "null"},
         "run_directory": "x",
     }
-    told = json.loads(_core.run_load(json.dumps(plan))[0])
-    report = LoadReport.model_validate(told)
-    assert report.model_dump(mode="json", exclude_unset=True) == told
+    reported = json.loads(_core.run_load(json.dumps(plan))[0])
+    report = LoadReport.model_validate(reported)
+    assert report.model_dump(mode="json", exclude_unset=True) == reported
     assert report.operations["read"].count == 40
 
 
@@ -130,10 +130,10 @@ def test_calls_counted_before_are_read_in_each_of_their_three_forms(calls, phase
         "server_calls": None,
         "server_calls_per_operation": None,
     }
-    told = calls or one
-    if "phases" in told:
-        told = {"phases": [one, one]}
-    (load,) = (former.current({"detail": {"wall_s": 1.0, "calls": told}})["load"],)
+    reported = calls or one
+    if "phases" in reported:
+        reported = {"phases": [one, one]}
+    (load,) = (former.current({"detail": {"wall_s": 1.0, "calls": reported}})["load"],)
     assert (len(load.calls.phases), load.calls.not_counted) == (phases, reason)
     assert (load.calls.whole is None) == (phases != 1)
 

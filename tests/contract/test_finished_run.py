@@ -225,7 +225,7 @@ def test_a_folder_that_cannot_be_written_is_computed_and_read(folder, monkeypatc
     assert not (folder / stored.FILE).exists()
 
 
-def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
+def test_a_run_without_models_is_advised_and_fitted_on_request(tmp_path):
     """A run without models stores no findings of model-based studies. The first command that needs
     such a finding computes and stores all of them."""
     folder = run(tmp_path / "measured")
@@ -241,9 +241,8 @@ def test_a_run_without_models_is_advised_and_fitted_when_asked(tmp_path):
 def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     """A study that failed is not run again: the command prints the stored reason.
 
-    With one configuration, `fit` fails, because a step function needs four. Without any result,
-    `advise` uses the description and says so.
-    """
+    With one configuration, `fit` fails, because a step function needs four configurations. Without
+    any result, `advise` uses the description of the file system and says so."""
     folder = run(tmp_path / "measured")
     for path in sorted((folder / "results").glob("*.json"))[1:]:
         path.unlink()

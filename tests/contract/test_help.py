@@ -1,4 +1,5 @@
-"""Tests that the help of every command has an example that the command accepts, and short forms."""
+"""Tests that the help of every command has an example that the command accepts, and that every
+command has short options."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support.command import dfslab
 
 
 def leaves():
-    """Returns the name of every command and subcommand -> the command."""
+    """Returns name -> command, for every command and subcommand."""
     found = {}
     for name in COMMANDS:
         made = root.command(name)
@@ -33,7 +34,7 @@ def test_every_command_has_an_example_and_a_quiet_option():
 def test_the_options_of_every_example_exist():
     for name, made in leaves().items():
         if name == "compat":
-            # The options of its example are those of the other benchmark.
+            # The example of `compat` has the options of the other benchmark, not those of dfslab.
             continue
         inner = made
         words = shlex.split(EXAMPLES[name])[1:]

@@ -29,7 +29,7 @@ MAY_IMPORT_CORE = {
     "fleet/run.py",
     "fleet/shards.py",
     "instruments/trace.py",
-    "models/petri.py",
+    "models/phase_stream.py",
     "nets/engine.py",
 }
 

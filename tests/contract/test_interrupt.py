@@ -85,7 +85,7 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
 
 
 class InterruptedInItsDestructor:
-    """Ctrl-C arrives in code whose exceptions Python cannot raise."""
+    """Raises SIGINT in its destructor. Python cannot raise the resulting exception to a caller."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

@@ -64,8 +64,8 @@ def test_every_symbol_of_a_description_is_declared(name):
 def test_no_declared_parameter_is_idle(name):
     system = discover.file_system(name)
     acting = {key for operation in system.operations for key in system.acting(operation)}
-    told = {p.key for p in system.parameters if p.daemons_only}
-    assert {parameter.key for parameter in system.parameters} - acting == told
+    reported = {p.key for p in system.parameters if p.daemons_only}
+    assert {parameter.key for parameter in system.parameters} - acting == reported
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])

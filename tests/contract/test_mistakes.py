@@ -27,7 +27,7 @@ repetitions = 1
 HDFS = GOOD.replace('"local"', '"hdfs"\naccess = { uri = "hdfs://127.0.0.1:1" }').replace(
     "storage = 1", "namenode = 1, datanode = 1"
 )
-# Name of a scenario file -> its text.
+# Name of a scenario file -> text of the file. Each file has one mistake.
 FILES = {
     "good": GOOD,
     "empty": "",
@@ -52,7 +52,7 @@ FILES = {
     "unquoted": GOOD.replace('"local"', "local"),
     "boolean": GOOD.replace("repetitions = 1", "timed = 3"),
 }
-# Words of the command -> words that the line must contain.
+# Words of the command -> words that the error line must contain.
 MISTAKES = {
     "benchmark": ["No such command", "dfslab --help"],
     "mesure good.toml": ["Did you mean", "measure"],
@@ -131,7 +131,7 @@ MISTAKES = {
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Creates a folder with the wrong files."""
+    """Creates a folder with the files that contain mistakes."""
     for name, text in FILES.items():
         (tmp_path / f"{name}.toml").write_text(text)
     (tmp_path / "binary.toml").write_bytes(bytes(range(128, 256)))

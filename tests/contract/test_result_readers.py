@@ -59,7 +59,7 @@ def test_results_are_whole_and_their_metrics_are_known(tmp_path, name, text, pac
 
 
 def refusal(path: Path, name: str) -> str:
-    """Why a reader refuses a file; empty if it reads the file."""
+    """Returns the reason why a reader refuses a file, or an empty text if the reader accepts it."""
     try:
         assert tool_report.read(path, name).measurements
     except InputError as error:

@@ -120,7 +120,7 @@ def test_no_help_and_no_error_in_a_scenario_loads_anything_heavy(tmp_path):
     assert "did you mean metadata?" in errors
 
 
-def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
+def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
     codes, modules, shown, _ = dfslab(["predict", str(scenario), "--method", "sequence"])
     assert codes == [0]
     assert "sequence" in shown
@@ -129,19 +129,20 @@ def test_a_prediction_by_sequence_loads_no_library_beside_numpy(scenario):
 
 
 def test_predictions_of_every_file_system_need_only_the_base():
-    """One configuration of each file system's own scenario is predicted without any extra."""
+    """One configuration of each file system's own scenario can be predicted without installing an
+    extra."""
     systems = [name for name in discover.members(discover.FILE_SYSTEMS) if name in ready.files()]
     assert len(systems) >= 14
-    asked = [["predict", name, "--method", "sequence"] for name in systems]
-    codes, modules, _, errors = dfslab(*asked, absent=set(BROUGHT_BY))
-    assert codes == [0] * len(asked), errors
+    requested = [["predict", name, "--method", "sequence"] for name in systems]
+    codes, modules, _, errors = dfslab(*requested, absent=set(BROUGHT_BY))
+    assert codes == [0] * len(requested), errors
     assert not modules & set(BROUGHT_BY)
 
 
 def test_the_table_of_commands_is_that_of_the_modules():
-    asked = {entry.module for entry in command_table.COMMANDS.values()}
+    requested = {entry.module for entry in command_table.COMMANDS.values()}
     there = set()
-    for module in asked:
+    for module in requested:
         group = typer.main.get_group(root.module(module).app)
         if any(one.module == module and one.group for one in command_table.COMMANDS.values()):
             name = module.rpartition(".")[2]

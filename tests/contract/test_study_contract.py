@@ -118,7 +118,7 @@ def test_cells_are_escaped_by_the_page_and_by_the_terminal():
     assert "\\[bold]" in str(next(iter(column.cells)))
 
 
-def test_a_study_that_is_asked_before_what_it_needs_is_refused(monkeypatch):
+def test_a_study_that_runs_before_what_it_needs_is_refused(monkeypatch):
     class Late(StudyResult):
         study = "late"
 

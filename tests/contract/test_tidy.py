@@ -127,7 +127,7 @@ def test_no_dead_python_file():
         if path.stem.startswith("__") or str(relative).startswith(rooms):
             continue
         dotted = "dfslab." + ".".join(relative.with_suffix("").parts)
-        # The table of commands names modules below `dfslab.cli`.
+        # The table of commands leaves out the prefix `dfslab.cli.` of modules.
         listed = dotted.removeprefix("dfslab.cli.")
         by_name = rf"\"(?:{dotted}|{listed})\""
         imported = rf"(?:import|from)\s[^\n]*\b{path.stem}\b|{path.stem},?\n|{by_name}"

@@ -81,15 +81,15 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 """
 
 
-def answers_of(asked, folder):
+def answers_of(requested, folder):
     """Runs the commands of a document in `folder`, one after the other, and yields (words, answer)
     of each."""
     # `testbed down --all` must not take down testbeds of other users of this machine, so the
     # commands get a separate state folder.
     state = {"DFSLAB_STATE": str(folder / "state")}
-    (own,) = {tuple(own.items()) for own, _ in asked}
+    (own,) = {tuple(own.items()) for own, _ in requested}
     environment = {**state, **dict(own)}
-    lines = [words for _, words in asked]
+    lines = [words for _, words in requested]
     if "DFSLAB_PATH" not in environment:
         for words in lines:
             yield words, dfslab(*words, cwd=folder, env=environment)
@@ -130,8 +130,8 @@ def needs_root(words):
 @pytest.mark.parametrize("name", EXECUTED)
 def test_every_command_does_its_job(name, place):
     write_files(TEXTS[name], place)
-    asked = [one for one in commands(TEXTS[name]) if not (needs_root(one[1]) and os.geteuid())]
-    for words, answer in answers_of(asked, place):
+    requested = [one for one in commands(TEXTS[name]) if not (needs_root(one[1]) and os.geteuid())]
+    for words, answer in answers_of(requested, place):
         command = shlex.join(words)
         assert answer.returncode == 0, f"{command}\n{answer.stdout[-2000:]}\n{answer.stderr}"
         assert answer.stdout.strip(), command

@@ -111,8 +111,8 @@ def test_every_section_is_there_and_full(study):
         "trace",
         "provenance",
     ]
-    # These sections have no content, because the planted run was not checked and has no processes,
-    # IO500 workload, faults, generator report, traced program, separate metadata server or designed
+    # These sections are empty. The planted run was not checked, and it has no processes, IO500
+    # workload, faults, generator report, traced program, separate metadata server or designed
     # sweep.
     empty = [
         "check",
@@ -163,7 +163,7 @@ def test_text_is_never_markup(study):
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_the_summary_tells_when_a_model_is_no_better_than_the_mean(study):
+def test_the_summary_says_when_a_model_is_no_better_than_the_mean(study):
     worse = study.find(Comparison).model_copy(deep=True)
     for name in ("sequence", "regression"):
         worse.held_out[name].median_abs_error = worse.held_out["mean"].median_abs_error + 1
@@ -187,8 +187,8 @@ def test_a_browser_draws_it_without_a_complaint(study, tmp_path):
             assert (box["height"] > 60) is bool(section.body), section.name
             linked = tab.locator(f'nav a[href="#{section.name}"]').count()
             assert linked == bool(section.body)
-            told = tab.locator("#empty").get_by_text(section.empty, exact=True).count()
-            assert told == (not section.body)
+            reported = tab.locator("#empty").get_by_text(section.empty, exact=True).count()
+            assert reported == (not section.body)
         charts = tab.locator(".chart").count()
         assert charts >= 8
         assert tab.locator(".chart svg.main-svg").count() >= charts

@@ -44,7 +44,7 @@ COUNTS = {
 # Parameters that were added after the recording. They keep their defaults here, because drawing
 # values for them would change all values drawn later.
 ADDED = ("read_streams",)
-# File system -> its name when its numbers were recorded.
+# File system -> the name that it had when its numbers were recorded.
 FORMER_NAMES = {"openzfs": "zfs"}
 # Number of servers of a data role: enough for copies and stripes. A file system that allows only
 # one server gets one.

@@ -20,6 +20,7 @@ from dfslab.filesystems.pvfs.net import KIB, MIB, PaperHardware, Setup
 from dfslab.filesystems.pvfs.net_trace import Striping, calls_of, trace_net
 from dfslab.imports.formats.recorded import RECORDED
 from dfslab.models import petri
+from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import files
 from dfslab.spec.model import build
@@ -88,7 +89,7 @@ def compiled(system: str, workload: str, folder: Path) -> list[str]:
     given = situation(system, workload, folder)
     calibrated = given.system.parameters.of_origin("calibrated")
     constants = {key: float(one.default or 0.0) for key, one in calibrated.items()}
-    stream = petri.streams(stream_spec(given.scenario), OPERATIONS, CLIENTS)
+    stream = streams(stream_spec(given.scenario), OPERATIONS, CLIENTS)
     found = []
     for service in ("by_kind", "exponential"):
         job = petri.job_of(given, constants, stream, service, units=8)

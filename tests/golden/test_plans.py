@@ -108,7 +108,7 @@ def test_other_file_systems_are_called_as_recorded(name, endpoint, text):
 
 
 @pytest.mark.parametrize(("table", "text"), LAYERS)
-def test_a_layer_is_told_as_recorded(table, text):
+def test_a_layer_has_the_recorded_text(table, text):
     assert build(Layer, table).plan().text == text
 
 

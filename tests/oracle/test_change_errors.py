@@ -1,4 +1,5 @@
-"""Tests of the errors of changes that recordings give: pairs, and the table of the package."""
+"""Tests of the errors of predicted changes, which are computed from recordings: the pairs of
+configurations, and the table that the package contains."""
 
 from __future__ import annotations
 

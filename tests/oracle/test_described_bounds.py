@@ -38,7 +38,8 @@ def situation(
                 "count": servers if data else 1,
                 "cores": 64,
                 "roles": {role.name: 1},
-                # The rates are those of streams; frames take the remainder.
+                # The given rate is that of a TCP stream. The adapter's bandwidth also carries the
+                # headers of frames.
                 "adapter": {
                     "bandwidth": f"{(server_rate if data else client_rate) * FRAMING:f} B/s"
                 },
@@ -90,9 +91,9 @@ def rates_bytes_per_s(given):
 def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
     system, key, role, durable, stripes, client_rate, server_rate, disk_rate
 ):
-    """A large write runs at the minimum of three rates: the client's adapter, n server adapters,
+    """A large write runs at the smallest of three rates: the client's adapter, n server adapters,
     and n disks, where n is the stripe count. Only filling the pipeline takes extra time. In PVFS, a
-    call also waits for its server's admission, and the disks write after the last byte was sent."""
+    call also waits for the server to admit it, and the disks write after the last byte was sent."""
     given = situation(
         system, client_rate, server_rate, disk_rate, parameters={key: stripes}, **durable
     )

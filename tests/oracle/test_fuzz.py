@@ -1,8 +1,9 @@
-"""Fuzzing of readers of bytes: whatever a file holds, the answer is a result or one line.
+"""Fuzzes the readers of files: for any bytes, a reader returns a result or raises an error of one
+line.
 
-A case is a target, a file of its corpus and a block of seeds; `make verify` runs all of them.
-Inputs that once failed are kept in tests/recorded/fuzz and are read in every run.
-"""
+A case is a reader, a valid file for it and a block of seeds for mutations; `make verify` runs all
+cases. Files that once caused a failure are stored in tests/recorded/fuzz and are read in every
+run."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ repetitions = { rates = ["1 /s", "2 /s", "3 /s"], parts = [{ size = "1 MB", time
 
 
 def read_tool(form: str) -> Callable[[Path], object]:
-    """Reads a file by one reader and judges what it holds."""
+    """Returns a function that reads a file with the reader of the format `form` and judges the
+    result."""
     return lambda path: judge(of_report(tool_report.read(path, form)))
 
 
@@ -52,7 +54,7 @@ def judge(evidence: list[Evidence]) -> object:
 
 
 def corpus() -> dict[str, tuple[Callable[[Path], object], bytes, str]]:
-    """Name of a case -> (what reads it, a valid file, the file's name)."""
+    """Returns name of a case -> (reader, valid content of a file, name of the file)."""
     found: dict[str, tuple[Callable[[Path], object], bytes, str]] = {
         f"{form}-{number}": (read_tool(form), text.encode(), "given.txt")
         for form, texts in TEXTS.items()
@@ -72,7 +74,8 @@ CORPUS = corpus()
 
 
 def answer(read: Callable[[Path], object], path: Path) -> str:
-    """The error of a reader as text, "" if it reads the file. Other errors are not caught."""
+    """Returns the reader's error as text, or "" if it reads the file. Errors that a reader must not
+    raise are not caught."""
     try:
         read(path)
     except (InputError, result_file.DamagedResult) as error:
@@ -104,7 +107,7 @@ def test_mutations_are_those_of_the_seed():
 
 
 def read_number(path: Path) -> object:
-    """A reader without checks, which the fuzzer has to break."""
+    """A reader that checks nothing, in which the fuzzer must find a failure."""
     return int(path.read_bytes().decode("ascii"))
 
 

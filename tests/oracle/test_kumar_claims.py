@@ -45,21 +45,22 @@ def test_a_slope_agrees_contradicts_or_cannot_tell():
     ],
 )
 def test_no_effect_needs_an_interval_within_the_margin(value, half, verdict):
-    """An interval that merely holds 0 does not show that faster disks have no effect."""
+    """An interval that merely contains 0 does not show that faster disks have no effect."""
     (found,) = kumar_claims.signs([slope("disk_write", value, half)])
     assert found.verdict == verdict
 
 
 def test_no_effect_is_over_the_whole_range_of_a_factor():
-    """A slope of at most 0.06 for a doubling is no effect of two levels a doubling apart, but may
-    be one of twelve doublings."""
+    """A slope of at most 0.06 for each doubling is no effect for a factor whose two levels are one
+    doubling apart. For a factor whose levels span twelve doublings, the slope may be an effect."""
     near, far = (slope("block_size", 0.01, 0.05) for _ in range(2))
     far.doublings = 12.0
     assert (near.direction, far.direction) == ("no effect", "inconclusive")
 
 
 def test_the_equivalence_test_errs_as_rarely_as_it_says():
-    """If the effect is exactly the margin, "no effect" is concluded in about 5 % of the samples."""
+    """If the true effect equals the margin, the test concludes "no effect" in about 5 % of the
+    samples."""
     random = np.random.default_rng(5)
     error = 0.03
     half = 1.645 * error
@@ -72,7 +73,7 @@ def test_the_equivalence_test_errs_as_rarely_as_it_says():
 
 
 def test_claims_are_counted_as_the_documentation_says():
-    """docs/kumar.md has the counts of verdicts that the recorded study gives."""
+    """docs/kumar.md states the numbers of verdicts that the recorded study gives."""
     rows = rows_of(recordings.runs(kumar.STUDY, kumar.STUDY))
     found = kumar_claims.counts(kumar_claims.signs(slopes(rows)))
     assert sum(found.values()) == 28
@@ -82,7 +83,7 @@ def test_claims_are_counted_as_the_documentation_says():
 
 
 def test_the_errors_in_the_documentation_are_the_verified_ones():
-    """The row "grey box" of docs/kumar.md has the figures of verification/figures.json."""
+    """The row "grey box" in docs/kumar.md has the figures of verification/figures.json."""
     parts = ("layout", "rate", "more servers", "more clients", "random rows")
     values = {(one.bar, one.part): one.value for one in committed() if one.experiment == "kumar"}
     cells = [
@@ -107,7 +108,7 @@ def test_the_rate_of_each_client_is_that_of_all_divided_by_their_number():
         ((0.4, 0.3, 0.5), (0.45, 0.35, 0.55), "inconclusive from cache_size"),
     ],
 )
-def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
+def test_a_rank_is_stated_where_intervals_do_not_overlap(block, cache, verdict):
     totals = {"block_size": block, "cache_size": cache}
     importance = [
         FactorImportance(factor=factor, first_order=metric, total=metric, share=metric)
@@ -119,7 +120,7 @@ def test_a_place_is_told_where_intervals_are_apart(block, cache, verdict):
     assert found.verdict == verdict
 
 
-def test_the_recorded_study_is_as_large_as_was_asked_for():
+def test_the_recorded_study_has_the_required_size():
     """The recorded study has at least 150 runs and varies at least 8 factors. The limits of its
     errors are in verification/bars.toml."""
     for subject in recordings.of_scenario(kumar.STUDY):

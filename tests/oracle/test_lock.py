@@ -74,10 +74,10 @@ def net_rates(clients, share, fair=1):
         mode: op.hold_lock("namenode", mode, op.cpu("namenode", HOLD_S), fair=fair)
         for mode in ("exclusive", "shared")
     }
-    asked = op.call(
+    requested = op.call(
         "namenode", "ask", op.choice((share, held["exclusive"]), (1 - share, held["shared"]))
     )
-    tree = op.seq(op.cpu("client", THINK_S), asked, name="stat")
+    tree = op.seq(op.cpu("client", THINK_S), requested, name="stat")
     environment = {
         f"{role}.{key}": value
         for role in ("client", "namenode")

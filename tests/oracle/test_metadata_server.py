@@ -76,13 +76,14 @@ def test_the_law_says_that_throughput_falls():
     assert 99 / laws.capacity_from_score(1, 99, 1, PER_MS["nn1"]) == pytest.approx(0.503, abs=0.001)
 
 
-def of_source(asked):
-    """Returns source -> figure of the files that fit, by the first words of the source."""
-    return {one.source.split(":")[0]: one for one in limits(asked).files}
+def of_source(requested):
+    """Returns source -> the limit on the number of files by that source. The key is the first words
+    of the source."""
+    return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
 def files_of(size):
-    """Returns the workload of a scenario that writes files of one size."""
+    """Returns a workload that writes files of one size."""
     return {**WRITES, "file_size": size}
 
 
@@ -94,15 +95,15 @@ def test_files_that_fit():
     assert by_source["Shvachko 2010"].files / 1e6 == pytest.approx(28.6, abs=0.05)
     small = of_source(scenario(memory="1.7 GB", workload=two_blocks))
     assert small["Shvachko 2010"].files / 1e6 == pytest.approx(2.83, abs=0.01)
-    # Wu uses 200 B per file, but this is the size of an object, and a file of two blocks has three.
-    # The printed number of files is therefore three times too high.
+    # Wu counts 200 B for a file, but 200 B is the size of one object, and a file of two blocks
+    # has three objects. The printed number of files is therefore three times too high.
     assert wu.files == pytest.approx(3 * by_source["Shvachko 2010"].files)
 
 
 def test_blocks_cost_memory():
-    """A file of 100 blocks has 101 objects of 200 B: 0.43 M such files fit 8 GiB, where 14.3 M
-    files of two blocks do. Cloudera's rule counts a million blocks, so ten thousand such files, a
-    GB."""
+    """A file of 100 blocks has 101 objects of 200 B, so 0.43 M such files fit 8 GiB. Of files of
+    two blocks, 14.3 M fit. Cloudera's rule counts 1 GB for a million blocks, which is ten thousand
+    files of 100 blocks."""
     large = scenario(memory="8 GiB", workload=files_of("12.5 GiB"))
     found = of_source(large)
     assert found["Shvachko 2010"].files == pytest.approx(8 * GIB / 20_200)
@@ -112,8 +113,8 @@ def test_blocks_cost_memory():
     assert limits(large).assumptions[0] == "a file of 12.5 GiB has 100 of block_size 128 MiB"
     two = of_source(scenario(memory="8 GiB", workload=files_of("256 MiB")))
     assert two["Shvachko 2010"].files / 1e6 == pytest.approx(14.3, abs=0.05)
-    # One byte more than a block is two blocks. An empty file has none, and Cloudera's rule then has
-    # no figure.
+    # A file of one byte more than a block has two blocks. An empty file has no block, so
+    # Cloudera's rule gives no figure for it.
     more = of_source(scenario(workload=files_of(f"{2**27 + 1} B")))
     assert more["LinkedIn"].blocks == 2
     empty = of_source(scenario(workload=STATS))
@@ -123,7 +124,8 @@ def test_blocks_cost_memory():
 
 @pytest.mark.parametrize("system", ["hdfs", "cephfs", "lustre", "beegfs"])
 def test_several_servers_are_taken_as_one(system):
-    """Wu 2013, section 4.3: several metadata servers have the memory and the processors of all."""
+    """Several metadata servers count as one with the memory and the processors of all (Wu 2013,
+    section 4.3)."""
     described = discover.file_system(system)
     one, four = limits(scenario(system)), limits(scenario(system), servers=4)
     assert four.servers == 4 * one.servers == 4
@@ -134,7 +136,8 @@ def test_several_servers_are_taken_as_one(system):
         assert all_of_them.files == pytest.approx(4 * alone.files)
     if one.places is not None:
         assert four.places == 4 * one.places
-    # A request of four servers takes as long as one of one server, so the same wait is left.
+    # A request takes as long on four servers as on one, so both have the same time left for
+    # waiting.
     for alone, all_of_them in zip(one.peaks, four.peaks, strict=True):
         assert all_of_them.within_per_s["all"] == pytest.approx(4 * alone.within_per_s["all"])
         assert all_of_them.drain_s == pytest.approx(alone.drain_s)
@@ -152,16 +155,17 @@ def test_a_file_system_with_one_metadata_server_refuses_several(system):
 
 
 def test_deployed_servers_share_the_work():
-    """BeeGFS may have several metadata servers deployed, which serve as many as --servers says."""
-    asked = scenario("beegfs")
+    """BeeGFS with three deployed metadata servers has the same limits as with the option
+    --servers=3."""
+    requested = scenario("beegfs")
     node = [
         group.model_copy(update={"count": 3 if "metadata" in group.roles else group.count})
-        for group in asked.deployment.node
+        for group in requested.deployment.node
     ]
-    three = asked.model_copy(
-        update={"deployment": asked.deployment.model_copy(update={"node": node})}
+    three = requested.model_copy(
+        update={"deployment": requested.deployment.model_copy(update={"node": node})}
     )
-    deployed, wanted = limits(three), limits(asked, servers=3)
+    deployed, wanted = limits(three), limits(requested, servers=3)
     assert deployed.servers == 3
     for one, other in zip(deployed.capacity, wanted.capacity, strict=True):
         assert one.rate_per_s == pytest.approx(other.rate_per_s)
@@ -381,8 +385,8 @@ SWEEP = """
 
 
 def test_equal_configurations_are_one_answer(monkeypatch, capsys, tmp_path):
-    """Clients do not change the limits of the server, so their configurations are one answer, which
-    names each of them."""
+    """The number of clients does not change the limits of the server, so configurations that differ
+    only in clients share one answer, which states their number."""
     path = tmp_path / "hdfs.toml"
     path.write_text(scenario(access={"testbed": True}).toml().replace("sweep = []\n", "") + SWEEP)
     monkeypatch.setattr(

@@ -1,5 +1,5 @@
-"""Tests of the lie detector against planted truth: each exhibit of the museum is named by its rule,
-and honest runs raise no alarm."""
+"""Tests of the rules of `dfslab check` on results whose faults are known: the right rule finds the
+fault of each exhibit in the museum, and honest runs raise no alarm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the page of the papers: every row is right, its command and probe exist, and the page is
-current."""
+"""Tests of the page that compares the papers with the product: every row is well formed, its
+command and its probe exist, and the committed page is current."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_a_row_names_exists(row):
 def test_a_paper_has_its_rows(paper, least):
     found = rows.rows(paper)
     assert len(found) >= least
-    # Liu 2018 has no equation.
+    # Liu 2018 contains no equation.
     kinds = {"table", "figure", "claim"} | ({"equation"} if paper != "liu" else set())
     assert {row.kind for row in found} == kinds
     numbers = {row.id for row in found if row.kind == "equation"}

@@ -9,7 +9,8 @@ import pytest
 from dfslab import _core, discover
 from dfslab.documents.net_run import LogMonitor
 from dfslab.models.compiled.net_job import BEGINS, ENTERING, NetJob
-from dfslab.models.petri import fire, job_of, net_of, simulate, streams
+from dfslab.models.petri import fire, job_of, net_of, simulate
+from dfslab.models.phase_stream import streams
 from dfslab.models.queue.queueing import mean_value_analysis
 from dfslab.models.tree.placement import Placement
 from dfslab.models.tree.prediction import Situation
@@ -176,8 +177,8 @@ def test_the_real_target_did_the_same_bytes(tmp_path):
 
 
 def test_a_replica_costs_the_clients_adapter_twice():
-    """If the client sends every copy, two copies halve the rate: 256 MiB at 1 Gbit/s reach at most
-    117.7 MB/s with one copy."""
+    """If the client sends every replica itself, two replicas halve the rate: 256 MiB at 1 Gbit/s
+    reach at most 117.7 MB/s with one replica."""
     rates = {}
     for copies in (1, 2):
         nodes = [

@@ -16,7 +16,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-# MiB, MiB/s of payload in the frames of 1 Gbit/s that an emulated link counts, MiB/s
+# (MiB, MiB/s of payload over an emulated link of 1 Gbit/s that counts frames, MiB/s)
 SIZE, LINK, DISK = 256.0, 1e9 / 8 * 1448 / 1514 / MIB, 60.0
 
 
@@ -81,10 +81,10 @@ GLUSTER = {
 @pytest.mark.grid
 @pytest.mark.parametrize("layout", GLUSTER)
 def test_a_forced_write_to_glusterfs(layout):
-    bricks, parameters, seen, by_hand_s = GLUSTER[layout]
+    bricks, parameters, observed, by_hand_s = GLUSTER[layout]
     for rate in rates_mib_per_s(situation("glusterfs", bricks, parameters=parameters)):
         assert rate == pytest.approx(SIZE / by_hand_s, rel=0.03)
-        assert rate == pytest.approx(sum(seen) / len(seen), rel=0.15)
+        assert rate == pytest.approx(sum(observed) / len(observed), rel=0.15)
 
 
 def test_shards_are_forced_on_all_bricks_at_once():
@@ -122,9 +122,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("layout", OTHERS)
 def test_a_forced_write_where_servers_hand_copies_on(layout):
-    system, parameters, seen = OTHERS[layout]
+    system, parameters, observed = OTHERS[layout]
     for rate in rates_mib_per_s(situation(system, 3, parameters=parameters)):
-        assert rate == pytest.approx(sum(seen) / len(seen), rel=0.15)
+        assert rate == pytest.approx(sum(observed) / len(observed), rel=0.15)
 
 
 # (file system, operation, round trips that explain the rates, operations per second measured at 0.5
@@ -138,10 +138,10 @@ TRIPS = [
 ]
 
 
-@pytest.mark.parametrize(("system", "operation", "trips", "seen"), TRIPS)
-def test_a_name_costs_round_trips(system, operation, trips, seen):
+@pytest.mark.parametrize(("system", "operation", "trips", "observed"), TRIPS)
+def test_a_name_costs_round_trips(system, operation, trips, observed):
     times_s = []
-    for latency, rate in zip(("0.5 ms", "2 ms"), seen, strict=True):
+    for latency, rate in zip(("0.5 ms", "2 ms"), observed, strict=True):
         given = situation(
             system,
             3,

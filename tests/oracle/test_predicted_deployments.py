@@ -1,4 +1,5 @@
-"""Predictions from descriptions of hardware alone, against what was measured on such hardware."""
+"""Compares predictions from descriptions of hardware alone with published measurements on such
+hardware."""
 
 from __future__ import annotations
 
@@ -22,26 +23,27 @@ from support.predicted import (
 
 MB = 1e6
 BIG = {"file_size": "1 GiB", "transfer_size": "128 KiB", "operations_per_client": 1}
-# System -> bytes of a written file that a client may keep in its memory.
+# File system -> number of bytes of a written file that a client may keep in its memory.
 KEPT_BY_CLIENTS = {"lustre": lustre.absorbed_bytes, "zfs": zfs.absorbed_bytes}
 ON_DISKS = [one for one in SYSTEMS if one not in WITHOUT_DISKS]
-# Systems whose client has no way to let a write call wait for a disk: MooseFS acknowledges from
-# memory, an object of S3 is stored when it is closed.
+# File systems whose clients cannot make a write call wait for a disk: MooseFS acknowledges from
+# memory, and an S3 object is stored only when it is closed.
 WITHOUT_FORCE = (*WITHOUT_DISKS, "moosefs", "s3")
 
 
 @pytest.mark.parametrize("system", ON_DISKS)
 def test_a_cold_sequential_read_moves_the_head_rarely(system):
-    """One client, 1 GiB, disks of 150 MB/s and 8 ms: near the rate of one disk, or more."""
+    """One client reads 1 GiB from disks of 150 MB/s with a latency of 8 ms at the rate of one disk
+    or faster."""
     given = situation_of(system, "sequential_read", cache="cold", **BIG)
     assert rate_bytes_per_s(given) > 100 * MB
 
 
 @pytest.mark.parametrize("system", ON_DISKS)
 def test_a_random_read_pays_for_every_call(system):
-    """A disk needs 8 ms, plus the transfer at 150 MB/s, for each call of 128 KiB, so one disk gives
-    14.8 MB/s. Stripes and copies may spread the calls over several disks, so up to four times this
-    rate is accepted."""
+    """A disk needs 8 ms for each call of 128 KiB, plus the transfer at 150 MB/s, so one disk gives
+    14.8 MB/s. Stripes and replicas may spread the calls over several disks, so up to four times
+    this rate is accepted."""
     given = situation_of(system, "random_read", cache="cold", **BIG)
     assert 5 * MB < rate_bytes_per_s(given) < 4 * 14.8 * MB
 
@@ -56,7 +58,7 @@ def test_the_net_moves_the_head_as_often(system, workload):
 @pytest.mark.parametrize("system", [one for one in ON_DISKS if one not in WITHOUT_FORCE])
 @pytest.mark.parametrize("keys", [{"fsync": "write"}, {"sync_io": "data"}, {"sync_io": "all"}])
 def test_every_forced_write_waits_for_the_disk(system, keys):
-    """2,048 calls of 128 KiB, each at least 8 ms of the disk and its transfer."""
+    """Each of 2,048 calls of 128 KiB takes at least the 8 ms of the disk and the transfer."""
     size = {**BIG, "file_size": "256 MiB"}
     given = situation_of(system, "sequential_write", **size, **keys)
     least_s = 2048 * (0.008 + 131072 / 4 / 150e6)
@@ -77,14 +79,15 @@ def test_a_forced_write_waits_for_its_answer_where_no_disk_is_forced(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("workload", ["sequential_read", "sequential_write"])
 def test_no_stream_is_faster_than_the_payload_of_its_link(system, workload):
-    """1 Gbit/s of Ethernet carries 117.7 MB/s of a TCP stream."""
+    """Ethernet of 1 Gbit/s carries at most 117.7 MB/s of a TCP stream."""
     if system in ("local", "openzfs"):
         return
     keys = {**BIG, "adapter": {"bandwidth": "1 Gbit/s"}, "operations_per_client": 4}
     given = situation_of(system, workload, **{**keys, "cache": "cold"})
     carried = 1 - given.environment["kept"]
     if system in KEPT_BY_CLIENTS:
-        # The client's cache may hold the end of a file until after the run.
+        # The client's cache may hold the end of a file until after the run, so that the link
+        # carries less.
         held_bytes = given.reader(given.constants).value(KEPT_BY_CLIENTS[system])
         carried -= (workload == "sequential_write") * held_bytes / 2**30
     assert rate_bytes_per_s(given) * carried < 117.7 * MB
@@ -92,8 +95,9 @@ def test_no_stream_is_faster_than_the_payload_of_its_link(system, workload):
 
 @pytest.mark.parametrize("system", ["hdfs", "alluxio", "s3", "hadoop", "juicefs"])
 def test_one_stream_is_held_back_by_its_window_on_a_long_path(system):
-    """4 MiB in flight over 76 ms there and back: 55 MB/s."""
-    # Through the kernel's cache, Alluxio's FUSE client has no stream.
+    """With 4 MiB in flight and a round trip of 76 ms, one stream reaches at most 55 MB/s."""
+    # Alluxio's FUSE client reads through the kernel's cache without a continuous stream, so this
+    # test uses direct reads.
     keys = {**BIG, "cache": "direct" if system == "alluxio" else "warm"}
     given = situation_of(system, "sequential_read", network={"latency": "38 ms"}, **keys)
     assert rate_bytes_per_s(given) < 4 * 2**20 / 0.076
@@ -103,7 +107,8 @@ def test_one_stream_is_held_back_by_its_window_on_a_long_path(system):
 
 
 def replicated(disk_rate, link, **keys):
-    """Three copies of GlusterFS."""
+    """Returns a configuration of GlusterFS that writes three replicas. `disk_rate` is the rate of
+    each disk, `link` the bandwidth of each adapter."""
     return situation_of(
         "glusterfs",
         "sequential_write",
@@ -117,7 +122,7 @@ def replicated(disk_rate, link, **keys):
 
 @pytest.mark.parametrize("servers", [3, 6])
 def test_three_copies_share_the_clients_link(servers):
-    """38.8 MB/s was measured: a third of 1 Gbit/s, with three servers and with six."""
+    """The measured rate was 38.8 MB/s, a third of 1 Gbit/s, with three servers and with six."""
     keys = {"file_size": "1 GiB", "transfer_size": "1 MiB", "servers": servers}
     given = replicated("250 MB/s", "1 Gbit/s", network={"latency": "100 us"}, **keys)
     assert rate_bytes_per_s(given) == pytest.approx(38.8 * MB, rel=0.03)
@@ -125,8 +130,8 @@ def test_three_copies_share_the_clients_link(servers):
 
 
 def test_equal_groups_of_one_role_share_its_limit():
-    """Data servers listed as two equal groups limit a load as much as the same servers listed as
-    one group do."""
+    """Two equal groups of data servers limit a workload as much as one group with all these
+    servers."""
 
     def limit_of_disks(counts):
         table = table_of("hdfs", "sequential_read", cache="cold", **BIG, clients=4)
@@ -143,16 +148,17 @@ def test_equal_groups_of_one_role_share_its_limit():
 
 
 def test_direct_writes_of_three_copies_are_one_at_a_time():
-    """About 150 MB/s was measured over 8 Gbit/s with bricks of 670 MB/s."""
+    """The measured rate was about 150 MB/s over 8 Gbit/s with bricks of 670 MB/s."""
     keys = {"file_size": "6 GiB", "transfer_size": "128 KiB", "servers": 3}
     direct = replicated("670 MB/s", "8 Gbit/s", cache="direct", **keys)
     assert rate_bytes_per_s(direct) == pytest.approx(150 * MB, rel=0.2)
-    # No resource is all of it: a link twice as fast is no gain of two.
+    # No resource takes the whole time, so doubling the link's bandwidth does not double the rate.
     assert limits_of(direct, direct.constants)[0].share < 0.6
 
 
 def test_names_over_a_long_way_wait_for_round_trips():
-    """5 to 10 operations a second were reported over 22 ms; creating takes 7 round trips."""
+    """Published rates are 5 to 10 operations per second at a round trip of 22 ms; a create takes 7
+    round trips."""
     given = situation_of(
         "juicefs", "mdtest_hard", items=100, file_size="0 B", network={"latency": "11 ms"}
     )
@@ -181,21 +187,23 @@ def test_small_files_between_sites_wait_for_round_trips(latency, copies):
     assert limit(given).startswith("network latency")
 
 
-def test_a_fuse_read_of_alluxio_opens_its_blocks_anew():
-    """61 to 120 s were measured for 1 GB through FUSE; in order it takes 3 to 10 s."""
+def test_a_fuse_read_of_alluxio_opens_its_blocks_again():
+    """Published times for reading 1 GB are 61 to 120 s through FUSE, and 3 to 10 s in sequential
+    order."""
     through_cache = situation_of("alluxio", "sequential_read", **BIG)
     assert 61 < 1 / through_cache.predict(through_cache.constants).rate_per_s < 120
     in_order = situation_of("alluxio", "sequential_read", cache="direct", **BIG)
     assert 3 < 1 / in_order.predict(in_order.constants).rate_per_s < 10
 
 
-# Gigabytes -> seconds measured by Do et al. 2021 (arXiv 2101.01335, experiment 1).
+# Size of the file in GB -> seconds measured by Do et al. 2021 (arXiv 2101.01335, experiment 1).
 WRITTEN = {20: 6.5, 50: 18.7, 75: 38.1, 100: 99.2}
 
 
 @pytest.mark.parametrize("gigabytes", WRITTEN)
 def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
-    """250 GiB of memory over a disk of 420 MB/s; the thresholds of the host are not known."""
+    """The host has 250 GiB of memory and a disk of 420 MB/s. Its thresholds for dirty pages are not
+    published, so the tolerance is large."""
     given = situation_of(
         "local",
         "sequential_write",
@@ -211,7 +219,7 @@ def test_a_page_cache_takes_what_may_be_dirty(gigabytes):
 
 @pytest.mark.parametrize(("clients", "write_s", "read_s"), [(2, 17.4, 11.2), (3, 26.5, 16.7)])
 def test_an_nfs_server_that_writes_through_waits_for_its_disk(clients, write_s, read_s):
-    """3 GB of each client over 25 Gbit/s (experiment 3 of the same paper)."""
+    """Each client writes and reads 3 GB over 25 Gbit/s (Do et al. 2021, experiment 3)."""
     keys = {
         "file_size": "3 GB",
         "transfer_size": "1 MiB",

@@ -1,4 +1,5 @@
-"""Laws of predictions on random configurations of all systems: finite, bounded, monotone."""
+"""Tests that predictions for random configurations of all file systems are finite, bounded and
+monotone."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ from support.predicted import OF_ONE_NODE, SYSTEMS
 SEEDS = range(67)
 EACH = 15
 WORKLOADS = ("sequential_read", "sequential_write", "random_read", "random_write", "append")
-# How far a faster resource may lower a rate. Waits of overlapping work are weighted by the unloaded
-# overlap, which such a resource changes a little (docs/decisions/021).
+# Largest relative loss of rate that a faster resource may cause. Waits of overlapping work are
+# weighted by the overlap without load, and a faster resource changes that overlap a little
+# (docs/decisions/021).
 MOST_LOSS = 0.05
 
 
 def drawn(rng):
-    """A random scenario's table."""
+    """Returns the table of a random scenario."""
     system = rng.choice(SYSTEMS)
     described = discover.file_system(system)
 
@@ -73,7 +75,7 @@ def drawn(rng):
 
 
 def configuration(table):
-    """The checked configuration of a table; None where the layout is illegal."""
+    """Returns the checked configuration of a scenario's table, or None if its layout is illegal."""
     scenario = build(Scenario, table)
     try:
         check(scenario)
@@ -83,7 +85,7 @@ def configuration(table):
 
 
 def faster(table):
-    """(what is better, table) of every resource, twice as fast or as many."""
+    """Yields (name of the improved resource, table with twice as fast or twice as many of it)."""
     for place, group in enumerate(table["deployment"]["node"]):
         for path in ("cores", "disk.count", "disk.read_rate", "disk.write_rate", "disk.latency"):
             yield f"{group['name']}.{path}", scaled(table, place, path)
@@ -96,7 +98,7 @@ def faster(table):
 
 
 def scaled(table, place, path):
-    """The table with one value of a group of nodes doubled, or halved if it is a latency."""
+    """Returns the table with one value of a group of nodes doubled. A latency is halved instead."""
     better = copy.deepcopy(table)
     *outer, key = path.split(".")
     part = better["deployment"]["node"][place]

@@ -33,22 +33,22 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
     size, h = 64 * KIB, PaperHardware()
     point = simulate(Setup("read", file_size=size, block_size=size, grain="chunk"))
     opened = h.manager_call_s + 2 * h.network_latency_s
-    asked = h.client_call_s + h.network_latency_s
+    requested = h.client_call_s + h.network_latency_s
     served = h.server_request_s + h.server_chunk_s + size / h.memory_rate_bytes_per_s
     carried = 2 * frame_s(size, h) + h.network_latency_s
     copied = size / h.memory_rate_bytes_per_s
-    assert point.time_s == pytest.approx(opened + asked + served + carried + copied, abs=1e-8)
+    assert point.time_s == pytest.approx(opened + requested + served + carried + copied, abs=1e-8)
 
 
 def written_s(size: int, h: PaperHardware) -> float:
-    """Returns the time in seconds until a new file of one stripe is written, before it is closed:
-    three requests to the manager, a round trip for the request, and one for the data."""
+    """Returns the time in seconds until a new file of one stripe is written but not yet closed:
+    three requests to the manager, a round trip for the request, and a round trip for the data."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
-    asked = h.client_call_s + size / h.memory_rate_bytes_per_s
-    asked += 2 * h.network_latency_s + h.server_request_s
+    requested = h.client_call_s + size / h.memory_rate_bytes_per_s
+    requested += 2 * h.network_latency_s + h.server_request_s
     sent = 2 * frame_s(size, h) + h.network_latency_s
     stored = h.server_chunk_s + size / h.memory_rate_bytes_per_s + h.network_latency_s
-    return created + asked + sent + stored
+    return created + requested + sent + stored
 
 
 def test_one_written_stripe_is_synced_when_the_file_is_closed():
@@ -68,20 +68,21 @@ def test_a_file_that_is_not_synced_at_close_waits_for_no_disk():
 
 
 def test_clients_of_one_node_share_its_adapter_in_both_directions():
-    """Four clients of one node move no more than one adapter carries; of four nodes, more."""
+    """Four clients on one node move at most as much as one adapter carries. Four clients on four
+    nodes move more."""
     most = MSS_BYTES / frame_s(MSS_BYTES, PaperHardware())
     for operation in ("read", "write"):
         keys = {"file_size": 16 * MIB, "block_size": MIB, "sync_on_close": False}
         shared = rate(operation, 4, client_nodes=1, **keys)
         assert 0.9 * most < shared <= most
         assert rate(operation, 4, client_nodes=4, **keys) > 2 * shared
-        # Servers of one node share its adapter as well.
+        # Servers on one node share its adapter as well.
         assert rate(operation, 4, server_nodes=1, **keys) <= most
 
 
 def test_cores_that_all_nodes_share_limit_the_rate():
-    """The processor time of a byte is two copies, one at the client and one at the server. One slow
-    core that all nodes share limits the rate to that of both copies."""
+    """Each byte is copied twice, once at the client and once at the server. One slow core that all
+    nodes share limits the rate to that of both copies."""
     slow = replace(PaperHardware(), memory_rate_bytes_per_s=50e6)
     keys = {"file_size": 16 * MIB, "block_size": MIB, "sync_on_close": False, "hardware": slow}
     for operation in ("read", "write"):
@@ -92,8 +93,8 @@ def test_cores_that_all_nodes_share_limit_the_rate():
 
 
 def test_a_file_uses_no_more_servers_than_its_stripes():
-    """One client's rate depends on the servers of its file, not on the servers deployed; several
-    clients use more servers together."""
+    """One client's rate depends on the number of servers that store its file, not on the number of
+    deployed servers. Several clients together use more servers."""
     keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "start_seed": 3, "stripe_count": 2}
     fast = replace(PaperHardware(), network_rate_bytes_per_s=1e9)
     few, many = (rate("read", 1, servers=n, hardware=fast, **keys) for n in (2, 16))
@@ -109,7 +110,8 @@ def test_files_start_at_random_servers_and_every_server_may_be_first():
     assert firsts != [client % 4 for client in range(400)]
     again = [replace(setup, start_seed=6).first_server(client) for client in range(400)]
     assert again != firsts
-    # The net and the function agree: with stripes on one server each, only that server is asked.
+    # The net and `rate` agree: if all stripes of a file are on one server, only that server gets
+    # requests.
     for seed in (1, 2, 3):
         one = Setup(clients=1, stripe_count=1, start_seed=seed, file_size=MIB, grain="chunk")
         assert simulate(one).throughput_bytes_per_s == pytest.approx(
@@ -118,7 +120,7 @@ def test_files_start_at_random_servers_and_every_server_may_be_first():
 
 
 def test_taking_an_item_out_takes_longer_the_more_items_wait():
-    """The de-queue cost that grows with the receive buffer slows small blocks more than large ones
+    """A de-queue cost that grows with the receive buffer slows small blocks more than large ones
     (section 6.2.1 of the PVFS paper)."""
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     slower = {}
@@ -129,8 +131,8 @@ def test_taking_an_item_out_takes_longer_the_more_items_wait():
 
 
 def test_smaller_flow_buffers_overlap_storing_with_receiving():
-    """A block of one payload is stored while the rest of it arrives; the larger the flow buffer,
-    the later storing begins."""
+    """While a block is still arriving, the server already stores its first flow buffers. A larger
+    flow buffer delays the start of storing and lowers the rate."""
     slow = replace(PaperHardware(), memory_rate_bytes_per_s=100e6, server_chunk_s=0.0)
     keys = {"file_size": 16 * MIB, "block_size": 16 * MIB, "servers": 1, "sync_on_close": False}
     rates = [

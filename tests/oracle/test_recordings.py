@@ -84,9 +84,9 @@ def test_the_bursts_above_the_capacity_reach_p_max_at_two_shares():
 def test_the_design_of_the_scenario_gives_every_recorded_run_again():
     scenario, results, _ = studied()
     allowed = legal(scenario)
-    asked = scenario.design
+    requested = scenario.design
     testbeds = design_plan.choose(
-        allowed, asked.kind, asked.testbeds, asked.per_testbed, scenario.run.seed
+        allowed, requested.kind, requested.testbeds, requested.per_testbed, scenario.run.seed
     )
     planned = {
         frozenset((k, str(v)) for k, v in allowed.values(row).items())
@@ -95,10 +95,10 @@ def test_the_design_of_the_scenario_gives_every_recorded_run_again():
     }
     found = {frozenset((k, str(v)) for k, v in result.labels.items()) for result in results}
     assert found <= planned
-    assert len(planned) == asked.testbeds * asked.per_testbed
+    assert len(planned) == requested.testbeds * requested.per_testbed
 
 
-def test_there_are_as_many_runs_over_as_many_factors_as_were_asked_for():
+def test_the_recording_has_the_requested_runs_and_factors():
     scenario, results, rows = studied()
     assert len(rows.points) == 200
     assert len(results) >= 300

@@ -33,9 +33,9 @@ def edited(table, values):
 
 
 def naive_values(scenario, values):
-    """Returns one configuration of the scenario by editing the scenario's whole table; `values` are
-    its dotted keys. The table of a chosen file system replaces the table `file_system` and the
-    roles of the node groups first."""
+    """Returns one configuration of the scenario by editing the scenario's whole table. `values`
+    maps dotted keys to values. If a file system is chosen, its table first replaces the table
+    `file_system` and the roles of the node groups."""
     table = scenario.model_dump(mode="json", exclude={"sweep", "systems"})
     chosen = scenario.systems.get(values.get("file_system.name", scenario.file_system.name))
     if chosen is not None:
@@ -71,8 +71,8 @@ def naive_id(scenario):
     """Returns the scenario's id by hashing a table of everything that determines the outcome:
     deployment, file system and workload."""
     table = scenario.model_dump(mode="json", include={"deployment", "file_system", "workload"})
-    # The digest uses first names, `bed` of a key and `zfs` of OpenZFS, so that run folders of
-    # earlier versions can be resumed.
+    # The digest uses the names of the first version, `bed` for the key `testbed` and `zfs` for
+    # OpenZFS, so that run folders of earlier versions can be resumed.
     table["file_system"]["name"] = table["file_system"]["name"].replace("openzfs", "zfs")
     table["file_system"]["access"]["bed"] = table["file_system"]["access"].pop("testbed")
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]

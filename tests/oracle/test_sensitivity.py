@@ -1,4 +1,5 @@
-"""Tests of measures of importance from data alone, of collinear factors, and of proposed runs."""
+"""Tests of sensitivity analysis: importance of factors estimated from data alone, collinear
+factors, and proposed further runs."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def test_what_moves_together_is_not_identifiable():
     assert sensitivity.verdict(one.model_copy(update={"total": zero}), None) == "no effect"
 
 
-def test_the_next_run_is_the_one_that_tells_most_for_its_cost():
+def test_the_next_run_is_the_most_informative_one_for_its_cost():
     """The next run to measure is the one that reduces the uncertainty of two queried configurations
     most. The candidates: the first configuration itself, one correlated with both, and one with
     neither."""

@@ -89,8 +89,8 @@ def answers(tmp_path_factory) -> dict[str, list[str]]:
         pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")
     command = [PYTHON, jobs.__file__, ",".join(jobs.JOBS), SIZE, f"file://{folder}"]
-    told = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=1800)
+    reported = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}
+    done = subprocess.run(command, env=reported, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return {
         job: [

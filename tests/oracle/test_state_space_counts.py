@@ -1,5 +1,5 @@
-"""Tests of published numbers of markings: the Kanban system, and philosophers who take both sticks
-at once."""
+"""Tests that published numbers of markings are reproduced: the Kanban system, and philosophers who
+pick up both sticks at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dfslab.nets.engine import state_space
 
 
 def kanban(cards: int) -> Net:
-    """Returns the Kanban system of Ciardo and Tilgner (ICASE report 96-35): four cells with
-    `cards` cards each. A part is worked on, and then goes on or is reworked. Cells 2 and 3 take
-    and give their parts together.
-    """
+    """Returns the Kanban system of Ciardo and Tilgner (ICASE report 96-35): four cells with `cards`
+    cards each. A part is processed, and then leaves the cell or is reworked. Cells 2 and 3 receive
+    and release their parts at the same time."""
     net = Net("kanban")
     free = [net.place(f"kanban{at}", initial=[()] * cards) for at in range(1, 5)]
     work, rework, done = (
@@ -40,7 +39,7 @@ def test_the_kanban_system_has_the_published_number_of_markings(cards: int, mark
 
 
 def table_of(count: int) -> Net:
-    """Returns a net of philosophers, each of whom takes both sticks at once (Jensen 1992)."""
+    """Returns a net of philosophers, each of whom picks up both sticks at once (Jensen 1992)."""
     net = Net("philosophers")
     sticks = [net.place(f"stick{at}", initial=[()]) for at in range(count)]
     for at in range(count):

@@ -42,16 +42,16 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        told = dict(attributes)
+        reported = dict(attributes)
         self._tags.append(tag)
         if tag == "h3":
             self._heading = ""
         elif tag == "tr":
             self.tables.setdefault(self._heading, []).append([])
         elif tag == "td":
-            self._cell, self._title = [], told.get("title") or ""
-        elif told.get("role") == "row":
-            self.lines.append([told.get("title") or ""])
+            self._cell, self._title = [], reported.get("title") or ""
+        elif reported.get("role") == "row":
+            self.lines.append([reported.get("title") or ""])
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "td" and self._cell is not None:
@@ -163,16 +163,16 @@ def test_what_faster_steps_gain(shown):
         "select step, saving, low, high, verdict, work_s, waited_s, utilisation, "
         "summed_share, last_finisher_share from savings"
     )
-    told = {step: rest for step, *rest in found}
+    reported = {step: rest for step, *rest in found}
     assert rows
     for step, saving, interval, verdict, work, waited, *shares in rows:
-        saved, low, high, said, work_s, waited_s, *others = told[step]
+        saved, low, high, said, work_s, waited_s, *others = reported[step]
         assert (saving, interval) == (percent(saved), f"{percent(low)} to {percent(high)}")
         times = [seconds(one) if one else "" for one in (work_s, waited_s)]
         assert [verdict, work, waited] == [said, *times]
         assert shares == [percent(one) for one in (others if busy else [others[1]])]
-    ranked = [told[row[0]][0] for row in rows]
-    assert ranked == sorted((rest[0] for rest in told.values()), reverse=True)[: len(rows)]
+    ranked = [reported[row[0]][0] for row in rows]
+    assert ranked == sorted((rest[0] for rest in reported.values()), reverse=True)[: len(rows)]
 
 
 def test_what_faster_parts_gain(shown):

@@ -39,14 +39,14 @@ def small_deployment(seed):
         }
         for role, count in cores.items()
     ]
-    asked = op.call("metadata", "ask", op.cpu("metadata", draw.uniform(0.1, 1.0)))
+    requested = op.call("metadata", "ask", op.cpu("metadata", draw.uniform(0.1, 1.0)))
     served = op.call(
         "data",
         "serve",
         op.cpu("data", draw.uniform(0.1, 1.0)),
         op.disk_read("data", draw.uniform(0.1, 1.0)),
     )
-    tree = op.seq(op.cpu("client", draw.uniform(0.1, 2.0)), asked, served, name="read")
+    tree = op.seq(op.cpu("client", draw.uniform(0.1, 2.0)), requested, served, name="read")
     environment = {
         "network_latency": draw.uniform(0.0, 0.2),
         "loopback_latency": 0.0,
@@ -81,7 +81,7 @@ def test_mean_value_analysis_and_the_net_agree_within_three_standard_errors(seed
     rates = steady_rates_per_s(reports, watched)
     mean = sum(rates) / len(rates)
     error = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1) / len(rates))
-    # Stations of several servers are approximated within 3 %.
+    # Stations with several servers are solved approximately, with an error of at most 3 %.
     several = any(station.servers > 1 for station in stations)
     assert abs(mean - exact) <= 3 * error + 0.03 * exact * several
     assert error < 0.01 * exact, "an error that allows everything proves nothing"
@@ -167,7 +167,7 @@ def test_nothing_legal_is_negative_infinite_or_above_the_line(system):
             # With one client node, the rate is at most the rate of its adapter; page-cache hits do
             # not use the adapter.
             carried = 1.0 - given.environment["kept"]
-            assert found.rate_per_s * found.mean_size_bytes * carried <= rate * (1 + 1e-9)
+            assert found.rate_per_s * found.moved_bytes * carried <= rate * (1 + 1e-9)
     assert legal > 200
 
 

@@ -1,5 +1,6 @@
-"""Tests of variance-based indices at the numbers of rows that the product uses, against exact
-values: Ishigami's function, Sobol's G function, many idle factors, tied factors, SALib."""
+"""Compares variance-based sensitivity indices, at the numbers of rows that the product uses, with
+exact values. The functions are Ishigami's, Sobol's G, one with many idle factors, and one with tied
+factors. SALib is a further reference."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ A = np.array([0.0, 1.0, 4.5, 9.0])
 
 def legal(count, levels=LEVELS, constraints=()):
     """Returns a set of legal configurations with factors x0, x1, …, whose levels 0, 1, … are
-    equally likely. `constraints` exclude combinations."""
+    equally likely. `constraints` exclude combinations of levels."""
     factors = [
         {"name": f"x{i}", "keys": [f"workload.x{i}"], "levels": list(range(levels))}
         for i in range(count)
@@ -33,7 +34,7 @@ def legal(count, levels=LEVELS, constraints=()):
 
 
 def middles(rows):
-    """Returns the levels as midpoints of equal parts of [0, 1]."""
+    """Returns the levels as the midpoints of equal parts of the interval [0, 1]."""
     return (np.array(rows) + 0.5) / LEVELS
 
 
@@ -47,15 +48,15 @@ def sobol_g(rows):
 
 
 def mostly_idle(rows):
-    """Four factors of 20 have an effect; two of them interact."""
+    """A function of 20 factors of which four have an effect; two of these interact."""
     x = np.array(rows, dtype=float)[:, :4] - 1.0
     return x @ np.array([1.0, 0.6, 0.4, 0.2]) + 0.3 * x[:, 0] * x[:, 1]
 
 
 @cache
 def enumerated(name):
-    """Returns the exact (first-order, total) indices of a function whose factors are independent,
-    by summing over the full grid."""
+    """Returns the exact (first-order, total) indices of a function of independent factors, by
+    summing over the full grid of levels."""
     function, factors, _ = FUNCTIONS[name]
     rows = np.array(list(itertools.product(range(LEVELS), repeat=factors)))
     values = function(rows)
@@ -123,9 +124,9 @@ def test_known_functions_at_the_rows_of_the_product(name, seed):
 
 
 def test_intervals_hold_the_exact_indices_at_least_as_often_as_they_say():
-    """The 90 % intervals of 8 samples of each function hold the exact indices in 81 % at least.
-
-    81 % is 90 % less three standard errors. Stratified rows make intervals hold more often."""
+    """The 90 % intervals from 8 samples of each function contain the exact indices in at least 81 %
+    of the cases. 81 % is 90 % minus three standard errors. Stratified rows make intervals contain
+    the index more often."""
     held = []
     for name in FUNCTIONS:
         function, count, _ = FUNCTIONS[name]
@@ -158,8 +159,9 @@ def test_sixteen_idle_factors_of_twenty_have_no_importance(seed):
 
 
 def test_tied_factors_against_the_double_sum():
-    """For factors tied by the constraint x1 <= x0, the indices equal those of a full enumeration. A
-    third factor is free. The block of both tied factors has the indices of its joint level."""
+    """For two factors that the constraint x1 <= x0 ties, the indices equal those of a full
+    enumeration. A third factor is independent. The block of both tied factors has the indices of
+    their joint level."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]
@@ -186,8 +188,8 @@ def test_tied_factors_against_the_double_sum():
 
 
 def test_a_regime_that_ties_factors_keeps_their_shared_effect():
-    """Within x0 <= x1, both factors are dependent: the first-order index of x0 is that of the
-    enumerated subset, although the whole legal set has no ties."""
+    """Within the regime x0 <= x1 both factors are dependent. The first-order index of x0 equals
+    that of the enumerated subset, although the whole legal set has no ties."""
     allowed = legal(2, 6)
     regime = variance.RegimeRows("tied", lambda row: row[0] <= row[1], frozenset([0, 1]))
     rows = np.array([row for row in allowed.rows() if row[0] <= row[1]])
@@ -200,7 +202,7 @@ def test_a_regime_that_ties_factors_keeps_their_shared_effect():
 
 
 def test_salib_agrees_on_independent_factors():
-    """SALib's estimators, on their own sample of 4,096 rows, give the same indices."""
+    """SALib's estimators, on a separate sample of 4,096 rows, give the same indices."""
     problem = {"num_vars": 3, "names": ["a", "b", "c"], "bounds": [[0.0, 1.0]] * 3}
     x = salib_sample.sample(problem, 4096, calc_second_order=False, seed=1)
     answer = ishigami(np.minimum((x * LEVELS).astype(int), LEVELS - 1))

@@ -23,9 +23,9 @@ HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 def again(experiment: str, recording: str) -> None:
     """Asserts that the figures of a recording, computed again from it, equal those of the committed
     table."""
-    asked = (experiment, recording)
-    before = [one for one in committed() if (one.experiment, one.recording) == asked]
-    same(computed(asked), before)
+    requested = (experiment, recording)
+    before = [one for one in committed() if (one.experiment, one.recording) == requested]
+    same(computed(requested), before)
 
 
 def same(found: list[Figure], before: list[Figure]) -> None:
@@ -99,9 +99,8 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_was_varied():
-    """The table of variations has rows for exactly the constants that are choices and affect a
-    figure: `python -m verification.run --vary-missing` adds what lacks.
-    """
+    """The table of variations has rows for exactly those constants that are choices and may change
+    a figure. `python -m verification.run --vary-missing` adds missing rows."""
     found = {(one.constant, one.experiment) for one in variation.committed()}
     assert found == set(variation.tasks())
 

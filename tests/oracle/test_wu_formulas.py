@@ -50,7 +50,7 @@ WHOLE = {
     symbol("read_streams"): 1,
     # Hadoop's Java client does not wait for the disk, but leaves data to write-back.
     symbol("block_sync"): 0,
-    # Files are processed from front to back, and nothing is forced to disk.
+    # Files are read and written sequentially, and no write is forced to disk.
     symbol("scattered"): 0,
     symbol("fsync"): 0,
     symbol("forced"): 0,

@@ -1,5 +1,5 @@
-"""Tests of the description of zFS against closed forms: what leases, the cooperative cache and
-transactions cost. Processors cost nothing here."""
+"""Compares the description of zFS with closed forms of the costs of leases, the cooperative cache
+and transactions. Processor time is zero in these tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FREE = dict.fromkeys(ZFS.parameters.of_origin("calibrated"), 0.0)
 
 
 def scenario(name="sequential_read", parameters=None, **workload):
-    """Returns a scenario of zFS in which every role has a node of its own."""
+    """Returns a scenario of zFS in which every role has a separate node."""
     hardware = {
         "adapter": {"bandwidth": "1 Gbit/s"},
         "disk": {
@@ -39,12 +39,12 @@ def scenario(name="sequential_read", parameters=None, **workload):
     )
 
 
-# Payload of an adapter in bytes/s.
+# Payload rate of an adapter, bytes/s.
 RATE = Situation(scenario()).environment["client.nic_bandwidth"]
 
 
 def latency_s(operation, *, parameters=None, **workload):
-    """Returns the unloaded seconds of one operation without processors' work."""
+    """Returns the seconds of one operation without load and without processor time."""
     names = {"read": "sequential_read", "write": "sequential_write"}
     found = {} if operation in names else {"operation": operation}
     name = workload.pop("name", names.get(operation, "metadata"))
@@ -54,7 +54,7 @@ def latency_s(operation, *, parameters=None, **workload):
 
 
 def of_read(**keys):
-    """Returns the seconds of reading one request's bytes, without opening the file."""
+    """Returns the seconds of reading the bytes of one request, without opening the file."""
     opened_s = latency_s("stat", parameters={"object_lease_misses": 0})
     keys["parameters"] = {"object_lease_misses": 0, **keys.get("parameters", {})}
     keys |= {"transfer_size": f"{REQUEST} B", "file_size": f"{REQUEST} B"}
@@ -62,15 +62,18 @@ def of_read(**keys):
 
 
 def test_a_request_of_another_machines_memory_is_a_triangle():
-    """Client to file manager, file manager to cache, cache to client, and the manager's answer.
-    The first packet crosses the link, the second follows it."""
+    """A read from another machine's memory takes four messages: client to file manager, file
+    manager to cache, cache to client with the data, and the file manager's answer.
+
+    The data follow the first packet over the link."""
     messages_s = 3 * (LATENCY_S + SMALL / RATE)
     data_s = LATENCY_S + REQUEST / RATE
     assert of_read(cache="warm") == pytest.approx(messages_s + data_s, rel=1e-3)
 
 
 def test_a_request_of_an_object_disk_is_a_lease_and_a_read():
-    """A lease of the file manager, then a request to the object disk, whose disk is read beside."""
+    """The client gets a lease from the file manager and then sends a request to the object disk. In
+    a sequential read, the disk reads ahead in parallel."""
     trips_s = 4 * (LATENCY_S + SMALL / RATE)
     data_s = LATENCY_S + REQUEST / RATE
     ahead_s = 2 * (LATENCY_S + SMALL / RATE) + DISK_S + REQUEST / DISK_RATE
@@ -95,7 +98,8 @@ def test_bytes_in_the_own_memory_need_no_message():
 
 @pytest.mark.parametrize(("misses", "trips"), [(0, 0), (0.25, 0.25), (1, 1)])
 def test_the_first_request_of_a_file_needs_a_lease_on_its_object(misses, trips):
-    """The file manager asks the lease manager, which may have to ask the object disk."""
+    """The file manager requests the lease from the lease manager, which may have to request it from
+    the object disk."""
     trip_s = 2 * (LATENCY_S + SMALL / RATE)
     without = latency_s("stat", parameters={"object_lease_misses": 0})
     given = {"object_lease_misses": misses}
@@ -106,7 +110,8 @@ def test_the_first_request_of_a_file_needs_a_lease_on_its_object(misses, trips):
 
 @pytest.mark.parametrize("operation", ["create", "rename", "delete"])
 def test_a_transaction_locks_logs_and_changes_two_objects(operation):
-    """Client and transaction server; two locks, the log with its forced write, two changes."""
+    """A transaction takes messages between client and transaction server, two locks, one forced
+    write of the log, and two changes of objects."""
     trip_s = 2 * (LATENCY_S + SMALL / RATE)
     log_s = 2 * LATENCY_S + (4096 + SMALL) / RATE + 4096 / DISK_RATE
     given = {"object_lease_misses": 0}
@@ -119,7 +124,7 @@ def test_a_transaction_locks_logs_and_changes_two_objects(operation):
 
 
 def test_a_write_stays_in_memory_until_it_is_forced():
-    """16 MiB are less than a client may keep unwritten; of 64 MiB, half are sent at once."""
+    """A client may keep 16 MiB unwritten. Of 64 MiB, half are sent at once."""
     large = latency_s("write", file_size="64 MiB")
     sent_s = 256 * (3 * LATENCY_S + (REQUEST + 2 * SMALL) / RATE)
     leases_s = latency_s("write", file_size="64 MiB", parameters={"max_dirty": "64 MiB"})
@@ -132,7 +137,8 @@ def test_a_write_stays_in_memory_until_it_is_forced():
 
 
 def test_its_managers_are_its_metadata_servers():
-    """Every machine may run a file manager, so that several serve more requests."""
+    """Every machine may run a file manager, so four file managers serve four times as many
+    requests."""
     one, four = limits(scenario()), limits(scenario(), servers=4)
     assert one.role == "file_manager"
     rates = [{each.operation: each.rate_per_s for each in found.capacity} for found in (one, four)]
@@ -149,7 +155,8 @@ def test_illegal_parameters_are_named(parameters, key):
 
 
 def pool(name):
-    """Returns a scenario of a local pool of disks, which earlier versions called zfs."""
+    """Returns a scenario of a local pool of disks (OpenZFS). `name` is the file system's name:
+    earlier versions called it zfs."""
     return build(
         Scenario,
         {
@@ -162,7 +169,8 @@ def pool(name):
 
 
 def test_the_earlier_name_of_openzfs_is_read():
-    """Runs are found by the text of their scenario, which therefore keeps the earlier name."""
+    """Stored runs are found by the text of their scenario. The text therefore keeps the file
+    system's earlier name."""
     earlier, today = pool("zfs"), pool("openzfs")
     assert earlier == today
     assert today.file_system.name == "openzfs"

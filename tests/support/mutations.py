@@ -1,10 +1,10 @@
-"""Seeded mutations of bytes, for fuzzing readers: each seed gives the same bytes again."""
+"""Seeded mutations of bytes, for fuzzing readers. The same seed always gives the same mutation."""
 
 from __future__ import annotations
 
 import random
 
-# Values that readers of numbers, sizes and texts must bear.
+# Extreme numbers, sizes and texts, which readers must accept or refuse cleanly.
 HOSTILE = (
     b"-1",
     b"0",
@@ -29,8 +29,8 @@ HOSTILE = (
 
 
 def mutated(given: bytes, seed: int) -> bytes:
-    """One to eight random changes of `given`: bytes flipped, removed, repeated, moved or replaced
-    by hostile values."""
+    """Returns `given` with one to eight random changes: bytes flipped, removed, repeated, moved or
+    replaced by extreme values."""
     draws = random.Random(seed)
     data = bytearray(given)
     for _ in range(draws.randint(1, 8)):

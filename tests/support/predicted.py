@@ -1,4 +1,5 @@
-"""Configurations of described systems on declared hardware, and their predictions."""
+"""Builds configurations of the described file systems on declared hardware, and computes
+predictions for them."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# Systems whose data stay in memory.
+# File systems that keep their data in memory.
 WITHOUT_DISKS = ("alluxio", "juicefs")
-# Systems of one node.
+# File systems that consist of one node.
 OF_ONE_NODE = ("local", "openzfs")
 DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
 
 
 def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=None, **keys):
-    """A scenario's table: every role on nodes of its own, `servers` data servers, one client."""
+    """Returns the table of a scenario with separate nodes for each role, `servers` data servers and
+    one client."""
     described = discover.file_system(system)
     hardware = {
         "memory": keys.pop("memory", "8 GiB"),
@@ -48,7 +50,8 @@ def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=No
 
 
 def situation_of(system, workload, **keys):
-    """A checked configuration; one data server where a system has no more."""
+    """Returns a checked configuration. If the file system allows no more, it has one data
+    server."""
     try:
         scenario = build(Scenario, table_of(system, workload, **keys))
         check(scenario)
@@ -59,17 +62,19 @@ def situation_of(system, workload, **keys):
 
 
 def rate_bytes_per_s(given):
-    """Throughput by the sequence model with the priors of all constants."""
+    """Returns the throughput in bytes per second that the sequence model predicts with prior
+    constants."""
     found = given.predict(given.constants)
-    return found.rate_per_s * found.mean_size_bytes
+    return found.rate_per_s * found.moved_bytes
 
 
 def simulated_bytes_per_s(given):
-    """Throughput by the net with the priors of all constants."""
+    """Returns the throughput in bytes per second that the Petri net predicts with prior
+    constants."""
     found = simulate(given, given.constants, service="deterministic", replications=1)
     return found.rate_per_s * given.environment["file_size"]
 
 
 def limit(given):
-    """What limits a configuration, in words."""
+    """Returns the predicted bottleneck of a configuration as text."""
     return text_of(limits_of(given, given.constants))

@@ -91,10 +91,10 @@ def tree_node(name: str, *children: TreeNode, **sums: Any) -> TreeNode:
     """Returns a node of a call tree. Its sums are zero unless `sums` gives them."""
     zeros = dict.fromkeys(("count", "errors", "bytes", "total_ns", "self_ns"), 0)
     times_s = dict.fromkeys(("total_s", "self_s", "min_s", "max_s", "p50_s", "p99_s", "sd_s"), 0.0)
-    told = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
+    reported = {"kind": "service", "again": False, "times": None, "of": {}, "exemplars": []}
     read = sums.get("count", 0)
     return TreeNode(
-        **{**zeros, **times_s, **told, "read": read, **sums}, name=name, children=list(children)
+        **{**zeros, **times_s, **reported, "read": read, **sums}, name=name, children=list(children)
     )
 
 

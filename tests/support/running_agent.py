@@ -1,4 +1,4 @@
-"""An agent whose load has started and does not end by itself."""
+"""Starts a load-generator agent whose workload is running and does not end by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN_DIRECTORY = "dfslab-endless"
 
 
 def endless(folder: Path) -> LoadPlan:
-    """Empty files are made until somebody stops the load."""
+    """Returns a plan that creates empty files in `folder` until the run is stopped."""
     stream = Stream(
         clients=1,
         mix=[Share(operation="create")],
@@ -33,7 +33,8 @@ def endless(folder: Path) -> LoadPlan:
 
 @contextmanager
 def running_agent(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The agent's process, which makes files in `folder`; killed at the end of the block."""
+    """Yields the agent's process while it creates files in `folder`. The process is killed at the
+    end of the context."""
     command = [sys.executable, "-P", "-m", "dfslab.fleet.agent", *words]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -53,7 +54,7 @@ def running_agent(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]
 
 
 def _until(process, is_it) -> None:
-    """Read documents until one fits."""
+    """Reads the agent's JSON messages until `is_it` returns true for one."""
     for line in process.stdout:
         if is_it(json.loads(line)):
             return

@@ -10,7 +10,7 @@ from dfslab.spec.scenario import Point
 from support.synthetic import scenario
 
 
-def asked(run: Mapping[str, Any] | tuple[()] = (), **workload: Any) -> Point:
+def requested(run: Mapping[str, Any] | tuple[()] = (), **workload: Any) -> Point:
     """Returns a configuration of four clients, in which keys of the scenario's `run` and `workload`
     tables are changed."""
     keys = {f"workload.{key}": value for key, value in {"clients": 4, **workload}.items()}

@@ -57,7 +57,7 @@ class Testbed(BaseTestbed):
             daemon.wait_ready()
         self.record(uri=f"http://{LOOPBACK}:{self.ports[0]}")
         if self.parameters.fail:
-            raise TestbedError("not_ready", "starting tiny", "was told to fail")
+            raise TestbedError("not_ready", "starting tiny", "has to fail here")
 
     def server(self, name: str, port: int) -> Daemon:
         """Returns the daemon object of a server, which is neither launched nor recorded."""

@@ -1,4 +1,4 @@
-"""What other tools print, shortened: one text for each release whose form differs."""
+"""Shortened outputs of other benchmarking tools: one text for each release whose format differs."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ IO500_SCRIPT = """[RESULT] BW   phase 1   ior_easy_write         2.500 GB/s : ti
 IO500_OTHER = """[RESULT-invalid]       ior-easy-write        1.000000 GiB/s : time 3.100 seconds
 [RESULT-invalid]    mdtest-easy-delete       2.000000 kIOPS : time 3.000 seconds
 """
-# Format -> texts of at least three releases.
+# Format -> outputs of at least three releases.
 TEXTS: dict[str, tuple[str, ...]] = {
     "fio_json": (FIO_3, FIO_2, FIO_CLIENTS),
     "ior_text": (IOR_3_0, IOR_4, IOR_2),

@@ -1,4 +1,4 @@
-"""Total reports of DFS-Perf, in the form that its class SimpleTotalReport writes."""
+"""Summary reports of DFS-Perf, in the format that its class SimpleTotalReport writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What more tools print, shortened: one text for each release or mode whose form differs."""
+"""Shortened outputs of further benchmarking tools: one text for each release or mode whose format
+differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of COSBench and texts of darshan-parser, shortened, in three forms each."""
+"""Shortened result tables of COSBench and outputs of darshan-parser, in three formats each."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def testbed(own_state):
     # A high tolerance lets the testbed start on slower links than declared. A faster link would be
     # an error.
     deployment = deployment.model_copy(update={"tolerance": 0.4})
-    told = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
-    with Testbed.up(told, notify=print, deployment=deployment) as running:
+    reported = {"write_type": "CACHE_THROUGH", "worker_timeout": f"{WORKER_TIMEOUT_S} s"}
+    with Testbed.up(reported, notify=print, deployment=deployment) as running:
         assert in_use(own_state), "the search for what is left must find what runs"
         yield running
     assert in_use(own_state) == []

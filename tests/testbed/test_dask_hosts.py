@@ -33,12 +33,12 @@ SYSTEMS = {
 }
 
 
-def asked(system: str, **workload) -> Scenario:
+def requested(system: str, **workload) -> Scenario:
     """Returns a scenario with four client hosts, whose links are limited to 40 Mbit/s.
 
     The links are so slow that even a busy machine can serve sixteen clients.
     """
-    told, servers = SYSTEMS[system]
+    reported, servers = SYSTEMS[system]
     disk = {"capacity": "2 GiB", "write_rate": "60 MiB/s", "read_rate": "60 MiB/s"}
     return build(
         Scenario,
@@ -68,7 +68,7 @@ def asked(system: str, **workload) -> Scenario:
                     },
                 ],
             },
-            "file_system": {"name": system, **told, "access": {"testbed": True}},
+            "file_system": {"name": system, **reported, "access": {"testbed": True}},
             "workload": {
                 "name": "sequential_write",
                 "file_size": "1 MiB",
@@ -87,7 +87,7 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
     rows = []
     with access.session(print) as session:
         for nodes, clients in ((1, 1), (1, 4), (2, 8), (4, 16)):
-            point = asked(system, nodes=nodes, clients=clients).points()[0]
+            point = requested(system, nodes=nodes, clients=clients).points()[0]
             result = Measure(session).run(point)
             assert result.complete, result.notes
             assert result.notes == []
@@ -111,13 +111,13 @@ def test_clients_scale_over_hosts_and_a_killed_agent_loses_its_own(nothing_left,
             )
         print(f"\n{system}\nnodes clients   MB/s  speed-up  clock error")
         for nodes, clients, rate, error_s in rows:
-            told = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
-            print(f"{told}  {error_s * 1e3:.2f} ms")
+            reported = f"{nodes:5} {clients:7} {rate:6.1f} {rate / rows[0][2]:9.2f}"
+            print(f"{reported}  {error_s * 1e3:.2f} ms")
         # The link of one host carries 5 MB/s. More hosts have more links, so the rate is higher.
         assert rows[1][2] < 5.2
         assert rows[3][2] > rows[1][2]
-        lost_one(session, asked(system, clients=16))
-        lost_scheduler(session, asked(system, clients=16))
+        lost_one(session, requested(system, clients=16))
+        lost_scheduler(session, requested(system, clients=16))
     # No agent and no file of an agent remains.
     assert not list(Path(os.environ["DFSLAB_STATE"]).glob("parts/*/*"))
 

@@ -32,9 +32,9 @@ def outcome(tmp_path_factory):
     """Runs `scenarios/hdfs.toml` with fewer clients and with the file sizes that the tests compare.
     Returns (folder, JSON document of the run)."""
     folder = tmp_path_factory.mktemp("hdfs")
-    asked = description.shorter()
-    asked["sweep"][0]["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "64 MB"]
-    (folder / "scenario.toml").write_text(tomlkit.dumps(asked))
+    requested = description.shorter()
+    requested["sweep"][0]["workload.file_size"] = ["256 kB", "1 MB", "4 MB", "64 MB"]
+    (folder / "scenario.toml").write_text(tomlkit.dumps(requested))
     answer = subprocess.run(
         [DFSLAB, "run", "scenario.toml", "--json"],
         cwd=folder,
@@ -59,7 +59,7 @@ def daemons_of(folder):
     ]
 
 
-def test_every_method_is_judged_on_what_it_has_not_seen(outcome):
+def test_every_method_is_judged_on_held_out_configurations(outcome):
     _, document = outcome
     for method in ("sequence", "petri", "regression", "mean"):
         score = document["held_out"][method]
@@ -82,13 +82,13 @@ def test_descriptions_order_configurations_as_the_file_system_does(outcome):
     _, document = outcome
     for operation in ("write", "read"):
         points = [p for p in document["points"] if p["operations"] == [operation]]
-        for seen in (
+        for observed in (
             lambda point: point["measured"],
             lambda point: point["predictions"]["sequence"],
             lambda point: point["predictions"]["petri"],
         ):
             small, large = (
-                [seen(point)["value"] for point in points if size in point["labels"].values()]
+                [observed(point)["value"] for point in points if size in point["labels"].values()]
                 for size in ("256 kB", "64 MB")
             )
             assert len(small) == len(large) == 2
@@ -97,7 +97,7 @@ def test_descriptions_order_configurations_as_the_file_system_does(outcome):
             assert min(small) > max(large), operation
 
 
-def test_steps_traces_and_versions_are_told(outcome):
+def test_steps_traces_and_versions_are_reported(outcome):
     folder, document = outcome
     run = folder / document["folder"]
     assert list((run / "traces").glob("*.otlp"))

@@ -65,12 +65,12 @@ def testbed(own_state):
 
     The DataNodes report blocks up to a second late, as busy DataNodes do.
     """
-    told = {
+    reported = {
         "dfs.namenode.heartbeat.recheck-interval": "1000",
         "dfs.heartbeat.interval": "1",
         "dfs.blockreport.incremental.intervalMsec": "1000",
     }
-    with Testbed.up({"block_size": "1 MiB", "properties": told}, notify=print) as running:
+    with Testbed.up({"block_size": "1 MiB", "properties": reported}, notify=print) as running:
         yield running
 
 
@@ -230,7 +230,7 @@ def test_a_restarted_namenode_has_kept_the_names(testbed, stored):
     assert shell(testbed, "-ls", "/") == before
 
 
-def test_a_second_testbed_stands_beside_the_first_and_goes_without_a_trace(testbed, tmp_path):
+def test_a_second_testbed_runs_next_to_the_first_and_leaves_nothing(testbed, tmp_path):
     fast = tmp_path / "fast"
     fast.mkdir()
     (fast / "theirs").write_text("kept")
@@ -276,8 +276,8 @@ def test_a_start_killed_half_way_is_stale_and_cleaned(tmp_path, monkeypatch, how
     wait_for(lambda: moment("logs/datanode-1.log"))
     starter.kill()
     starter.communicate()
-    (seen,) = registry.list_testbeds()
-    assert seen.state == "stale"
+    (observed,) = registry.list_testbeds()
+    assert observed.state == "stale"
     assert registry.take_down("--all") == ["hdfs"]
     assert registry.list_testbeds() == []
     assert mentioning(tmp_path) == []
@@ -287,10 +287,10 @@ def test_a_testbed_may_outlive_its_starter(tmp_path, monkeypatch):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     starter = start_elsewhere("outlive")
     assert starter.communicate(timeout=HANG_S)[0] == "up\n"
-    (seen,) = registry.list_testbeds()
-    assert (seen.state, seen.owner) == ("up", None)
-    assert seen.versions["hadoop"] == "3.4.3"
-    assert registry.take_down(seen.name) == ["hdfs"]
+    (observed,) = registry.list_testbeds()
+    assert (observed.state, observed.owner) == ("up", None)
+    assert observed.versions["hadoop"] == "3.4.3"
+    assert registry.take_down(observed.name) == ["hdfs"]
     assert mentioning(tmp_path) == []
 
 
@@ -312,24 +312,28 @@ def test_daemons_end_when_their_owner_is_killed(tmp_path, monkeypatch):
 def test_a_scenario_s_parameters_are_understood():
     """Every parameter of the HDFS description becomes a Hadoop property in Hadoop's unit."""
     scenario = read(Path(__file__).parents[2] / "scenarios/hdfs.toml")
-    told = TestbedParameters.model_validate(testbed_parameters(scenario))
-    assert (told.datanodes, told.replication, told.complete_retry_delay_s) == (3, 2, 0.4)
+    reported = TestbedParameters.model_validate(testbed_parameters(scenario))
+    assert (reported.datanodes, reported.replication, reported.complete_retry_delay_s) == (
+        3,
+        2,
+        0.4,
+    )
     properties = decided_properties(
-        told, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
+        reported, Path("/bed"), DaemonLocation("namenode", None, "there", NAMENODE_PORTS)
     )
     declared = discover.file_system("hdfs").parameters.of_origin("filesystem").values()
     # These two parameters are no Hadoop properties: whether a closed block is forced to disk, and
     # the number of blocks that a client reads in parallel.
     of_clients = {"block_sync", "read_streams"}
-    told = [parameter for parameter in declared if parameter.key not in of_clients]
-    assert {parameter.source for parameter in told} <= set(properties)
+    reported = [parameter for parameter in declared if parameter.key not in of_clients]
+    assert {parameter.source for parameter in reported} <= set(properties)
     delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
     assert (properties[delay], properties["dfs.blocksize"]) == ("400", str(2**27))
     assert parse_parameters({"complete_retry_delay": "10 ms", "block_size": "1 MiB"})
 
 
 @pytest.mark.parametrize(
-    ("told", "line"),
+    ("reported", "line"),
     [
         ({"datanodes": "0"}, "testbed.datanodes = '0': "),
         ({"datanode": "3"}, "testbed.datanode = '3': unknown; "),
@@ -346,10 +350,10 @@ def test_a_scenario_s_parameters_are_understood():
         ({"fs.defaultFS": "x"}, "testbed.fs.defaultFS = 'x': is decided by the testbed"),
     ],
 )
-def test_wrong_parameters_are_one_clear_line(own_state, told, line):
+def test_wrong_parameters_are_one_clear_line(own_state, reported, line):
     before = set((own_state / "beds").glob("*"))
     with pytest.raises(InputError) as caught:
-        parse_parameters(told)
+        parse_parameters(reported)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
     assert set((own_state / "beds").glob("*")) == before

@@ -58,8 +58,8 @@ def served(testbed: Testbed) -> dict[str, int]:
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
     for _ in range(6):
-        seen = testbed.namenode.ask(Calls) or Calls()
-        counted = seen.model_extra or {}
+        observed = testbed.namenode.ask(Calls) or Calls()
+        counted = observed.model_extra or {}
         calls = {key[:-6]: value for key, value in counted.items() if key.endswith("NumOps")}
         if "Rename" in calls and calls == before:
             break
@@ -75,8 +75,8 @@ def whole_calls(folder: Path) -> list[dict[str, Any]]:
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:
             for span in one["scopeSpans"][0]["spans"]:
-                told = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
-                found.append({**span, "attributes": told})
+                reported = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
+                found.append({**span, "attributes": reported})
     return found
 
 
@@ -89,14 +89,14 @@ def traced(tmp_path_factory) -> dict[str, Any]:
     source.write_bytes(random.Random(6).randbytes(BLOCKS * MIB))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
-        told = {
+        reported = {
             "datanodes": 2,
             "replication": 2,
             "block_size": "1 MiB",
             "trace": True,
             "trace_directory": str(folder),
         }
-        with Testbed.up(told, notify=print) as testbed:
+        with Testbed.up(reported, notify=print) as testbed:
             shell(testbed, "-put", str(source), "/file")
             shell(testbed, "-get", "/file", str(files / "back"))
             counted = served(testbed)
@@ -117,7 +117,7 @@ def ending(traced: dict[str, Any], *ends: str) -> list[tuple[str, callprofile.Me
     return [(path, node) for path, node in traced["places"].items() if path.endswith(ends)]
 
 
-def test_every_point_of_the_file_is_woven_where_its_class_is_loaded(traced):
+def test_every_point_of_the_file_is_instrumented_where_its_class_is_loaded(traced):
     assert "dfslab-agent" not in traced["logs"]
     unseen = None
     for path in callprofile.expand([traced["folder"]]):
@@ -214,13 +214,13 @@ def test_the_read_s_bytes_are_the_file_s(traced):
 
 
 def test_lock_waits_are_those_that_hadoop_measures(traced):
-    told = sum(n.total_ns for _, n in ending(traced, "/rpc_lock_wait"))
+    reported = sum(n.total_ns for _, n in ending(traced, "/rpc_lock_wait"))
     ours = sum(
         n.total_ns
         for p, n in traced["places"].items()
         if n.kind == "lock" and "namenode:" in p and p.count("/") > 1
     )
-    assert 0 < told <= ours
+    assert 0 < reported <= ours
     processed = ending(traced, "/rpc_processing")
     for path, node in processed:
         call = traced["places"][path.rpartition("/")[0]]
@@ -309,9 +309,9 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
     )
     assert written.returncode == 0, written.stderr
     assert "Steps beside the model" in page.read_text()
-    beside = {row["step"]: row for row in json.loads(written.stdout)["modelled"]}
-    assert beside["close/backoff"]["traced_s"] > 0.1
-    assert beside["create"]["count"] == SMALL_FILES
+    modelled = {row["step"]: row for row in json.loads(written.stdout)["modelled"]}
+    assert modelled["close/backoff"]["traced_s"] > 0.1
+    assert modelled["create"]["count"] == SMALL_FILES
     of_client = [row for row in report["waits"] if row["path"].startswith("client:put/")]
     assert of_client[0]["path"] == "client:put/close/complete_file/complete_back_off"
     assert of_client[0]["self_s"] > sum(
@@ -343,16 +343,16 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
         result = tracing.Trace(session).run(point)
     (program,) = bottlenecks.bottlenecks([result], tmp_path)
     by_name = {one.name: one for one in program.functions}
-    made, asked = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
+    made, requested = by_name["FileSystem#createFileSystem"], by_name["request (open, read)"]
     # The count includes the ten timed sessions, but neither those of the warm-up nor the one that
     # writes the files.
     assert made.count == 10
-    assert asked.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
-    assert by_name["BlockSender#sendBlock"].count >= asked.count
+    assert requested.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
+    assert by_name["BlockSender#sendBlock"].count >= requested.count
     assert by_name["DFSOutputStream#close"].count == 0
     # Both sides are sums of the same nanoseconds, converted to seconds and added in different
     # orders.
-    assert 0 < asked.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
+    assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))
     assert "open" in {one.name for one in whole}

@@ -49,7 +49,7 @@ class Bare(BaseTestbed):
 
     SYSTEM = "glusterfs"
     HOSTED = True
-    seen: ClassVar[list[Any]] = []
+    observed: ClassVar[list[Any]] = []
 
     @classmethod
     def parse(cls, parameters):
@@ -228,9 +228,9 @@ def test_a_delay_is_what_was_declared(nothing_left):
     network = {"latency": "2 ms"}
     with Bare.up(deployment=declared(network=network)) as testbed:
         one, two, _ = testbed.hosts.hosts
-        seen = least_round_trip(one, two)
-        print(f"2 ms each way: {seen * 1e3:.2f} ms")
-        assert seen >= 4e-3
+        observed = least_round_trip(one, two)
+        print(f"2 ms each way: {observed * 1e3:.2f} ms")
+        assert observed >= 4e-3
         trips = [check for check in testbed.hardware if check.quantity == "round trip"]
         assert [check.declared for check in trips] == [4e-3] * 3
 

@@ -26,14 +26,14 @@ def test_every_system_that_is_shared_has_a_testbed():
 @pytest.mark.grid
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_layout_is_as_declared_verified_and_leaves_nothing(nothing_left, case):
-    seen = testbeds.one(case, testbeds.BUSY, print)
-    assert seen.left_over == []
-    assert (seen.complete, seen.errors) == (True, [])
-    assert seen.verified_bytes > 0
-    kinds = {check.quantity for check in seen.hardware}
+    observed = testbeds.one(case, testbeds.BUSY, print)
+    assert observed.left_over == []
+    assert (observed.complete, observed.errors) == (True, [])
+    assert observed.verified_bytes > 0
+    kinds = {check.quantity for check in observed.hardware}
     assert kinds >= {"link rate", "round trip"}
     # A testbed refuses to start on hardware that differs from its declaration. Since it started,
     # its hardware was checked against the declared link rate.
-    links = {check.declared for check in seen.hardware if check.quantity == "link rate"}
+    links = {check.declared for check in observed.hardware if check.quantity == "link rate"}
     assert links == {LINK_BYTES_PER_S}
-    assert all(seen.versions.values())
+    assert all(observed.versions.values())

@@ -90,32 +90,32 @@ def test_what_is_written_is_what_another_client_and_the_disk_hold(testbed, stabi
     for path in files[:3]:
         held = path.read_bytes()
         url = f"{testbed.url}/run/c0/{path.name}?version=3"
-        seen = testbed.clients[0].run("sh", "-c", f"nfs-cat '{url}' | sha256sum").split()[0]
+        observed = testbed.clients[0].run("sh", "-c", f"nfs-cat '{url}' | sha256sum").split()[0]
         host = testbed.server.run(
             "sha256sum", str(testbed.directory / "run/c0" / path.name)
         ).split()[0]
-        assert (len(held), seen) == (SIZE_BYTES, host)
+        assert (len(held), observed) == (SIZE_BYTES, host)
     testbed.server.run("rm", "-r", str(testbed.directory / "run"))
 
 
 def test_a_spoiled_byte_on_the_servers_disk_is_found(testbed):
-    seen: list[str] = []
+    observed: list[str] = []
 
     def spoil(share: float, phase: str) -> None:
-        if phase == "running" and not seen:
+        if phase == "running" and not observed:
             with (served(testbed) / "run/c0/f3").open("r+b") as file:
                 file.seek(1000)
                 byte = file.read(1)[0]
                 file.seek(1000)
                 file.write(bytes([byte ^ 1]))
-            seen.append("spoiled")
+            observed.append("spoiled")
 
     text = plan(
         testbed, ["stat"], {"operations_per_client": 40, "think_time_s": 0.05}, verify="after"
     )
     run = testbed.clients[0].in_network(lambda: _core.run_load(text, spoil))
     errors = json.loads(run[0])["errors"]
-    assert seen == ["spoiled"]
+    assert observed == ["spoiled"]
     assert [error["kind"] for error in errors] == ["corruption"], errors
     assert '"c0/f3": byte 1000 ' in errors[0]["first"]
 
@@ -179,7 +179,7 @@ def test_a_run_directory_that_parts_share_is_joined_and_left_to_the_others(testb
     testbed.server.run("rm", "-r", str(testbed.directory / "shared"))
 
 
-def test_a_server_that_dies_is_told_and_one_that_returns_serves(testbed):
+def test_a_server_that_dies_is_reported_and_one_that_returns_serves(testbed):
     endless = {"operations_per_client": 1_000_000}
     killed: list[str] = []
 

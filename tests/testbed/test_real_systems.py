@@ -62,10 +62,10 @@ CASES = [
     Case("moosefs", {"goal": 2}, "chunkserver-2", 1, (1.8, 3.3)),
     Case("cephfs", {"copies": 2}, "osd-2", 1, (0.9, 2.6)),
     Case("juicefs", {}, "", 1, (6.5, 8.5)),
-    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write to
-    # the crashed one fails.
-    # The NameNode reserves a whole block on a DataNode for each block being written. With blocks of
-    # 128 MiB, the writes that a fault stalls would reserve the 4 GiB of the disks.
+    # When a DataNode crashes, HDFS' native client continues to read from the others, but a write
+    # to the crashed DataNode fails. The NameNode reserves a whole block on a DataNode for each
+    # block being written. With blocks of 128 MiB, the writes that a fault stalls would reserve all
+    # of the 4 GiB of the disks.
     Case(
         "hdfs",
         {"replication": 2, "block_size": "16 MiB"},
@@ -214,11 +214,11 @@ def test_a_cold_run_in_memory_is_refused_by_the_clients_hosts(case):
     known, session = case
     if known.name != "glusterfs":
         pytest.skip("it is the hosts' own")
-    asked = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
+    requested = scenario(known, name="sequential_read", file_size="1 MiB", operations_per_client=2)
     target = PosixTarget(root="/dev/shm", drop_caches="system")
-    plan = LoadPlan(stream=stream_spec(asked), target=target, run_directory="dfslab-not-cold")
+    plan = LoadPlan(stream=stream_spec(requested), target=target, run_directory="dfslab-not-cold")
     with pytest.raises(shards.WrongPlan, match="cannot be cold"):
-        run.run_load(plan, session.places(asked))
+        run.run_load(plan, session.places(requested))
 
 
 def test_the_client_sends_as_many_copies_as_the_tree_says(case):
@@ -245,16 +245,16 @@ def test_creating_takes_the_round_trips_that_the_tree_says(case):
     workload = {"name": "metadata", "operation": "create", "operations_per_client": 30}
     result = measured(session, known, **workload)
     assert result.complete, result.notes
-    seen = result.value("latency_s_p50.create") / ROUND_TRIP_S
+    measured_trips = result.value("latency_s_p50.create") / ROUND_TRIP_S
     given = Situation(scenario(known, **workload))
     predicted = given.predict(given.constants).latency_s["create"] / ROUND_TRIP_S
-    print(f"{known.name}: create {seen:.2f} round trips, predicted {predicted:.2f}")
+    print(f"{known.name}: create {measured_trips:.2f} round trips, predicted {predicted:.2f}")
     low, high = known.create_round_trips
-    assert low <= seen
+    assert low <= measured_trips
     assert low <= predicted <= high
 
 
-def test_a_brick_is_asked_as_often_as_the_tree_says(case):
+def test_a_brick_serves_as_many_calls_as_the_tree_has(case):
     """In 30 creates on three copies, a brick counts as many calls as the operation tree has."""
     known, session = case
     if known.name != "glusterfs":
@@ -320,14 +320,14 @@ def test_a_crashed_data_server_is_survived_and_comes_back(case):
         fsync=False,
         run={"fault": [fault]},
     )
-    failed = sum(seen.errors for seen in result.load.operations.values())
+    failed = sum(one.errors for one in result.load.operations.values())
     done = sum(client.count for client in result.load.per_client)
-    told = result.load.faults
-    print(f"{known.name}: {done} done, {failed} failed: {told.recoveries}, {result.notes}")
+    reported = result.load.faults
+    print(f"{known.name}: {done} done, {failed} failed: {reported.recoveries}, {result.notes}")
     assert failed <= known.tolerates, result.notes
     assert done + failed == 2 * 30
-    assert [one.action for one in told.done] == ["kill"]
-    audit = told.audit
+    assert [one.action for one in reported.done] == ["kill"]
+    audit = reported.audit
     assert audit.whole == audit.files > 0, (audit, result.notes)
     assert audit.files + audit.doubtful >= 2
     assert testbed.daemon(known.victim).state() == "running"
@@ -349,7 +349,7 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# The load has seconds to get going on a busy machine before the first fault.
+# On a busy machine the workload needs seconds to reach its normal rate before the first fault.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 
@@ -383,27 +383,27 @@ def test_what_passes_stalls_a_load_until_it_is_over(case):
         operations_per_client=80,
         run={"fault": faults},
     )
-    told = result.load.faults
-    print(f"{known.name}: {told.recoveries}, {result.notes}")
+    reported = result.load.faults
+    print(f"{known.name}: {reported.recoveries}, {result.notes}")
     assert result.complete, result.notes
-    done = [(one.action, one.failed) for one in told.done]
+    done = [(one.action, one.failed) for one in reported.done]
     assert done == [(fault["action"], None) for fault in faults]
-    audit = told.audit
+    audit = reported.audit
     assert audit.files == audit.whole == 4 * 80, audit
-    assert len(told.recoveries) == len(PASSING)
+    assert len(reported.recoveries) == len(PASSING)
     metrics = {name: metric.value for name, metric in result.metrics.items()}
     assert metrics["response_s_p999.write"] > AWAY_S - 0.1
-    for seen in told.recoveries:
-        assert seen.failed == 0, seen
+    for recovery in reported.recoveries:
+        assert recovery.failed == 0, recovery
     if known.copies_sent < 3:
         # The file system chooses the servers of a file, so a fault may not affect some clients.
         return
-    for seen in told.recoveries:
-        assert seen.lowest_per_s < 0.5 * seen.before_per_s, seen
+    for recovery in reported.recoveries:
+        assert recovery.lowest_per_s < 0.5 * recovery.before_per_s, recovery
         # On a busy machine the next fault may be injected before the rate has recovered from the
         # one before.
-        back_s = seen.recovered_after_s
-        assert back_s is None or back_s > AWAY_S - 0.5, seen
+        back_s = recovery.recovered_after_s
+        assert back_s is None or back_s > AWAY_S - 0.5, recovery
     assert metrics["response_s_p90.write"] > metrics["latency_s_p90.write"]
 
 
@@ -413,22 +413,22 @@ def test_object_stores_forget_what_they_read(case):
     known, session = case
     testbed = session.running_testbed
     if known.name != "cephfs":
-        pytest.skip("it has no memory of its own beside the page cache")
+        pytest.skip("it has no cache except the page cache")
     host = testbed.clients[0]
 
-    def asked(*words: str) -> int:
+    def requested(*words: str) -> int:
         before = testbed.disks_read_bytes()
         host.run("rados", "-c", f"{testbed.folder}/ceph.conf", "-p", "cephfs_data", *words)
         return testbed.disks_read_bytes() - before
 
-    asked("put", "remembered", "/bin/bash")
+    requested("put", "remembered", "/bin/bash")
     try:
-        asked("get", "remembered", "/dev/null")
-        again = asked("get", "remembered", "/dev/null")
+        requested("get", "remembered", "/dev/null")
+        again = requested("get", "remembered", "/dev/null")
         testbed.empty_caches()
-        emptied = asked("get", "remembered", "/dev/null")
+        emptied = requested("get", "remembered", "/dev/null")
     finally:
-        asked("rm", "remembered")
+        requested("rm", "remembered")
     whole = Path("/bin/bash").stat().st_size
     # Another testbed may empty caches in the meantime, which adds reads of the store's database, so
     # `again` need not be 0.

@@ -62,9 +62,9 @@ def planted(jar, classes, tmp_path):
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):
         (tmp_path / "points.txt").write_text(points)
         folder = tmp_path / "profiles"
-        told = option or java_option(jar, tmp_path / "points.txt", folder, "planted")
+        reported = option or java_option(jar, tmp_path / "points.txt", folder, "planted")
         done = subprocess.run(
-            ["java", *java, told, "-cp", str(classes), "Planted", *words],
+            ["java", *java, reported, "-cp", str(classes), "Planted", *words],
             capture_output=True,
             text=True,
             timeout=240,
@@ -96,19 +96,19 @@ def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def test_every_call_of_every_thread_is_counted_exactly(planted):
     waves = 100
     _, profile = planted("count", str(waves))
-    seen = places(profile)
-    assert "planted:named" not in seen
+    observed = places(profile)
+    assert "planted:named" not in observed
     tops, middles = 4 * waves, (1 + 2 + 3 + 4) * waves
     leaves = 10 * middles
-    counts = {path: node["count"] for path, node in seen.items()}
+    counts = {path: node["count"] for path, node in observed.items()}
     assert counts == {
         "planted:top": tops,
         "planted:top/middle": middles,
         "planted:top/middle/leaf": leaves,
         "planted:fails": 10,
     }
-    assert seen["planted:top/middle/leaf"]["bytes"] == sum(range(10)) * middles
-    assert seen["planted:fails"]["errors"] == 5
+    assert observed["planted:top/middle/leaf"]["bytes"] == sum(range(10)) * middles
+    assert observed["planted:fails"]["errors"] == 5
     assert profile["spans"] == tops + middles + leaves + 10
     assert not any(profile["losses"].values())
 
@@ -155,18 +155,18 @@ def test_a_walk_s_own_count_is_that_of_the_profile(planted, jar, tmp_path, inter
         jar, tmp_path / "points.txt", tmp_path / "profiles", "planted", interval_s=interval_s
     )
     done, profile = planted("wander", "4", "100000", points=WANDER, option=option, java=())
-    told: dict[str, list[int]] = {}
+    reported: dict[str, list[int]] = {}
     for line in done.stdout.splitlines()[:-1]:
         path, *counts = line.split()
-        sums = told.setdefault(path, [0, 0])
-        told[path] = [a + int(b) for a, b in zip(sums, counts, strict=True)]
-    seen = places(profile)
-    assert {path: [n["count"], n["errors"]] for path, n in seen.items()} == {
-        f"planted:{path.removeprefix('/')}": counts for path, counts in told.items()
+        sums = reported.setdefault(path, [0, 0])
+        reported[path] = [a + int(b) for a, b in zip(sums, counts, strict=True)]
+    observed = places(profile)
+    assert {path: [n["count"], n["errors"]] for path, n in observed.items()} == {
+        f"planted:{path.removeprefix('/')}": counts for path, counts in reported.items()
     }
-    assert sum(count for count, _ in told.values()) >= 400_000
+    assert sum(count for count, _ in reported.values()) >= 400_000
     total = sum(root["total_ns"] for root in profile["roots"])
-    assert sum(node["self_ns"] for node in seen.values()) == total
+    assert sum(node["self_ns"] for node in observed.values()) == total
     assert not any(profile["losses"].values())
 
 
@@ -300,11 +300,11 @@ def test_a_traced_call_allocates_nothing(planted):
         ("capture Planted leaf arg7", "leaf"),
     ],
 )
-def test_what_cannot_be_woven_is_one_line_and_the_rest_goes_on(planted, line, said):
+def test_a_point_that_cannot_be_instrumented_is_one_line_and_others_work(planted, line, said):
     done, profile = planted("count", "1", points=f"{line}\n{POINTS}")
-    (told,) = [text for text in done.stderr.splitlines() if "dfslab-agent: " in text]
-    assert " is off: " in told
-    assert said in told
+    (reported,) = [text for text in done.stderr.splitlines() if "dfslab-agent: " in text]
+    assert " is off: " in reported
+    assert said in reported
     assert places(profile)["planted:top"]["count"] == 4
     assert profile["losses"]["points_off"] == 1
 
@@ -322,19 +322,19 @@ def test_what_cannot_be_woven_is_one_line_and_the_rest_goes_on(planted, line, sa
 def test_a_wrong_points_file_leaves_the_host_untraced(planted, points, said):
     done, profile = planted("count", "1", points=points)
     assert profile is None
-    (told,) = done.stderr.splitlines()
-    assert told.startswith("dfslab-agent: traces nothing: ")
-    assert f"points.txt:1: {points}: " in told
-    assert said in told
+    (reported,) = done.stderr.splitlines()
+    assert reported.startswith("dfslab-agent: traces nothing: ")
+    assert f"points.txt:1: {points}: " in reported
+    assert said in reported
 
 
 def test_wrong_arguments_leave_the_host_untraced(planted, jar, tmp_path):
-    for told, said in (
+    for reported, said in (
         ("points=/no/such,out=x", "/no/such"),
         ("speed=9", "speed=9: allowed are"),
         ("out=x", "points=… is needed"),
     ):
-        done, profile = planted("count", "1", option=f"-javaagent:{jar}={told}")
+        done, profile = planted("count", "1", option=f"-javaagent:{jar}={reported}")
         assert profile is None
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -343,7 +343,7 @@ def test_wrong_arguments_leave_the_host_untraced(planted, jar, tmp_path):
 def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
     (tmp_path / "points.txt").write_text(POINTS)
     stop, folder = tmp_path / "stop", tmp_path / "profiles"
-    told = f"points={tmp_path / 'points.txt'},out={folder},service=planted,interval_s=0.1"
+    reported = f"points={tmp_path / 'points.txt'},out={folder},service=planted,interval_s=0.1"
     program = subprocess.Popen(
         ["java", "-cp", str(classes), "Planted", "until", str(stop)],
         stdout=subprocess.PIPE,
@@ -351,7 +351,7 @@ def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
         text=True,
     )
     try:
-        join(classes, program.pid, jar, told)
+        join(classes, program.pid, jar, reported)
         first = awaited(folder, 1)
         awaited(folder, first + 1)
         join(classes, program.pid, jar, "detach")
@@ -359,8 +359,8 @@ def test_it_joins_a_running_program_and_leaves_it(jar, classes, tmp_path):
         left = json.loads(path.read_text())
         assert left["last"]
         time.sleep(0.5)
-        assert json.loads(path.read_text()) == left, "it went on after it was told to leave"
-        join(classes, program.pid, jar, told)
+        assert json.loads(path.read_text()) == left, "it went on after it was asked to end"
+        join(classes, program.pid, jar, reported)
         again = awaited(folder, left["nodes"][0]["count"] + 1)
         assert again > left["nodes"][0]["count"]
     finally:
@@ -401,7 +401,7 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
         # The agent writes exemplar traces at every tenth snapshot only.
         assert wait_until(lambda: "pause" in kept(folder))
         assert kept(folder).keys() == {"pause", "top", "middle", "leaf", "fails"}
-        asked_ns = time.time_ns()
+        requested_ns = time.time_ns()
         before = callprofile.await_written(folder, discard=True)
         assert kept(folder) == {}
         assert not list(folder.glob(f"*{callprofile.FORGET}"))
@@ -410,20 +410,20 @@ def test_whole_calls_of_a_warm_up_are_let_go(jar, classes, tmp_path):
         out, words = program.communicate(timeout=120)
     assert (out, words, program.returncode) == ("done\n", "", 0)
     (path,) = callprofile.expand([folder])
-    seen = {root["name"]: root for root in call_profile([path])["roots"]}
-    assert seen["planted:pause"]["count"] == 5 + 20
-    assert seen["planted:pause"]["max_s"] >= 0.05
-    assert (seen["planted:top"]["count"], seen["planted:fails"]["errors"]) == (8, 5)
-    (told,) = before.values()
-    assert sum(row.count for row in told.nodes if row.step == "pause") == 5
+    observed = {root["name"]: root for root in call_profile([path])["roots"]}
+    assert observed["planted:pause"]["count"] == 5 + 20
+    assert observed["planted:pause"]["max_s"] >= 0.05
+    assert (observed["planted:top"]["count"], observed["planted:fails"]["errors"]) == (8, 5)
+    (reported,) = before.values()
+    assert sum(row.count for row in reported.nodes if row.step == "pause") == 5
     after = kept(folder)
     assert after.keys() == {"pause"}
     assert 2 <= len(after["pause"]) <= 4
-    assert min(after["pause"]) > asked_ns
+    assert min(after["pause"]) > requested_ns
 
 
-def join(classes: Path, process: int, jar: Path, told: str) -> None:
-    command = ["java", "-cp", str(classes), "Join", str(process), str(jar), told]
+def join(classes: Path, process: int, jar: Path, reported: str) -> None:
+    command = ["java", "-cp", str(classes), "Join", str(process), str(jar), reported]
     subprocess.run(command, check=True, timeout=240)
 
 

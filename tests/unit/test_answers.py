@@ -1,4 +1,4 @@
-"""Tests of the sentences and the narrow tables that end a run."""
+"""Tests of the summary sentences and the narrow tables at the end of a run's output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """A planted law of rates: one client's rate, the exponent of clients, and the relative
-    differences of three repetitions."""
+    """Parameters of planted rates: one client's rate, the exponent by which the rate grows with the
+    number of clients, and the relative deviations of three repetitions."""
 
     first: float = 100.0
     exponent: float = 1.0
@@ -79,9 +79,9 @@ def predicted(factor: float, method: str = "sequence", law: Law = Law()) -> list
 
 def answer(results: list[Result], *, compared: bool = False) -> verdicts.RunAnswer:
     found = Findings.of(compare(results)) if compared else Findings()
-    told = verdicts.verdict(FinishedRun(scenario(), results, found))
-    assert told is not None
-    return told
+    reported = verdicts.verdict(FinishedRun(scenario(), results, found))
+    assert reported is not None
+    return reported
 
 
 @pytest.mark.parametrize(
@@ -89,20 +89,20 @@ def answer(results: list[Result], *, compared: bool = False) -> verdicts.RunAnsw
     [(1.0, "more clients would do more"), (0.0, "at its limit"), (0.5, "begin to wait")],
 )
 def test_growth_with_clients_is_put_into_words(exponent, words):
-    told = answer(measured(Law(exponent=exponent)))
-    assert words in told.limit
-    assert "From 1 client to 4" in told.limit
+    reported = answer(measured(Law(exponent=exponent)))
+    assert words in reported.limit
+    assert "From 1 client to 4" in reported.limit
 
 
 def test_noisy_repeats_give_no_conclusion():
-    told = answer(measured(Law(exponent=0.0, spread=(0.5, 1.0, 2.0))))
-    assert told.limit.startswith("Inconclusive")
-    assert "at its limit" not in told.limit
+    reported = answer(measured(Law(exponent=0.0, spread=(0.5, 1.0, 2.0))))
+    assert reported.limit.startswith("Inconclusive")
+    assert "at its limit" not in reported.limit
 
 
 def test_the_unit_and_the_configuration_of_the_highest_rate_are_named():
-    told = answer(measured())
-    assert "400 reads/s (4 clients)" in told.observed
+    reported = answer(measured())
+    assert "400 reads/s (4 clients)" in reported.observed
 
 
 @pytest.mark.parametrize(("cache", "marked"), [("warm", True), ("direct", False), ("cold", False)])
@@ -112,22 +112,22 @@ def test_results_of_a_page_cache_are_marked(cache, marked):
 
 def test_a_model_that_is_no_better_than_the_mean_names_no_limit():
     results = [*measured(), *predicted(1.4), *predicted(1.2, "mean")]
-    told = answer(results, compared=True)
-    assert "withheld" in told.limit
-    assert "disk" not in told.limit
+    reported = answer(results, compared=True)
+    assert "withheld" in reported.limit
+    assert "disk" not in reported.limit
 
 
 def test_a_model_with_a_small_error_names_the_limit_and_its_error():
     results = [*measured(), *predicted(1.1), *predicted(1.5, "mean")]
-    told = answer(results, compared=True)
-    assert "in 2 of 2 configurations: disk" in told.limit
-    assert "errs by 10%" in told.limit
+    reported = answer(results, compared=True)
+    assert "in 2 of 2 configurations: disk" in reported.limit
+    assert "errs by 10%" in reported.limit
 
 
 def test_predictions_alone_do_not_claim_an_error():
-    told = verdicts.of_predictions(predicted(1.0))
-    assert told is not None
-    assert "error on these configurations is not known" in told.observed
+    reported = verdicts.of_predictions(predicted(1.0))
+    assert reported is not None
+    assert "error on these configurations is not known" in reported.observed
     assert verdicts.of_predictions(predicted(1.0, "mean")) is None
 
 
@@ -152,10 +152,10 @@ def test_what_is_counted_has_a_name():
 
 
 def test_a_key_that_follows_from_another_is_not_in_names():
-    told = short_names(
+    reported = short_names(
         [{"w.clients": 1, "w.file_size": "8 MiB"}, {"w.clients": 2, "w.file_size": "4 MiB"}]
     )
-    assert told == ["1 client", "2 clients"]
+    assert reported == ["1 client", "2 clients"]
 
 
 def test_one_number_of_clients_says_nothing_of_scaling():

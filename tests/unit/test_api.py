@@ -1,4 +1,4 @@
-"""Tests of the names that `import dfslab` offers to programs."""
+"""Tests of the names that `import dfslab` provides to programs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def test_wrong_input_is_one_line():
 
 
 def test_the_package_is_imported_before_it_is_installed(monkeypatch):
-    """The set-up runs modules of the package from its sources, when it has no metadata yet."""
+    """The set-up imports the package from its sources before it is installed, when it has no
+    metadata yet."""
 
     def absent(name):
         raise metadata.PackageNotFoundError(name)

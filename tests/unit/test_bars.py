@@ -30,7 +30,7 @@ def bench(name: str) -> ModuleType:
     return module
 
 
-def told(show, *arguments) -> str:
+def reported(show, *arguments) -> str:
     """Returns the output of a benchmark's printing function `show`, with each run of white space
     replaced by one space."""
     console = Console(file=io.StringIO(), width=120)
@@ -61,7 +61,7 @@ def test_a_bar_is_kept_on_its_side_only():
 
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
-def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, kept):
+def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_relative_to_fio(slower, kept):
     """A slower machine misses bars in ns, but keeps bars that are relative to fio on the same
     machine.
 
@@ -79,13 +79,13 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
         "metadata_vs_c": spread(1.05, 0.001),
         "two_thread_cpu_ratio": spread(1.0),
     }
-    said = told(load.show, figures)
+    said = reported(load.show, figures)
     assert f"null_ns_per_op: {40 * slower:.3g} ns, bar at most 45: {kept}" in said
     assert "null_vs_fio: 0.435 times fio's of this run, bar at most 0.489" in said
     assert "(fio's 92 ns where 45 was set): kept" in said
     assert f"pread_over_floor_ns: {50 * slower:.3g} ns, bar at most 60: {kept}" in said
     assert "bar at most 0.228 (fio's 263 ns where 60 was set): kept, unsure" in said
-    medians = {key: seen["value"] for key, seen in figures.items()}
+    medians = {key: observed["value"] for key, observed in figures.items()}
     judged = bars.judged(load.BARS, medians)
     assert judged["null_ns_per_op"] == {"bar": 45.0, "sense": "at most", "kept": kept == "kept"}
     assert judged["null_vs_fio"]["kept"]
@@ -95,7 +95,7 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_beside_fio(slower, k
 
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
-def test_spans_a_second_beside_plain_python(slower, kept):
+def test_spans_a_second_relative_to_plain_python(slower, kept):
     """A slower machine misses bars in spans per second, but keeps bars that are relative to plain
     Python on the same machine.
 
@@ -114,7 +114,7 @@ def test_spans_a_second_beside_plain_python(slower, kept):
         "Python, JSON": reader(0.27),
     }
     found = {}
-    said = told(lambda console: found.update(trace.show(runs, 10**6, 359.0, console)))
+    said = reported(lambda console: found.update(trace.show(runs, 10**6, 359.0, console)))
     assert f"protobuf_mspans_per_s: {9 / slower:.3g} Mspan/s, bar at least 8: {kept}" in said
     assert f"json_mspans_per_s: {2.2 / slower:.3g} Mspan/s, bar at least 2: {kept}" in said
     assert "33.3 times plain Python's with JSON of this run, bar at least 29.6" in said

@@ -56,7 +56,7 @@ roles = { client = 1, storage = 1 }
     assert len(found.points()) == 2
 
 
-def test_a_trace_lies_beside_its_scenario_or_where_it_is_typed(tmp_path, monkeypatch):
+def test_a_trace_path_is_relative_to_the_scenario_or_the_working_directory(tmp_path, monkeypatch):
     """The path of a trace is relative to the scenario's folder. If it is given on the command line,
     it is relative to the working directory.
 

@@ -52,10 +52,10 @@ def test_documents_hold_the_text():
         path: CallPath
         by_path: dict[CallPath, float]
 
-    told = {"path": str(WRITE), "by_path": {"a/b": 1.0}}
-    found = Holder.model_validate(told)
+    reported = {"path": str(WRITE), "by_path": {"a/b": 1.0}}
+    found = Holder.model_validate(reported)
     assert found.path == WRITE
-    assert found.model_dump(mode="json") == told
+    assert found.model_dump(mode="json") == reported
     assert Holder.model_validate_json(found.model_dump_json()) == found
     with pytest.raises(ValidationError):
         Holder.model_validate({"path": 3, "by_path": {}})

@@ -209,11 +209,11 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
         path.name for path in paths
     }
     assert set(tmp_path.iterdir()) == here
-    asked: list[set[str]] = []
+    requested: list[set[str]] = []
     look = callprofile.read
 
     def looking(path):
-        asked.append({one.name for one in set(tmp_path.iterdir()) - here})
+        requested.append({one.name for one in set(tmp_path.iterdir()) - here})
         assert callprofile.expand([tmp_path]) == paths
         return look(path)
 
@@ -221,5 +221,5 @@ def test_who_is_gone_is_not_left_a_word_to_let_go_of_its_calls(stored, tmp_path,
     # The process writes its profile, but never discards its exemplar traces as requested.
     with pytest.raises(RunFailed):
         callprofile.await_written(tmp_path, 0.5, discard=True, clock=ManualClock())
-    assert asked[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"
+    assert requested[-1] == {"1.forget"}, "one has ended: there is nothing to ask it"
     assert set(tmp_path.iterdir()) == here

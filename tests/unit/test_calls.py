@@ -32,18 +32,18 @@ def measured(**workload):
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_read_of_four_transfers_is_an_open_four_reads_and_a_close():
     result = measured(name="sequential_read", file_size="64 KiB", transfer_size="16 KiB")
-    told = result.load.calls.whole
-    seen = {name: round(each, 1) for name, each in told.system_calls.items() if each > 0.1}
-    assert seen == {"openat": 1, "read": 4, "close": 1}
-    assert told.system_calls_per_operation == pytest.approx(6, abs=0.2)
-    assert told.server_calls is None
-    assert told.operations == call_counts.LONG - call_counts.SHORT
+    reported = result.load.calls.whole
+    observed = {name: round(each, 1) for name, each in reported.system_calls.items() if each > 0.1}
+    assert observed == {"openat": 1, "read": 4, "close": 1}
+    assert reported.system_calls_per_operation == pytest.approx(6, abs=0.2)
+    assert reported.server_calls is None
+    assert reported.operations == call_counts.LONG - call_counts.SHORT
 
 
-def per_operation(told):
+def per_operation(reported):
     """Returns the number of each system call per operation, rounded. Rounding removes the
     occasional calls of the memory allocator."""
-    each = {name: round(calls) for name, calls in told.system_calls.items()}
+    each = {name: round(calls) for name, calls in reported.system_calls.items()}
     return {name: calls for name, calls in each.items() if calls}
 
 
@@ -56,14 +56,14 @@ def test_what_is_removed_when_all_is_over_is_no_part_of_writing_it():
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_each_phase_is_counted_by_itself():
     result = measured(name="mdtest_easy", items=60, file_size="4 KiB", read=True)
-    told = result.load.calls.phases
-    assert [per_operation(one) for one in told] == [
+    reported = result.load.calls.phases
+    assert [per_operation(one) for one in reported] == [
         {"openat": 1, "write": 1, "close": 1},
         {"newfstatat": 1},
         {"openat": 1, "read": 1, "close": 1},
         {"unlinkat": 1},
     ]
-    assert [one.operations for one in told] == [40] * 4
+    assert [one.operations for one in reported] == [40] * 4
     assert not any("are not counted" in note for note in result.notes)
 
 
@@ -77,9 +77,9 @@ def test_phases_of_one_operation_are_not_counted_and_say_why():
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_emptying_caches_is_no_call_of_an_operation():
     result = measured(name="mdtest_easy", items=60, file_size="4 KiB", cache="cold")
-    told = result.load.calls.phases
-    assert per_operation(told[0]).keys() == {"openat", "write", "close"}
-    assert per_operation(told[1]) == {"newfstatat": 1}
+    reported = result.load.calls.phases
+    assert per_operation(reported[0]).keys() == {"openat", "write", "close"}
+    assert per_operation(reported[1]) == {"newfstatat": 1}
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")

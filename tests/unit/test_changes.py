@@ -1,4 +1,5 @@
-"""Tests of the language of changes: what it reads, what it refuses, and the kinds of changes."""
+"""Tests of the language in which users describe changes: what is accepted, what is refused, and the
+types of changes."""
 
 from __future__ import annotations
 

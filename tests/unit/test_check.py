@@ -1,9 +1,11 @@
-"""Tests of `dfslab check`: evidence of each kind of file, exit codes, the machine, noise floors."""
+"""Tests of `dfslab check`: evidence from each type of file, exit codes, findings on the machine,
+and noise floors."""
 
 from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 from dfslab.cli.exchange import checking
@@ -101,7 +103,8 @@ def test_a_file_of_no_known_tool_is_one_line(tmp_path):
 
 
 def test_every_run_judges_itself():
-    """A stolen processor is named in a run's own evidence."""
+    """A run in which other virtual machines took processor time has this finding in its own
+    evidence."""
     [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
     assert result.load is not None
     machine = MachineDuring(took_s=1.0, stolen_share=0.4)
@@ -112,7 +115,7 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date is set forward by five seconds while one second passes."""
+    """A clock whose date jumps forward by five seconds while one second passes."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -139,7 +142,7 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
     own.write_text("0::/pod\n" if version == 2 else "3:cpu,cpuacct:/pod\n")
     stat.write_text("cpu 10 0 10 80 0 0 0 0 0 0\n")
     (folder / "cpu.stat").write_text(f"nr_periods 1\n{unit} 0\n")
-    machine = MachineWatch(SteppedClock(), stat, own, groups)
+    machine = MachineWatch((), SteppedClock(), stat, own, groups)
     before = machine.moment()
     stat.write_text("cpu 20 0 20 130 0 0 0 30 0 0\n")
     (folder / "cpu.stat").write_text(f"{unit} {10**6 if version == 2 else 10**9}\n")
@@ -150,9 +153,44 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
     assert during.clock_step_s == pytest.approx(5.0, abs=1.0)
 
 
+def planted_process(proc: Path, pid: int, parent: int, ticks: int) -> None:
+    """Writes the file of a process whose name has a space and a bracket."""
+    folder = proc / str(pid)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 9}{ticks} 0 0 0 20 0\n")
+
+
+def test_other_programs_are_those_that_neither_load_nor_servers_started(tmp_path):
+    # Of 100 ticks of all processors, a server's child works 20, the kernel 10, a stranger 30.
+    proc, stat = tmp_path / "proc", tmp_path / "stat"
+    parents = {2: 0, 3: 2, 50: 1, 51: 50, 90: 1}
+    for pid, parent in parents.items():
+        planted_process(proc, pid, parent, 0)
+    stat.write_text("cpu 0 0 0 0 0 0 0 0\n")
+    machine = MachineWatch((50,), SteppedClock(), stat, tmp_path, tmp_path, proc)
+    before = machine.moment()
+    for pid, ticks in ((51, 20), (3, 10), (90, 30)):
+        planted_process(proc, pid, parents[pid], ticks)
+    stat.write_text("cpu 40 0 20 40 0 0 0 0\n")
+    assert machine.since(before).others_share == pytest.approx(0.3)
+
+
+def test_a_stranger_that_ended_meanwhile_counts(tmp_path):
+    proc, stat = tmp_path / "proc", tmp_path / "stat"
+    planted_process(proc, 50, 1, 0)
+    planted_process(proc, 90, 1, 500)
+    stat.write_text("cpu 500 0 0 0 0 0 0 0\n")
+    machine = MachineWatch((50,), SteppedClock(), stat, tmp_path, tmp_path, proc)
+    before = machine.moment()
+    (proc / "90" / "stat").unlink()
+    stat.write_text("cpu 540 0 0 60 0 0 0 0\n")
+    assert machine.since(before).others_share == pytest.approx(0.4)
+
+
 def test_a_machine_without_these_files_reports_nothing(tmp_path):
-    machine = MachineWatch(SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    machine = MachineWatch((), SteppedClock(), tmp_path / "a", tmp_path / "b", tmp_path / "c")
     during = machine.since(machine.moment())
+    assert during.others_share is None
     assert during.stolen_share is None
     assert during.throttled_share is None
 
@@ -177,7 +215,7 @@ def test_little_counts_every_outstanding_operation():
         (1.06, []),
     ],
 )
-def test_units_are_told_by_their_factor(factor, rule):
+def test_units_are_identified_by_their_factor(factor, rule):
     work = {"bytes_moved": "60 GB", "duration": "60 s"}
     table = {"speed": {"throughput": f"{1e9 * factor!r} B/s"}, "work": work}
     assert fired(table) == rule
@@ -187,12 +225,13 @@ def test_kendall_is_exact():
     assert kendall([1, 2, 3, 4, 5])[1] == pytest.approx(2 / 120)
     assert kendall([5, 4, 3, 2, 1])[0] == -1
     assert kendall([1, 1, 1, 1]) == (0.0, 1.0)
-    # 3 of 6 orders of three values have at least two steps in one direction from an end.
+    # Kendall's test is two-sided. Of the 6 orders of three values, all have a coefficient of at
+    # least 1/3 in absolute value.
     assert kendall([1, 3, 2])[1] == 1.0
 
 
 def test_the_noise_floor_is_that_of_planted_noise():
-    """Nine of ten pairs of equal runs differ by less than the noise, whatever the seed."""
+    """The noise floor is the difference that nine of ten pairs of equal runs stay below."""
     draws = random.Random(7)
     results = []
     for number in range(40):
@@ -209,7 +248,8 @@ def test_the_noise_floor_is_that_of_planted_noise():
             )
         )
     [found] = noise.of_repetitions(results)
-    # exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123, known within some 15 % from 40 runs.
+    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123; 40 runs give it within some 15
+    # %.
     assert found.spread == pytest.approx(0.123, rel=0.35)
     [paired] = noise.of_pairs(results)
     assert paired.runs == 20

@@ -1,4 +1,4 @@
-"""Tests of what `dfslab doctor` says about a machine."""
+"""Tests of what `dfslab doctor` reports about a machine."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_nothing_is_to_be_done_on_a_whole_and_quiet_machine():
     ],
 )
 def test_what_is_missing_has_a_command(change, remedy):
-    (told,) = remedies(replace(WHOLE, **change)).values()
-    assert remedy in told
+    (reported,) = remedies(replace(WHOLE, **change)).values()
+    assert remedy in reported
 
 
 def test_every_extra_has_a_purpose():

@@ -62,7 +62,7 @@ def test_a_slower_step_is_found_among_them():
     assert found.tests == 200
 
 
-def test_a_change_is_seen_where_no_single_place_has_calls_enough():
+def test_a_change_is_found_where_no_single_context_has_enough_calls():
     """A slower disk is found although each of its many calling contexts has only a few calls."""
 
     def tree(took_s: list[float]) -> TreeNode:

@@ -32,7 +32,7 @@ class Testbed:
             for name in ("left", "right")
         ]
         self.scores: dict[str, float] = {}
-        self._given_bytes, self.asked = given_bytes, 0
+        self._given_bytes, self.requested = given_bytes, 0
         self.emptied: list[int] = []
 
     def observe(self) -> dict[str, Any]:
@@ -42,20 +42,22 @@ class Testbed:
     def empty_caches(self) -> None:
         """Records how often the disks' counters were read before this call. In each phase the call
         comes between emptying page caches and reading the counters."""
-        self.emptied += [self.asked]
+        self.emptied += [self.requested]
 
     def disks_read_bytes(self) -> int:
         """Returns the bytes read from disks: 10^9 from before the run and, from the second call on,
         also those that clients cause."""
-        self.asked += 1
-        return 10**9 + (self._given_bytes if self.asked > 1 else 0)
+        self.requested += 1
+        return 10**9 + (self._given_bytes if self.requested > 1 else 0)
 
 
 def point(workload: str, cache: str = "cold") -> Point:
     """Returns a configuration of three clients that use whole files of 64 KiB."""
     one = scenario(sizes=["64 KiB"], clients=(3,), hold_out=()).points()[0]
-    asked = one.scenario.workload.model_copy(update={"cache": cache, "name": workload})
-    return one.model_copy(update={"scenario": one.scenario.model_copy(update={"workload": asked})})
+    requested = one.scenario.workload.model_copy(update={"cache": cache, "name": workload})
+    return one.model_copy(
+        update={"scenario": one.scenario.model_copy(update={"workload": requested})}
+    )
 
 
 def measured(testbed: Testbed, at: Point, tmp_path, monkeypatch):
@@ -76,11 +78,11 @@ def test_a_cold_run_that_no_disk_saw_is_refused(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cold_run_that_disks_saw_tells_what_they_gave(tmp_path, monkeypatch):
+def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
     result = measured(Testbed(10**8), point("sequential_read"), tmp_path, monkeypatch)
     assert result.complete
-    seen = result.load.operations["read"].bytes
-    assert result.load.cache.disks == DiskReads(asked_bytes=seen, read_bytes=10**8)
+    observed = result.load.operations["read"].bytes
+    assert result.load.cache.disks == DiskReads(asked_bytes=observed, read_bytes=10**8)
 
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
@@ -88,7 +90,7 @@ def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeyp
     """A run may read from memory if it reads its own writes or is declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
-    assert bool(testbed.asked) == (cache == "cold")
+    assert bool(testbed.requested) == (cache == "cold")
 
 
 class TestbedOfPhases(Testbed):
@@ -102,16 +104,16 @@ class TestbedOfPhases(Testbed):
         self._last = 0
 
     def disks_read_bytes(self) -> int:
-        self.asked += 1
+        self.requested += 1
         self._last = next(self._shown, self._last)
         return self._last
 
 
-def test_each_phase_tells_what_disks_gave_for_it(tmp_path, monkeypatch):
+def test_each_phase_reports_the_bytes_read_from_disks(tmp_path, monkeypatch):
     testbed = TestbedOfPhases(5000, 777, 10**8)
     result = measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
     assert result.complete
-    assert testbed.emptied == list(range(0, testbed.asked, 2))
+    assert testbed.emptied == list(range(0, testbed.requested, 2))
     assert len(testbed.emptied) == len(result.load.phases)
     written, read, *_ = result.load.phases
     assert written.cache.disks == DiskReads(asked_bytes=0, read_bytes=5000)
@@ -133,8 +135,10 @@ def test_a_phase_that_only_reads_and_meets_memory_is_refused(tmp_path, monkeypat
 def with_pattern(**parameters: Any) -> Point:
     """Returns a cold configuration of the workload `pattern` with these parameters."""
     at = point("pattern")
-    asked = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
-    return at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+    requested = type(at.scenario.workload)(name="pattern", cache="cold", **parameters)
+    return at.model_copy(
+        update={"scenario": at.scenario.model_copy(update={"workload": requested})}
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
         measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 
 
-def test_a_testbed_without_disks_empties_what_it_keeps_and_tells_nothing(tmp_path, monkeypatch):
+def test_a_testbed_without_disks_empties_its_caches_and_reports_nothing(tmp_path, monkeypatch):
     testbed = Testbed(0)
     monkeypatch.setattr(testbed, "disks_read_bytes", lambda: None)
     result = measured(testbed, point("ior_easy"), tmp_path, monkeypatch)
@@ -237,8 +241,8 @@ def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
     trace = tmp_path / "trace.strace"
     trace.write_text("\n".join([opened, *lines, ""]))
     at = point("replay")
-    asked = type(at.scenario.workload)(name="replay", cache="cold", trace=str(trace))
-    at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": asked})})
+    requested = type(at.scenario.workload)(name="replay", cache="cold", trace=str(trace))
+    at = at.model_copy(update={"scenario": at.scenario.model_copy(update={"workload": requested})})
     root = tmp_path / "root"
     root.mkdir()
     result = measured(Testbed(1 << 20), at, root, monkeypatch)
@@ -256,7 +260,7 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("name", "reached", "cache", "told"),
+    ("name", "reached", "cache", "reported"),
     [
         ("glusterfs", {"directory": "/mnt"}, "cold", True),
         ("hdfs", {"uri": "hdfs://there:9000"}, "cold", True),
@@ -266,11 +270,13 @@ def test_what_is_read_again_and_again_may_come_from_memory(tmp_path, monkeypatch
         ("local", {}, "cold", False),
     ],
 )
-def test_servers_out_of_reach_are_told_of_a_cold_run(name, reached, cache, told):
+def test_a_cold_run_notes_servers_out_of_reach(name, reached, cache, reported):
     given = point("sequential_read", cache).scenario
     choice = FileSystemChoice.model_validate({"name": name, "access": reached})
     notes = cold.unverified(given.model_copy(update={"file_system": choice}))
-    assert [note.startswith("only the clients were made cold") for note in notes] == [True] * told
+    assert [note.startswith("only the clients were made cold") for note in notes] == [
+        True
+    ] * reported
 
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):

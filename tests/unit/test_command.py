@@ -53,12 +53,12 @@ def point(*command: str, **keys: object) -> Point:
 
 def run(one: Point, directory: Path | None = None) -> Result:
     if directory is not None:
-        told = one.scenario.with_values({"file_system.access.directory": str(directory)})
-        one = one.model_copy(update={"scenario": told})
+        reported = one.scenario.with_values({"file_system.access.directory": str(directory)})
+        one = one.model_copy(update={"scenario": reported})
     return discover.method("measure").run(one)
 
 
-def test_a_program_works_where_it_is_told(tmp_path):
+def test_a_program_works_in_the_given_directory(tmp_path):
     script = 'printf "%s" "$2 $3 $4" > "$1/said"'
     one = point(
         "sh",
@@ -145,11 +145,11 @@ def test_nothing_of_a_program_outlives_its_limit(tmp_path):
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, change, said):
-    told = table("echo")
+    reported = table("echo")
     for key, value in change.items():
-        told["run" if key in ("methods", "verify") else "workload"][key] = value
+        reported["run" if key in ("methods", "verify") else "workload"][key] = value
     path = tmp_path / "scenario.toml"
-    path.write_text(tomlkit.dumps(told))
+    path.write_text(tomlkit.dumps(reported))
     words = ["run", str(path), "--out", str(tmp_path / "runs")]
     answer = CliRunner().invoke(app, words)
     assert isinstance(answer.exception, InputError), answer.output
@@ -157,20 +157,20 @@ def test_what_is_wrong_is_one_line(tmp_path, change, said):
     assert str(path) in str(answer.exception)
 
 
-def test_words_name_files_beside_the_scenario(tmp_path):
-    told = table("{here}/program", "{word}", word="w")
+def test_words_name_files_in_the_scenario_s_folder(tmp_path):
+    reported = table("{here}/program", "{word}", word="w")
     path = tmp_path / "scenario.toml"
-    path.write_text(tomlkit.dumps(told))
+    path.write_text(tomlkit.dumps(reported))
     command = read(path).workload.parameters["command"]
     assert command == [f"{tmp_path}/program", "{word}"]
 
 
 def test_a_testbed_without_counting_processes_is_refused():
-    told = table("true")
-    told["file_system"] = {"name": "nfs", "access": {"testbed": True}}
-    told["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
-    told["run"]["methods"] = ["trace"]
-    one = build(Scenario, told).points()[0]
+    reported = table("true")
+    reported["file_system"] = {"name": "nfs", "access": {"testbed": True}}
+    reported["deployment"] = {"node": [{"name": "here", "roles": {"client": 1, "server": 1}}]}
+    reported["run"]["methods"] = ["trace"]
+    one = build(Scenario, reported).points()[0]
     nowhere = access.session(trace_directory=Path("/nowhere"))
     with nowhere as session, pytest.raises(InputError) as wrong:
         Trace(session).run(one)

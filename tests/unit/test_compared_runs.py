@@ -1,4 +1,5 @@
-"""Tests of the comparison of two runs: false verdicts on recorded noise, found changes, rules."""
+"""Tests of the comparison of two runs: few false verdicts on recorded noise, planted changes are
+found, and rules are applied."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ POINTS = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points(
 
 
 def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
-    """(Standard deviations of the log rates of repeated configurations, their residuals in units
-    of these), from real recordings."""
+    """Returns (standard deviations of the log rates of repeated configurations, residuals in units
+    of these standard deviations), from recordings of real runs."""
     spreads, residuals = [], []
     for name in ("wu-read", "wu-write"):
         groups: dict[str, list[float]] = {}
@@ -41,7 +42,8 @@ def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs_of(random, spreads, residuals, change=0.0):
-    """The results of one run whose repetitions differ as the recorded ones do."""
+    """Returns the results of one run whose repetitions vary like those of the recordings. `change`
+    is added to every log rate."""
     results = []
     for place, point in enumerate(POINTS):
         for repetition in range(REPETITIONS):
@@ -82,7 +84,8 @@ def test_the_p_value_is_the_inverse_of_the_quantile():
 
 
 def run_with(rate):
-    """Results of one configuration with two repetitions that differ by 1 %."""
+    """Returns the results of one configuration, whose four repetitions rise from `rate` in steps of
+    1 %."""
     (point, *_) = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points()
     return [synthetic.measured(point, rate * (1 + 0.01 * turn), turn) for turn in range(4)]
 

@@ -71,7 +71,7 @@ def test_dfs_perf_properties_become_the_workload(tmp_path):
     assert hdfs.title == ""
 
 
-def test_what_belongs_to_the_file_system_reaches_it_or_is_told(tmp_path):
+def test_options_of_the_file_system_reach_it_or_are_reported(tmp_path):
     file = tmp_path / "Mixture.xml"
     file.write_text(MIXTURE)
     words = ["Mixture", str(file), "clients.per.thread=1"]
@@ -130,9 +130,9 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     assert found.title == "each thread works with one client, not clients.per.thread = 20 in turn"
     (result,) = commands_work.measure(Laboratory(), found)
     assert result.load.window_s >= 0.7
-    heading, told, rate = say([result]).splitlines()
+    heading, reported, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
-    assert told == found.title
+    assert reported == found.title
     # DFS-Perf counts removing a directory with a file as one operation.
     loops_per_s = result.load.operations["mkdir"].count / result.load.window_s
     assert rate.startswith("Metadata Throughput(ops/s): ")
@@ -175,8 +175,8 @@ def test_a_variable_that_a_shell_would_make_is_refused(value, tmp_path):
 )
 def test_mdtest_options_become_the_workload(words, expected):
     found = compat.mdtest(words).workload
-    told = found.parameters
-    assert (found.name, found.clients, told["items"], told["file_size"]) == expected
+    reported = found.parameters
+    assert (found.name, found.clients, reported["items"], reported["file_size"]) == expected
 
 
 def test_mdtest_reads_unless_its_phases_leave_that_out():
@@ -204,7 +204,7 @@ def test_mdtest_prints_the_phases_that_are_named(tmp_path, flags, lines):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["dfs-perf", "Sort"], "dfs-perf = 'Sort'"),
         (["dfs-perf", "SimpleRead", "files.per.treads=3"], "files.per.treads"),
@@ -237,10 +237,10 @@ def test_mdtest_prints_the_phases_that_are_named(tmp_path, flags, lines):
         (["bonnie"], "must be one of dfs-perf, iozone, mdtest"),
     ],
 )
-def test_what_is_not_known_is_refused_in_one_line(words, told):
+def test_what_is_not_known_is_refused_in_one_line(words, reported):
     with pytest.raises(InputError) as raised:
         compat.read(words[0], words[1:])
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
@@ -294,16 +294,16 @@ def finished(kept_run):
 def test_csv_and_parquet_hold_every_metric(kept_run, tmp_path):
     results = store.results_of(kept_run)
     assert {one.method for one in results} == {"measure", "trace", "sequence", "regression", "mean"}
-    told = list(csv.DictReader(io.StringIO(csv_rows.write(results).decode())))
-    assert len(told) == sum(len(result.metrics) for result in results)
-    for row, plain in zip(told, rows(results), strict=True):
+    reported = list(csv.DictReader(io.StringIO(csv_rows.write(results).decode())))
+    assert len(reported) == sum(len(result.metrics) for result in results)
+    for row, plain in zip(reported, rows(results), strict=True):
         assert float(row["value"]) == plain.value
         assert json.loads(row["labels"]) == json.loads(plain.labels)
     file = tmp_path / "results.parquet"
     file.write_bytes(parquet.write(results))
     query = "select count(*), count(distinct point_id), max(repetition) from read_parquet(?)"
     with duckdb.connect() as database:
-        assert database.execute(query, [str(file)]).fetchone() == (len(told), 8, 1)
+        assert database.execute(query, [str(file)]).fetchone() == (len(reported), 8, 1)
 
 
 def test_prometheus_histograms_add_up(finished):
@@ -332,14 +332,14 @@ def test_fio_json_says_the_same(finished):
     assert len(document["jobs"]) == len(finished)
     for job, result in zip(document["jobs"], finished, strict=True):
         (name,) = result.load.operations
-        seen = result.load.operations[name]
-        assert job[name]["total_ios"] == seen.count == job[name]["clat_ns"]["N"]
-        assert job[name]["io_bytes"] == seen.bytes
+        observed = result.load.operations[name]
+        assert job[name]["total_ios"] == observed.count == job[name]["clat_ns"]["N"]
+        assert job[name]["io_bytes"] == observed.bytes
         mean_s = result.value(f"latency_s_mean.{name}")
         assert job[name]["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
         for key, percent in (("p50", "50.000000"), ("p99", "99.000000")):
-            told_s = job[name]["clat_ns"]["percentile"][percent] * 1e-9
-            assert told_s == pytest.approx(result.value(f"latency_s_{key}.{name}"), rel=0.01)
+            exported_s = job[name]["clat_ns"]["percentile"][percent] * 1e-9
+            assert exported_s == pytest.approx(result.value(f"latency_s_{key}.{name}"), rel=0.01)
         assert job[name]["iops"] == pytest.approx(result.value())
         assert job["trim"]["total_ios"] == 0
 
@@ -355,17 +355,17 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
     (point,) = check(scenario(hold_out=()).with_values(changes))
     result = Measure().run(point)
     (job,) = json.loads(fio.write([result]))["jobs"]
-    seen = result.load.operations
+    observed = result.load.operations
     for direction, names in (("read", ("read", "pread")), ("write", ("overwrite", "pwrite"))):
-        told = job[direction]
-        assert told["total_ios"] == sum(seen[name].count for name in names)
-        assert told["io_bytes"] == sum(seen[name].bytes for name in names)
+        reported = job[direction]
+        assert reported["total_ios"] == sum(observed[name].count for name in names)
+        assert reported["io_bytes"] == sum(observed[name].bytes for name in names)
         mean_s = (
-            sum(result.value(f"latency_s_mean.{name}") * seen[name].count for name in names)
-            / told["total_ios"]
+            sum(result.value(f"latency_s_mean.{name}") * observed[name].count for name in names)
+            / reported["total_ios"]
         )
-        assert told["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
-        assert told["clat_ns"]["N"] == told["total_ios"]
+        assert reported["clat_ns"]["mean"] * 1e-9 == pytest.approx(mean_s, rel=0.008)
+        assert reported["clat_ns"]["N"] == reported["total_ios"]
 
 
 def test_times_since_operations_were_due_leave_too():

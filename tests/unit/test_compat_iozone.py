@@ -1,5 +1,5 @@
-"""Tests of `dfslab compat iozone`: every option of iozone is honoured or refused by name, and the
-run prints iozone's summary."""
+"""Tests of `dfslab compat iozone`: every option of iozone is applied or refused by name, and the
+run prints a summary in iozone's format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dfslab.imports.results import iozone_text
 from dfslab.laboratory import Laboratory
 from dfslab.spec.model import InputError
 
-# All options in the help text of iozone 3.506 (`iozone -h`), except -+ options of single builds.
+# All options in the help text of iozone 3.506 (`iozone -h`), except options that begin with -+
+# and exist only in some builds.
 OPTIONS = """
 -a -A -b -B -c -C -d -D -e -E -f -F -g -G -h -H -i -I -j -J -k -K -l -L -m -M -n -N -o -O
 -p -P -q -Q -r -R -s -S -t -T -u -U -v -V -w -W -x -X -y -Y -z -Z -+b -+B -+D -+d -+f -+h

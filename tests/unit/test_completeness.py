@@ -1,4 +1,5 @@
-"""A run that failed in part says so first, exits with 1, and every export keeps the fact."""
+"""Tests that a run that failed in part reports this first, exits with 1, and that every export
+contains the fact."""
 
 import csv
 import io
@@ -23,14 +24,14 @@ def cut_short(result):
 
 @pytest.fixture
 def results():
-    """Planted results of which the first was cut short."""
+    """Provides planted results, of which the first was cut short."""
     first, *others = synthetic.planted(sizes=SIZES, clients=CLIENTS, hold_out=())
     return [cut_short(first), *others]
 
 
 @pytest.fixture
 def given(tmp_path, results):
-    """A scenario and a table of runs, one of them incomplete, in an empty folder."""
+    """Provides a folder with a scenario and a table of runs, one of which is incomplete."""
     scenario = synthetic.scenario(
         sizes=SIZES, clients=CLIENTS, methods=["measure", "mean"], hold_out=()
     )

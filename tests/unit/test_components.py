@@ -71,9 +71,9 @@ def test_the_page_draws_throughput_against_block_size():
 @pytest.mark.parametrize("level", ["packet", "chunk", "flow"])
 def test_the_level_of_the_network_is_chosen(level):
     point = small()[0]
-    asked = point.scenario.with_overrides({"run.network_level": level}).points()[0]
+    requested = point.scenario.with_overrides({"run.network_level": level}).points()[0]
     method = discover.method("components")
-    found, every = method.run(asked), method.run(point)
+    found, every = method.run(requested), method.run(point)
     assert list(found.network.levels) == [level]
     rate = every.network.levels[level].throughput_bytes_per_s
     assert found.metrics["throughput_bytes_per_s"].value == pytest.approx(rate)
@@ -89,10 +89,10 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
         setup_of(Situation(metadata.scenario))
 
 
-def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
-    """Returns the setup of a PVFS net that replays a trace on four servers. `told` lists (client,
-    operation, offset, size in bytes)."""
-    done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in told]
+def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
+    """Returns the setup of a PVFS net that replays a trace on four servers. `reported` lists
+    (client, operation, offset, size in bytes) of each call."""
+    done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
     calls = calls_of(done, STRIPING, cached)
     return Setup(
         "replay",
@@ -108,27 +108,27 @@ def traced(told, clients: int = 1, cached: bool = False, grain: str = "packet", 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
     """Returns a trace of the paper's hybrid workload: sequential reads, of which the given share is
     replaced by random reads, and writes."""
-    chance, told = random.Random(seed), []
+    chance, reported = random.Random(seed), []
     for client in range(clients):
-        told.append((client, "open", 0, 0))
+        reported.append((client, "open", 0, 0))
         for at in range(count):
             jumps = chance.random() < share
             spot = chance.randrange(1000) if jumps else at
             kind = "pwrite" if at % 10 == 9 else "pread"
-            told.append((client, kind, (spot + 2000 * (kind == "pwrite")) * size, size))
-        told += [(client, "fsync", 0, 0), (client, "close", 0, 0)]
-    return told
+            reported.append((client, kind, (spot + 2000 * (kind == "pwrite")) * size, size))
+        reported += [(client, "fsync", 0, 0), (client, "close", 0, 0)]
+    return reported
 
 
 def test_a_traces_own_times_hold_calls_back():
     """A trace's scheduled times delay its calls: sparse reads start on schedule, and dense reads
     queue."""
-    told = [Done(0, "open", 0, 0, 0, 0)]
-    told += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
+    reported = [Done(0, "open", 0, 0, 0, 0)]
+    reported += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
 
     def ends_s(times):
-        return simulate(replace(setup, calls=calls_of(told, STRIPING, False, times))).time_s
+        return simulate(replace(setup, calls=calls_of(reported, STRIPING, False, times))).time_s
 
     closed_s = ends_s([])
     # A client that is never late ends one read after the last scheduled start.
@@ -151,14 +151,14 @@ def test_a_file_read_as_a_trace_takes_as_long_as_a_whole_file():
     """Reading a file by the calls of a trace takes as long as reading the whole file in one
     operation, except for one more open."""
     blocks, size = 16, 256 * KIB
-    told = [
+    reported = [
         (0, "open", 0, 0),
         *((0, "pread", at * size, size) for at in range(blocks)),
         (0, "close", 0, 0),
     ]
     for cached in (True, False):
         whole = Setup("read", 1, file_size=blocks * size, block_size=size, cached=cached)
-        apart_s = simulate(traced(told, cached=cached)).time_s - simulate(whole).time_s
+        apart_s = simulate(traced(reported, cached=cached)).time_s - simulate(whole).time_s
         # The client of the trace opens its file after the manager has admitted the client, and ends
         # when its close has ended.
         h = PaperHardware()
@@ -173,7 +173,7 @@ def test_jumps_pay_seeks_and_what_was_read_before_does_not():
     assert simulate(traced(hybrid(1, 0.9), **still)).throughput_bytes_per_s > 2 * rates[2]
     there = [(0, "open", 0, 0), *[(0, "pread", at * 640_000, 65536) for at in range(20)]]
     again = [*there, *[(0, "pread", at * 640_000, 65536) for at in reversed(range(20))]]
-    once_s, twice_s = (simulate(traced(told)).time_s for told in (there, again))
+    once_s, twice_s = (simulate(traced(reported)).time_s for reported in (there, again))
     # A second read is served from memory in a fraction of a millisecond. A read from the disk takes
     # at least a seek.
     assert twice_s - once_s < 0.25 * once_s

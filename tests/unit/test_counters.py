@@ -37,14 +37,16 @@ def test_every_call_of_every_brick_of_glusterfs():
     table = ElementTree.parse(FILES["glusterfs"])
     stats = list(table.iter("cumulativeStats"))
     for name in {one.text for one in table.iter("name")}:
-        told = [fop for part in stats for fop in part.iter("fop") if fop.findtext("name") == name]
-        calls = [int(fop.findtext("hits")) for fop in told]
+        reported = [
+            fop for part in stats for fop in part.iter("fop") if fop.findtext("name") == name
+        ]
+        calls = [int(fop.findtext("hits")) for fop in reported]
         total = sum(
-            float(fop.findtext("avgLatency")) * n for fop, n in zip(told, calls, strict=True)
+            float(fop.findtext("avgLatency")) * n for fop, n in zip(reported, calls, strict=True)
         )
         node = found[f"glusterfs-brick:{name}"]
         assert node.count == sum(calls)
-        assert node.total_ns == pytest.approx(total, abs=len(told)), name
+        assert node.total_ns == pytest.approx(total, abs=len(reported)), name
         assert not node.durations
     writes = found["glusterfs-brick:WRITE"]
     assert writes.bytes == sum(int(part.findtext("totalWrite")) for part in stats)
@@ -57,13 +59,13 @@ def test_every_call_of_every_brick_of_glusterfs():
 
 def test_known_parts_of_ceph_are_hung_below_the_whole():
     found = places(FILES["cephfs"])
-    told = json.loads(FILES["cephfs"].read_text())
+    reported = json.loads(FILES["cephfs"].read_text())
     whole = found["cephfs-osd:osd.op_w_latency"]
     part = whole.children["osd.op_w_prepare_latency"]
-    assert whole.count == told["osd"]["op_w_latency"]["avgcount"]
-    assert whole.total_ns == round(told["osd"]["op_w_latency"]["sum"] * 1e9)
+    assert whole.count == reported["osd"]["op_w_latency"]["avgcount"]
+    assert whole.total_ns == round(reported["osd"]["op_w_latency"]["sum"] * 1e9)
     assert whole.self_ns == whole.total_ns - part.total_ns
-    assert whole.bytes == told["osd"]["op_w_in_bytes"]
+    assert whole.bytes == reported["osd"]["op_w_in_bytes"]
     assert found["cephfs-osd:rocksdb.submit_latency"].kind == "detail"
     requests = places(RECORDED / "ceph-mds.a-perf.json")
     assert requests["cephfs-mds:mds_server.req_create_latency"].count == 7
@@ -89,11 +91,11 @@ def test_the_difference_of_two_readings_is_what_came_between():
     text = FILES["moosefs"].read_text()
     more = text.replace("fuse_ops.write: 206", "fuse_ops.write: 306")
     before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
-    (told,) = counter_profiles.between(before, after)
-    assert {row.step: row.count for row in told.nodes if row.count} == {"write": 100}
+    (reported,) = counter_profiles.between(before, after)
+    assert {row.step: row.count for row in reported.nodes if row.count} == {"write": 100}
     # The counters of a client that was mounted again start at zero, so they are not subtracted.
-    (told,) = counter_profiles.between(after, before)
-    assert {row.step: row.count for row in told.nodes}["write"] == 206
+    (reported,) = counter_profiles.between(after, before)
+    assert {row.step: row.count for row in reported.nodes}["write"] == 206
 
 
 def test_a_written_difference_is_read_as_a_profile(tmp_path):

@@ -1,7 +1,7 @@
-"""Counters as operators post them: text, JSON and files under /proc, in forms of several releases.
+"""Tests that counters as operators publish them are read: text, JSON and files under /proc, in the
+formats of several releases.
 
-The figures are worked out by hand from each text.
-"""
+The expected figures were computed by hand from each text."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ JMX = """{"beans": [
 
 @pytest.fixture
 def rows(tmp_path):
-    """A function that reads a text as counters, and returns path -> node of its call tree."""
+    """Returns a function that reads a text as server counters and returns path -> node of the
+    resulting call tree."""
 
     def found(text: str, system: str, packed: bool = False):
         path = tmp_path / "posted"

@@ -46,7 +46,7 @@ def example(seed: int) -> Net:
     chance = random.Random(seed)
     net = Net(f"example{seed}")
     hue = net.enum("hue", "red", "green")
-    job = net.colour("job", id=int, size=float, hot=bool, h=hue, seen=[int], hues=[hue])
+    job = net.colour("job", id=int, size=float, hot=bool, h=hue, visited=[int], hues=[hue])
     net.constant("limit", 3)
     rows = [
         (at, at / 2, at % 2 == 0, "red" if at % 3 else "green", [at, -2][:at], ["red"])
@@ -60,13 +60,13 @@ def example(seed: int) -> Net:
         "j.size <= 1.5",
         "if(j.hot, j.id, 1) < limit",
         "-j.id <= 0 && j.id // 2 < 9",
-        "j.seen == [] || contains([0, 3, at(j.seen, 0)], head(j.seen))",
+        "j.visited == [] || contains([0, 3, at(j.visited, 0)], head(j.visited))",
     ]
-    seen = [
-        "append(j.seen, j.id)",
-        "cons(j.id, j.seen)",
-        "concat(reverse(j.seen), [7])",
-        "if(length(j.seen) > 3, tail(j.seen), [1, 2])",
+    visited = [
+        "append(j.visited, j.id)",
+        "cons(j.id, j.visited)",
+        "concat(reverse(j.visited), [7])",
+        "if(length(j.visited) > 3, tail(j.visited), [1, 2])",
     ]
     net.transition(
         "serve",
@@ -79,7 +79,7 @@ def example(seed: int) -> Net:
                     "j.size * 2",
                     "!j.hot",
                     "green",
-                    seen[seed % len(seen)],
+                    visited[seed % len(visited)],
                     "cons(hue.green, j.hues)",
                 ],
                 delay="0.5",

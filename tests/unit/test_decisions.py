@@ -1,4 +1,5 @@
-"""Tests of gains and advice: intervals, withholding, folding, prices, and the two commands."""
+"""Tests of predicted gains and advice: intervals, withheld answers, merged rows, prices, and the
+two commands."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ methods = ["sequence"]
 
 @pytest.fixture
 def gigabit(tmp_path):
-    """A client that writes three copies through its link of 1 Gbit/s."""
+    """Provides a scenario in which a client writes three replicas through a link of 1 Gbit/s."""
     path = tmp_path / "gigabit.toml"
     path.write_text(GIGABIT)
     return path
@@ -76,7 +77,8 @@ def test_what_limits_gains_and_another_server_does_not(gigabit):
 
 
 def test_no_interval_has_a_width_of_zero_over_random_scenarios():
-    """Every legal action of configurations of every kind has an interval that holds its gain."""
+    """Every legal action has an interval that contains its gain and is wider than zero, in random
+    configurations of six file systems."""
     random = np.random.default_rng(20261126)
     names = ["glusterfs", "hdfs-hosts", "nfs", "moosefs", "juicefs", "pvfs"]
     for name in names:
@@ -147,7 +149,8 @@ def test_a_gain_stays_within_what_is_possible_but_for_noise():
 
 
 def planted_run(rate_of):
-    """Results of local reads, each with the rate that `rate_of(its configuration)` gives."""
+    """Returns results of local reads, each with the rate that `rate_of` returns for its
+    configuration."""
     scenario = synthetic.scenario(sizes=("1 MiB", "4 MiB"), clients=(1, 2, 4), hold_out=())
     reads = [p for p in scenario.points() if synthetic.operation(p) == "read"]
     results: list[Result] = [
@@ -246,8 +249,8 @@ def test_wrong_input_is_one_line(gigabit, words, error):
 
 
 def test_no_two_rows_of_an_answer_have_one_name():
-    """Configurations that gain differently are told apart by their values, also where one of them
-    has no key that the others lack."""
+    """Rows with different gains have different names: each row names the values of its
+    configurations, even if one configuration lacks a key that the others have."""
     found = whatif(evidence_of(ready.files()["glusterfs"]), ["clients 8"])
     names = [(*one.operations, one.change, one.where) for one in found.rows]
     assert len(names) >= 4

@@ -146,7 +146,7 @@ def test_two_levels_give_the_orthogonal_design():
     assert sum(map(len, testbeds)) == 8
 
 
-def test_d_optimal_tells_more_than_chance():
+def test_a_d_optimal_design_is_more_informative_than_a_random_one():
     scenario = gluster(SERVERS, COPIES, CACHE, BLOCK, testbeds=6, per_testbed=4)
     plan = design_plan.plan(scenario)
     coding = design_plan.Coding(plan.legal.factors)

@@ -1,5 +1,5 @@
-"""Tests of the study `energy`: power of processors, energy for each byte, and the choice of the
-least power that is not the bottleneck."""
+"""Tests of the study `energy`: the power of processors, the energy for each byte, and the choice of
+the processor of least power that is not the bottleneck."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_energy_is_power_over_throughput():
 
 
 def test_the_least_power_that_is_as_fast_is_chosen():
-    """The processor of 45 W is 3 % slower than the fastest one of 95 W. That of 8 W is half as
-    fast, and needs the least energy."""
+    """The processor of 45 W is chosen, which is 3 % slower than the fastest one of 95 W. The
+    processor of 8 W needs the least energy, but is half as fast."""
     rates = {"8 W": 0.5e6, "45 W": 0.97e6, "95 W": 1e6, "80 W": 0.9e6}
     costs = energy.costs([predicted(power, rate) for power, rate in rates.items()])
     assert energy.chosen(costs).labels[POWER] == "45 W"
@@ -99,7 +99,8 @@ def test_the_study_has_nothing_to_say_without_power():
 
 
 def test_power_is_written_only_where_it_is_declared():
-    """Stored runs are identified by their text, so an unknown power leaves it as it was."""
+    """A power that is not declared is not written to the scenario's text, because stored runs are
+    identified by this text."""
     assert "power" not in NodeGroup().model_dump(mode="json")
     assert NodeGroup(power="95 W").model_dump(mode="json")["power"] == "95.0 W"
     assert NodeGroup(power="0.2 kW").power == 200.0

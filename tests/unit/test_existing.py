@@ -38,8 +38,8 @@ def test_a_mount_is_known_by_its_line(name, tmp_path, monkeypatch):
     point = tmp_path / "with blank"
     point.mkdir()
     table = tmp_path / "mountinfo"
-    told = str(point).replace(" ", r"\040")
-    table.write_text(f"41 1 254:0 / / rw - ext4 /dev/vda rw\n{LINES[name] % told}\n")
+    reported = str(point).replace(" ", r"\040")
+    table.write_text(f"41 1 254:0 / / rw - ext4 /dev/vda rw\n{LINES[name] % reported}\n")
     monkeypatch.setattr(existing, "MOUNTS", table)
     found = existing.existing(str(point)).document()
     assert found["file_system"] == name
@@ -116,7 +116,7 @@ def door():
     server.server_close()
 
 
-def test_a_namenode_is_asked_at_its_web_door(door):
+def test_a_namenode_is_queried_at_its_web_interface(door):
     found = existing.existing("hdfs://namenode:8020/a b", door).document()
     assert found["file_system"] == "hdfs"
     assert found["servers"] == ["10.0.0.2:9866"]

@@ -41,7 +41,7 @@ def scenario(*faults: dict, testbed: bool = True) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         ({"action": "melt", "target": "server-1"}, "run.fault.0.action = 'melt'"),
         ({"action": "kill"}, "run.fault.0.target: is required"),
@@ -53,10 +53,10 @@ def scenario(*faults: dict, testbed: bool = True) -> Scenario:
         ({"action": "kill", "target": "x", "at_share": 1.5}, "run.fault.0.at_share = 1.5"),
     ],
 )
-def test_a_wrong_fault_is_one_clear_line(fault, told):
+def test_a_wrong_fault_is_one_clear_line(fault, reported):
     with pytest.raises(InputError) as error:
         check(scenario(fault))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -64,9 +64,9 @@ def test_faults_are_for_testbeds_and_read_back():
     fault = {"action": "slow", "target": "server-1", "value": "1 MB/s", "at": "2 s"}
     with pytest.raises(InputError, match=r"run\.fault = .*faults are for testbeds"):
         check(scenario(fault, testbed=False))
-    asked = scenario(fault)
-    check(asked)
-    assert build(Scenario, asked.model_dump(mode="json")) == asked
+    requested = scenario(fault)
+    check(requested)
+    assert build(Scenario, requested.model_dump(mode="json")) == requested
 
 
 class PretendedTestbed:
@@ -102,9 +102,9 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     testbed = PretendedTestbed()
     late = Fault(at="60 s", action="kill", target="two")
     half = Fault(at_share=0.5, action="pause", target="one")
-    told = faults(("0.125 s", "cut", "host"), ("0.25 s", "kill", "host"))
+    reported = faults(("0.125 s", "cut", "host"), ("0.25 s", "kill", "host"))
     clock = ManualClock()
-    conductor = Conductor(testbed, [*told, late, half], clock)
+    conductor = Conductor(testbed, [*reported, late, half], clock)
     conductor.started(clock.monotonic_s())
     clock.advance(0.125)
     assert wait_until(lambda: len(testbed.done) == 1)
@@ -155,7 +155,7 @@ def done(action, target, at_s):
     return FaultDone(action=action, target=target, value=0.0, at_s=at_s, took_s=0.0, failed=None)
 
 
-def test_the_curve_tells_what_was_planted():
+def test_a_planted_recovery_is_found_on_the_curve():
     """The planted recovery is found: 1000 operations per second, none from 3 s to 4.5 s, half the
     rate until 6 s, and then 1000 again."""
 
@@ -176,9 +176,9 @@ def test_the_curve_tells_what_was_planted():
 def test_each_fault_has_the_time_until_the_next():
     """The effect of a fault is judged until the next fault: here the first has no effect, and a
     later one halves the rate."""
-    told = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
+    reported = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
-    first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], told)
+    first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], reported)
     assert (first.fault, first.recovered_after_s, first.failed) == ("kill one", 0.0, 2)
     assert (second.recovered_after_s, second.failed) == (None, 7)
     assert second.shortfall == pytest.approx(1500, rel=0.1)
@@ -192,10 +192,10 @@ def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
     """
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
     fault = done("pause", "brick", 2.0)
-    (seen,) = recovery.recoveries(rates, [], [fault])
-    assert seen.silent_s == pytest.approx(1.0)
-    assert seen.recovered_after_s == pytest.approx(1.0)
-    assert seen.shortfall == pytest.approx(80.0)
+    (observed,) = recovery.recoveries(rates, [], [fault])
+    assert observed.silent_s == pytest.approx(1.0)
+    assert observed.recovered_after_s == pytest.approx(1.0)
+    assert observed.shortfall == pytest.approx(80.0)
 
 
 def test_what_never_comes_back_and_what_never_went_say_so():
@@ -242,8 +242,10 @@ def test_all_that_was_acknowledged_is_read_back(tmp_path):
         "verify": "after",
         "max_errors": 100,
     }
-    seen = []
-    report, _, _ = _core.run_load(json.dumps(plan), None, gate, lambda *told: seen.append(told))
+    observed = []
+    report, _, _ = _core.run_load(
+        json.dumps(plan), None, gate, lambda *reported: observed.append(reported)
+    )
     found = json.loads(report)
     assert found["audit"] == {
         "files": 9,
@@ -255,5 +257,5 @@ def test_all_that_was_acknowledged_is_read_back(tmp_path):
     }
     assert found["verified_bytes"] == 6 * 8192
     assert {error["kind"] for error in found["errors"]} == {"not_found", "corruption"}
-    assert seen[-1][0] == 9, "whoever watches hears of all operations"
+    assert observed[-1][0] == 9, "whoever watches hears of all operations"
     assert list(tmp_path.iterdir()) == []

@@ -56,8 +56,8 @@ def test_clients_are_split_evenly_and_in_order(clients, places):
 def test_two_places_do_what_one_process_does(tmp_path):
     wanted = plan(tmp_path, record=True, verify="inline", spans={"limit": 10_000})
     alone, spans_alone, recorded_alone = run.run_load(wanted, (HERE,))
-    told: list[tuple[float, str]] = []
-    both, spans, recorded = run.run_load(wanted, TWO, lambda *what: told.append(what))
+    reported: list[tuple[float, str]] = []
+    both, spans, recorded = run.run_load(wanted, TWO, lambda *what: reported.append(what))
     assert both.complete
     assert both.errors == []
     assert without_times(recorded) == without_times(recorded_alone)
@@ -78,8 +78,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
     assert [(p.clients_from, p.clients_to) for p in both.places] == [(0, 3), (3, 5)]
-    assert all(0 <= share <= 1 for share, _ in told)
-    assert told[0][1] == "preparing"
+    assert all(0 <= share <= 1 for share, _ in reported)
+    assert reported[0][1] == "preparing"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -182,10 +182,10 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
     everything = [ns for client in clients for ns in client]
-    seen = merged["operations"]["stat"]
-    assert seen["count"] == seen["latency"]["count"] == len(everything)
-    assert seen["histogram"] == json.loads(json.dumps(histogram(everything)))
-    assert seen["latency"]["mean_s"] == pytest.approx(sum(everything) / len(everything) / 1e9)
+    observed = merged["operations"]["stat"]
+    assert observed["count"] == observed["latency"]["count"] == len(everything)
+    assert observed["histogram"] == json.loads(json.dumps(histogram(everything)))
+    assert observed["latency"]["mean_s"] == pytest.approx(sum(everything) / len(everything) / 1e9)
     assert merged["cpu_s"] == {"user": 1.0, "system": 0.5}
 
 
@@ -310,7 +310,7 @@ def test_a_signal_stops_an_agent_and_leaves_nothing(tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_start_may_be_told_in_unix_time(tmp_path):
+def test_a_start_may_be_given_in_unix_time(tmp_path):
     start_s = time.time() + 0.3
     word = talk(tmp_path, None, plan(tmp_path, 2), {"start_at_unix_s": start_s})
     assert word["report"]["complete"]

@@ -143,7 +143,7 @@ def test_a_node_may_have_several_processes(tmp_path, cluster):
     assert without_times(recorded) == without_times(run.run_load(wanted, (HERE,))[2])
 
 
-def test_a_start_told_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
+def test_a_start_in_unix_time_counts_the_offset(tmp_path, cluster, monkeypatch):
     """A node starts at the right moment if the start is sent in Unix time and corrected by the
     measured offset of the node's clock."""
     measure = dask.Controller.measure_clock
@@ -270,28 +270,28 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, cluster, monkeyp
     assert list(tmp_path.iterdir()) == left() == []
 
 
-def test_clusters_of_other_kinds_are_asked_of_their_libraries(tmp_path, monkeypatch):
+def test_clusters_of_other_kinds_are_requested_from_their_libraries(tmp_path, monkeypatch):
     """For each kind of cluster, the class of its library gets the scenario's options unchanged, is
     scaled to the number of nodes, and is always closed."""
-    told: list[object] = []
+    reported: list[object] = []
 
     class Made:
         scheduler_address = "tcp://made:1"
 
         def __init__(self, **options):
-            told.append(options)
+            reported.append(options)
 
         def scale(self, nodes):
-            told.append(nodes)
+            reported.append(nodes)
 
         def close(self):
-            told.append("closed")
+            reported.append("closed")
 
     fake = SimpleNamespace(SLURMCluster=Made)
     monkeypatch.setitem(sys.modules, "dask_jobqueue", fake)
     with dask.cluster(ClusterKind("slurm", {"queue": "short"}), 3) as address:
         assert address == "tcp://made:1"
-    assert told == [{"queue": "short"}, 3, "closed"]
+    assert reported == [{"queue": "short"}, 3, "closed"]
     monkeypatch.setitem(sys.modules, "asyncssh", None)
     for kind, package in (("yarn", "dask-yarn"), ("ssh", "asyncssh")):
         with (

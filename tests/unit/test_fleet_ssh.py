@@ -24,7 +24,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from support.clusters import plan
 from support.command import dfslab
-from support.scenarios import asked
+from support.scenarios import requested
 from support.synthetic import without_times
 from support.waiting import wait_until
 
@@ -149,9 +149,9 @@ class SshHost:
                 try:
                     if not await channel.stdin.read(BLOCK_BYTES):
                         return
-                except asyncssh.SignalReceived as told:
+                except asyncssh.SignalReceived as reported:
                     with suppress(ProcessLookupError):
-                        self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{told.signal}"))
+                        self.deaf or os.killpg(child.pid, getattr(signal, f"SIG{reported.signal}"))
 
     def cluster(self, nodes: int = 2, key: Path | None = None) -> dict[str, Any]:
         """Returns the keys with which a scenario names a cluster of workers on this host. `key` is
@@ -177,7 +177,7 @@ class SshHost:
         path.write_text(SCENARIO.format(**self.options(key)))
         return path
 
-    def asked(self, word: str) -> bool:
+    def requested(self, word: str) -> bool:
         """Returns whether any requested command contained this word."""
         return any(word in command for command in self.commands)
 
@@ -226,7 +226,7 @@ def command_line(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def of_cluster(cluster: dict[str, Any], **workload):
-    return asked({"fleet": "ssh", "cluster": cluster}, **workload)
+    return requested({"fleet": "ssh", "cluster": cluster}, **workload)
 
 
 def test_nodes_over_ssh_do_what_one_process_does(tmp_path, host):
@@ -292,7 +292,7 @@ def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     cluster["worker_options"] = {"host": "127.0.0.1", "death_timeout": 5 if deaf else None}
     with access.session() as session, pytest.raises(InputError, match="'ssh': .*PermissionDenied"):
         session.places(of_cluster(cluster).scenario)
-    assert host.asked("distributed.Scheduler")
+    assert host.requested("distributed.Scheduler")
     assert wait_until(lambda: host.alive() == []), host.alive()
 
 
@@ -345,7 +345,7 @@ def test_an_interruption_leaves_nothing_even_where_no_signal_is_sent(tmp_path, h
 def test_an_interruption_while_the_cluster_starts_leaves_no_process(tmp_path, host):
     command = [*DFSLAB, "measure", str(host.scenario())]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        assert wait_until(lambda: host.asked("distributed.Scheduler"), timeout_s=120)
+        assert wait_until(lambda: host.requested("distributed.Scheduler"), timeout_s=120)
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130

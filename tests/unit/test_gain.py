@@ -97,7 +97,7 @@ def test_what_a_first_call_takes_is_no_accident(slow, verdict):
     assert found(("client", [row])).steps[0].verdict == verdict
 
 
-def test_the_lanes_of_an_operation_are_told_apart():
+def test_the_logical_threads_of_an_operation_are_distinguished():
     top = merge(files(SMALL_FILES))
     names = [str(lane.path) for lane in threads(top.children["client:put"])]
     assert names == ["client:put", "client:put/stream"]

@@ -57,9 +57,9 @@ def scenario(count, methods=("measure", "ideal", "sequence")):
     )
 
 
-def results(asked):
+def results(requested):
     """Returns a measurement and two predictions for each configuration."""
-    points = asked.points()
+    points = requested.points()
     rates = [synthetic.planted_rate(point) for point in points]
     pairs = list(zip(points, rates, strict=True))
     return [synthetic.measured(point, rate) for point, rate in pairs] + [
@@ -116,9 +116,9 @@ def quiet(*said):
     """Discards progress messages."""
 
 
-def _sweep(folder, asked, methods):
-    kept = store.open_run(asked, folder, fresh=True)
-    return lambda: sweep(asked, methods, kept, quiet)
+def _sweep(folder, requested, methods):
+    kept = store.open_run(requested, folder, fresh=True)
+    return lambda: sweep(requested, methods, kept, quiet)
 
 
 def _failing(folder, count):
@@ -132,14 +132,14 @@ def _failing(folder, count):
 
 
 def _predicting(folder, count):
-    asked = scenario(count, ("sequence", "ideal"))
-    return _sweep(folder, asked, [discover.method(name) for name in asked.run.methods])
+    requested = scenario(count, ("sequence", "ideal"))
+    return _sweep(folder, requested, [discover.method(name) for name in requested.run.methods])
 
 
 def _read_table(folder, count):
-    asked = scenario(count)
-    csv_runs.write(results(asked), Output("-o", folder / f"{count}.csv", replaces=True))
-    return lambda: csv_runs.read(folder / f"{count}.csv", asked)
+    requested = scenario(count)
+    csv_runs.write(results(requested), Output("-o", folder / f"{count}.csv", replaces=True))
+    return lambda: csv_runs.read(folder / f"{count}.csv", requested)
 
 
 def _written_table(folder, count):
@@ -148,9 +148,9 @@ def _written_table(folder, count):
 
 
 def _loaded(folder, count):
-    asked = scenario(count)
-    kept = store.open_run(asked, folder, fresh=True)
-    for result in results(asked):
+    requested = scenario(count)
+    kept = store.open_run(requested, folder, fresh=True)
+    for result in results(requested):
         kept.add(result)
     return lambda: store.load_results(kept.folder)
 
@@ -161,23 +161,23 @@ def _compared(folder, count):
 
 
 def _paged(folder, count):
-    asked = scenario(count)
-    found = results(asked)
-    study = FinishedRun(asked, found, Findings.of(compare(found)))
+    requested = scenario(count)
+    found = results(requested)
+    study = FinishedRun(requested, found, Findings.of(compare(found)))
     return lambda: pages.sections(study)
 
 
 def _shown(folder, count):
-    asked = scenario(count)
-    found = results(asked)
-    run = FinishedRun(asked, found, Findings.of(compare(found)))
+    requested = scenario(count)
+    found = results(requested)
+    run = FinishedRun(requested, found, Findings.of(compare(found)))
     return lambda: [terminal.drawn(one) for one in compare(found).tables(run)]
 
 
 def _ordered(folder, count):
-    asked = scenario(count)
-    found = results(asked)
-    return lambda: in_order(asked, found)
+    requested = scenario(count)
+    found = results(requested)
+    return lambda: in_order(requested, found)
 
 
 def _expected(folder, count):

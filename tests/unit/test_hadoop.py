@@ -72,7 +72,7 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
 
 @needs_java
 @pytest.mark.parametrize(
-    ("uri", "access", "told"),
+    ("uri", "access", "reported"),
     [
         (
             "foo://there/",
@@ -87,16 +87,16 @@ def test_it_works_below_the_directory_of_its_address(tmp_path):
         ("file:///tmp", {"properties": {"fs.file.impl": "no.Such"}}, "no.Such not found"),
     ],
 )
-def test_what_hadoop_has_no_classes_for_is_one_line(uri, access, told):
+def test_what_hadoop_has_no_classes_for_is_one_line(uri, access, reported):
     (point,) = check(scenario(uri, **access))
     with pytest.raises(InputError) as raised:
         Measure().run(point)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("uri", ["/tmp", "file:/tmp", "tmp", "1://x", "s3a://bucket?x=1"])
-def test_an_address_without_a_scheme_is_refused_before_anything_is_asked(uri):
+def test_an_address_without_a_scheme_is_refused_before_any_request(uri):
     with pytest.raises(InputError, match="access.uri.*needs SCHEME://HOST") as raised:
         check(scenario(uri))
     assert "\n" not in str(raised.value)
@@ -142,9 +142,9 @@ def test_the_client_is_opened_at_the_store_and_works_at_the_path(
 ):
     monkeypatch.setattr(java, "client", lambda: java.Client("/h/*", []))
     endpoint = Endpoint(uri=uri, directory=directory, class_path=("/x/*", "/y.jar"))
-    told = discover.file_system("hadoop").target(endpoint, {})
-    assert (told.uri, told.root) == (opened, root)
-    assert told.class_path == f"{java.QUIET}:/x/*:/y.jar:/h/*"
+    reported = discover.file_system("hadoop").target(endpoint, {})
+    assert (reported.uri, reported.root) == (opened, root)
+    assert reported.class_path == f"{java.QUIET}:/x/*:/y.jar:/h/*"
     monkeypatch.setenv("HADOOP_CLASSPATH", "/z/*:")
     other = facts.target(replace(endpoint, class_path=()), {})
     assert other.class_path == f"{java.QUIET}:/z/*:/h/*"

@@ -96,7 +96,7 @@ def test_the_usual_deployment_has_a_kind_of_role_on_hosts_of_its_own():
     assert math.isinf(rate("--disk", ""))
 
 
-def test_what_is_declared_and_cannot_be_made_is_told(monkeypatch):
+def test_declared_hardware_that_cannot_be_emulated_is_reported(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     node = {"roles": {"brick": 1}, "memory": "1 GiB"}
     made = Deployment.model_validate(
@@ -126,9 +126,9 @@ def test_a_wrong_rate_is_one_line(text):
         rate("--link", text)
 
 
-def test_a_testbed_is_told_what_its_description_knows():
-    told_so = parsed("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
-    assert (told_so["copies"], told_so["quick_read"], told_so["profile"]) == (2.0, 0.0, True)
+def test_a_testbed_gets_the_parameters_of_its_description():
+    described = parsed("glusterfs", {"copies": 2, "bricks": 4, "quick_read": 0}, {"profile": True})
+    assert (described["copies"], described["quick_read"], described["profile"]) == (2.0, 0.0, True)
     with pytest.raises(InputError, match=r"bed\.copy = 2: unknown.*did you mean copies"):
         parsed("glusterfs", {"copy": 2}, {})
     with pytest.raises(InputError, match="profile = 'maybe': must be true or false"):
@@ -142,7 +142,7 @@ def test_a_testbed_is_told_what_its_description_knows():
         }
     )
     with pytest.raises(InputError, match=r"bed\.copies = 2.0: must be a divisor of the 3 bricks"):
-        check_layout("glusterfs", told_so, three)
+        check_layout("glusterfs", described, three)
 
 
 def test_a_check_holds_within_what_is_allowed():

@@ -1,4 +1,5 @@
-"""Results of iozone, elbencho, TestDFSIO, warp and smallfile, in SI units."""
+"""Tests that results of iozone, elbencho, TestDFSIO, warp and smallfile are imported in SI
+units."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ MEBI, KIBI = 1 << 20, 1 << 10
 
 @pytest.fixture
 def read(tmp_path):
-    """A function that reads a text and returns (part, repetition) -> measurement."""
+    """Provides a function that reads a tool's output and returns (part, repetition) ->
+    measurement."""
 
     def found(text: str):
         path = tmp_path / "given"

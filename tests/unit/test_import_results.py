@@ -1,4 +1,5 @@
-"""Results of other tools: figures equal those of each tool's own summary, in SI units."""
+"""Tests that imported results of other tools equal the figures of each tool's own summary, in SI
+units."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ MEBI, GIBI = 1 << 20, 1 << 30
 
 @pytest.fixture
 def read(tmp_path):
-    """A function that reads a text and returns (part, repetition) -> measurement."""
+    """Provides a function that reads a tool's output and returns (part, repetition) ->
+    measurement."""
 
     def found(text: str):
         path = tmp_path / "given"

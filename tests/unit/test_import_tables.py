@@ -1,4 +1,4 @@
-"""Results of COSBench and of darshan-parser, in SI units."""
+"""Tests that results of COSBench and darshan-parser are imported in SI units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MEBI = 1 << 20
 
 @pytest.fixture
 def read(tmp_path):
-    """A function that reads a text and returns (part, repetition) -> measurement."""
+    """Provides a function that reads a tool's output and returns (part, repetition) ->
+    measurement."""
 
     def found(text: str):
         path = tmp_path / "given"

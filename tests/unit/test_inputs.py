@@ -1,4 +1,5 @@
-"""Files that commands read: regular files, pipes, standard input and gzip, by every reader."""
+"""Tests that every command reads its input from regular files, pipes, standard input and gzip
+files."""
 
 import gzip
 import json
@@ -35,7 +36,8 @@ OTLP = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]})
 
 
 def given(folder, name, content, form):
-    """A file of this content: plain, compressed, or a pipe that a thread fills."""
+    """Returns the path of a file with this content: a plain file, a compressed file, or a pipe that
+    a thread fills."""
     path = folder / (f"{name}.gz" if form == "gzip" else name)
     data = content.encode()
     if form == "pipe":

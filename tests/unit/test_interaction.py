@@ -88,7 +88,7 @@ def test_both_languages_print_the_same_events():
 
 
 @pytest.mark.parametrize("form", [*describing.FORMS, "xmi"])
-def test_one_operation_is_shown_where_one_is_asked_for(form):
+def test_only_the_requested_operation_is_shown(form):
     document, _ = describing.filesystem("hdfs", form, "stat")
     if form == "table":
         acting = {one.split(":")[0] for row in document for one in row["acts in"].split("; ")}

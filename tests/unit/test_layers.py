@@ -37,7 +37,7 @@ def measured(*layers: dict, **run) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("layer", "told"),
+    ("layer", "reported"),
     [
         ({"kind": "melt"}, "run.layer.0.kind = 'melt'"),
         ({"kind": "throttle"}, "run.layer = 'throttle': needs rate, bandwidth above 0"),
@@ -49,17 +49,17 @@ def measured(*layers: dict, **run) -> Result:
         ({"kind": "delay", "wait": "5 s"}, "run.layer.0.wait = '5 s': unknown; allowed: kind"),
     ],
 )
-def test_a_wrong_layer_is_one_clear_line(layer, told):
+def test_a_wrong_layer_is_one_clear_line(layer, reported):
     with pytest.raises(InputError) as error:
         check(scenario(layer))
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_layers_read_back_and_no_model_knows_them():
     layers = ({"kind": "throttle", "bandwidth": "1 MB/s"}, {"kind": "delay", "time": "1 ms"})
-    asked = scenario(*layers)
-    assert build(Scenario, asked.model_dump(mode="json")) == asked
+    requested = scenario(*layers)
+    assert build(Scenario, requested.model_dump(mode="json")) == requested
     with pytest.raises(InputError, match=r"run\.layer = 'throttle': is not modelled; without seq"):
         check(scenario(*layers, methods=("measure", "sequence")))
 

@@ -205,8 +205,9 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
 
 
 def test_the_split_model_has_one_line_for_each_operation():
-    """Two operations with opposite slopes: the split model finds both, one linear model neither.
-    The columns outside the first model, and an operation with too few rows, are not split."""
+    """With two operations whose rates have opposite slopes, the split model finds both slopes and a
+    single linear model finds neither. Columns outside the first model are not split, nor is an
+    operation with too few rows."""
     random = np.random.default_rng(4)
     operation = np.repeat([0.0, 1.0], 30)
     hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0
@@ -294,22 +295,22 @@ def test_splits_leave_out_what_they_say(measured):
 
 
 def test_a_learning_curve_judges_testbeds_that_it_never_learns_from(measured, monkeypatch):
-    seen = []
+    observed = []
 
     class Watched(baseline.Mean):
         def fit(self, results):
-            seen.append({crossval.testbed_of(r.point) for r in results})
+            observed.append({crossval.testbed_of(r.point) for r in results})
             return super().fit(results)
 
         def run(self, point):
-            assert crossval.testbed_of(point) not in seen[-1]
+            assert crossval.testbed_of(point) not in observed[-1]
             return super().run(point)
 
     monkeypatch.setattr(crossval.discover, "method", lambda name: Watched())
     curve = crossval.learning_curve(measured, ["mean"], learning.seconds_of, 1, SILENT, 3)
     assert [step.testbeds for step in curve] == sorted(step.testbeds for step in curve)
     assert curve[-1].seconds > curve[0].seconds > 0
-    assert seen[0] < seen[-1]
+    assert observed[0] < observed[-1]
 
 
 def test_the_papers_tables_and_signs_of_a_planted_law(measured):

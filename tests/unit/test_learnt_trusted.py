@@ -19,14 +19,14 @@ def rows(monkeypatch):
     with prior constants, and `fitted_off` off with fitted constants."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
-        asked: list = []
+        requested: list = []
 
         class Said:
             def __init__(self, calibration):
                 self.off = 0.2 if calibration is None else fitted_off
 
             def matrix(self, points):
-                asked.append({point.id for point in points})
+                requested.append({point.id for point in points})
                 return np.column_stack([np.full(len(points), self.off), np.ones(len(points))])
 
         monkeypatch.setattr(learnt, "Priors", Said)
@@ -34,7 +34,7 @@ def rows(monkeypatch):
         points = [SimpleNamespace(id=f"{at:03}") for at in range(COUNT)]
         results = [SimpleNamespace(point_id=point.id) for point in points]
         none = np.zeros(COUNT, dtype=int)
-        return results, learnt.TrainingRows(points, np.ones(COUNT), none, none), asked
+        return results, learnt.TrainingRows(points, np.ones(COUNT), none, none), requested
 
     return made
 
@@ -43,12 +43,12 @@ def rows(monkeypatch):
     ("off", "kept"), [(0.1, FITTED), (-0.1, FITTED), (0.3, None), (-0.3, None)]
 )
 def test_the_nearer_one_is_kept_and_judged_on_other_rows(rows, off, kept):
-    results, table, asked = rows(off)
+    results, table, requested = rows(off)
     assert learnt.trusted(results, table) is kept
     used = {result.point_id for result in learnt.some(results)}
     assert len(used) == learnt.MOST_CALIBRATED
-    assert all(ids == {one.id for one in table.points} - used for ids in asked)
-    assert len(asked) == 2
+    assert all(ids == {one.id for one in table.points} - used for ids in requested)
+    assert len(requested) == 2
 
 
 def test_without_other_rows_what_was_fitted_stands(rows):

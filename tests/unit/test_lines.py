@@ -11,9 +11,9 @@ def test_a_log_gets_a_line_now_and_then(capsys):
         now_s[0] = 100.0 + second
         report(second, 60, f"step {second}")
         report(0, 1, "a testbed comes up")
-    told = capsys.readouterr()
-    assert told.out == "", "standard output is for results"
-    assert told.err.splitlines() == [
+    reported = capsys.readouterr()
+    assert reported.out == "", "standard output is for results"
+    assert reported.err.splitlines() == [
         "  0:15  25 % step 15",
         "  0:30  50 % step 30",
         "  0:45  75 % step 45",

@@ -31,7 +31,7 @@ def test_each_second_is_a_row():
     view = LoadView(lambda: now_s[0])
     assert printed(view).strip() == ""
     view.watch.started(100.0)
-    for at_s, seen in [
+    for at_s, live in [
         (100.5, LiveCounts(50, 0, 50_000_000, 9_000_000)),
         (101.0, LiveCounts(100, 0, 100_000_000, 2_000_000)),
         (102.0, LiveCounts(400, 3, 700_000_000, 4_000_000)),
@@ -40,7 +40,7 @@ def test_each_second_is_a_row():
         (105.0, LiveCounts()),
     ]:
         now_s[0] = at_s
-        view.watch.observed(seen)
+        view.watch.observed(live)
     lines = [line.split() for line in printed(view).splitlines()]
     assert lines[1:] == [
         ["1", "100", "1", "ms", "9", "ms", "0"],
@@ -51,8 +51,8 @@ def test_each_second_is_a_row():
     assert not view.rows
 
 
-def told_of(places, count) -> tuple[LoadView, list[LiveCounts], dict]:
-    view, told = LoadView(), []
+def watched(places, count) -> tuple[LoadView, list[LiveCounts], dict]:
+    view, reported = LoadView(), []
     stream = {
         "seed": 1,
         "clients": 2,
@@ -65,23 +65,23 @@ def told_of(places, count) -> tuple[LoadView, list[LiveCounts], dict]:
     }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "x"}
 
-    def seen(what: LiveCounts) -> None:
-        told.append(what)
+    def live(what: LiveCounts) -> None:
+        reported.append(what)
         view.watch.observed(what)
 
-    watch = run.Watch(view.watch.started, seen)
-    return view, told, run.run_load(LoadPlan.model_validate(plan), places, None, watch)[0]
+    watch = run.Watch(view.watch.started, live)
+    return view, reported, run.run_load(LoadPlan.model_validate(plan), places, None, watch)[0]
 
 
-def test_a_load_is_seen_while_it_runs_here_and_in_agents():
+def test_a_workload_is_observed_while_it_runs_here_and_in_agents():
     for places in ([HERE], [ClientHost("left"), ClientHost("right")]):
-        view, told, report = told_of(places, 300)
+        view, reported, report = watched(places, 300)
         assert report.complete
         assert view.rows
-        counts = [seen.done for seen in told]
+        counts = [live.done for live in reported]
         assert counts == sorted(counts)
-        assert any(0 < count < 600 for count in counts), "it is told before it is over"
-        assert max(seen.latency_ns_max for seen in told) > 0
+        assert any(0 < count < 600 for count in counts), "progress is reported before the end"
+        assert max(live.latency_ns_max for live in reported) > 0
         # The sum over the rows equals the number of operations, whatever the load of the machine.
         lasted_s = [after - before for before, after in pairwise([0, *(r.at_s for r in view.rows)])]
         done = sum(s * row.rate_per_s for s, row in zip(lasted_s, view.rows, strict=True))

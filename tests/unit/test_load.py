@@ -109,10 +109,10 @@ def test_every_operation_runs_as_in_the_stream(tmp_path):
 
 def test_histogram_and_summary_agree(tmp_path):
     report, _, _ = _core.run_load(plan(posix(tmp_path), ["stat", "read"]))
-    for seen in json.loads(report)["operations"].values():
-        latency, histogram = seen["latency"], seen["histogram"]["buckets"]
+    for observed in json.loads(report)["operations"].values():
+        latency, histogram = observed["latency"], observed["histogram"]["buckets"]
         count = sum(number for _, number in histogram)
-        assert count == latency["count"] == seen["count"]
+        assert count == latency["count"] == observed["count"]
         low = sum(low_ns * number for low_ns, number in histogram) * 1e-9
         assert low <= latency["sum_s"] <= low * 1.008
         ordered = [latency[key] for key in ("min_s", "p50_s", "p90_s", "p99_s", "p999_s", "max_s")]
@@ -159,25 +159,25 @@ def test_a_root_that_cannot_be_written_is_an_input_error(tmp_path):
         _core.run_load(plan(posix(tmp_path)))
 
 
-def test_progress_is_told_and_may_stop_the_run(tmp_path):
-    told = []
+def test_progress_is_reported_and_may_stop_the_run(tmp_path):
+    reported = []
 
     def progress(share, phase):
-        told.append((share, phase))
+        reported.append((share, phase))
         if phase == "running" and share > 0.2:
             raise ValueError("enough")
 
     changes = {"operations_per_client": 200, "think_time_s": 0.01}
     with pytest.raises(ValueError, match="enough"):
         _core.run_load(plan(posix(tmp_path), ["stat"], changes), progress)
-    assert all(0 <= share <= 1 for share, _ in told)
-    assert told[-1][0] < 0.9
+    assert all(0 <= share <= 1 for share, _ in reported)
+    assert reported[-1][0] < 0.9
     assert list(tmp_path.iterdir()) == []
 
 
 def test_others_run_while_a_load_does(tmp_path):
     """Other Python threads run during a workload run, also between two progress reports."""
-    ticks, told = [], []
+    ticks, reported = [], []
     over = threading.Event()
 
     def tick():
@@ -185,8 +185,8 @@ def test_others_run_while_a_load_does(tmp_path):
             ticks.append(1)
 
     def progress(share, phase):
-        told.append(len(ticks))
-        if phase == "running" and any(after - before > 5 for before, after in pairwise(told)):
+        reported.append(len(ticks))
+        if phase == "running" and any(after - before > 5 for before, after in pairwise(reported)):
             raise InterruptedError
 
     ticking = threading.Thread(target=tick)
@@ -242,13 +242,13 @@ def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
             "file_size": {"uniform": {"low": 1, "high": 3_000_000}},
         }
         more = [*KINDS, "exists", "chmod", "set_xattr", "get_xattr", "pread", "rmdir"]
-        for told, kinds, verify in (
+        for reported, kinds, verify in (
             (target, KINDS, "inline"),
             (target, KINDS, "after"),
             (hadoop, KINDS, "after"),
             ({**hadoop, "shared_client": True}, more, "inline"),
         ):
-            text = plan(told, kinds, changes, verify=verify, record=True)
+            text = plan(reported, kinds, changes, verify=verify, record=True)
             report, _, recorded = _core.run_load(text)
             outcome = json.loads(report)
             assert outcome["errors"] == []

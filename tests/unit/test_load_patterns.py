@@ -198,11 +198,11 @@ def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     print(f"the machine added {more_s} s, at most {max(added)} s")
     assert response.mean_s == pytest.approx(TRUTHS["mean_s"] + more_s, rel=0.01)
     exact = sorted(end - due for due, end in times)
-    seen = response.model_dump()
+    observed = response.model_dump()
     for name, q in QUANTILES.items():
         truth = TRUTHS[name]
-        assert seen[name] == pytest.approx(exact[math.ceil(q * 4000) - 1], rel=0.005)
-        assert 0.99 * truth <= seen[name] <= 1.01 * truth + max(added)
+        assert observed[name] == pytest.approx(exact[math.ceil(q * 4000) - 1], rel=0.005)
+        assert 0.99 * truth <= observed[name] <= 1.01 * truth + max(added)
 
 
 def test_two_agents_tell_the_truth_of_a_stall_and_lose_no_sample():
@@ -262,7 +262,8 @@ WAYS = {"workload.fsync": "write", "workload.sync_io": "all", "workload.mmap": T
 
 @pytest.mark.parametrize(("key", "value"), WAYS.items())
 def test_ways_of_writing_reach_the_calls(key, value, monkeypatch):
-    """A scenario's way of writing is that of the load generator's target."""
+    """The options of a scenario that decide how data are written (fsync, O_SYNC, mmap) reach the
+    plan of the load generator."""
     changes = {
         key: value,
         "workload.name": "random_write",
@@ -272,14 +273,14 @@ def test_ways_of_writing_reach_the_calls(key, value, monkeypatch):
     }
     given = scenario(hold_out=()).with_values(changes)
     (point,) = check(given)
-    told, run_load = [], run.run_load
+    reported, run_load = [], run.run_load
     monkeypatch.setattr(
         run,
         "run_load",
-        lambda plan, *more, **named: (told.append(plan), run_load(plan, *more, **named))[1],
+        lambda plan, *more, **named: (reported.append(plan), run_load(plan, *more, **named))[1],
     )
     assert Measure().run(point).value("rate_per_s") > 0
-    assert dict(told[-1].target)[key.split(".")[1]] == value
+    assert dict(reported[-1].target)[key.split(".")[1]] == value
 
 
 @pytest.mark.parametrize("key", ["workload.sync_io", "workload.mmap"])

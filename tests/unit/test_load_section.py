@@ -50,16 +50,16 @@ def test_each_phase_has_its_own_rate(phased):
     assert body is not None
     found = {row[1]: row for row in rows(body) if len(row) == 8}
     for phase in phased.load.phases:
-        told = found[phase.name]
-        assert told[3] == "100"
-        assert told[5] == f"{number(phase.rate_per_s)}/s"
+        reported = found[phase.name]
+        assert reported[3] == "100"
+        assert reported[5] == f"{number(phase.rate_per_s)}/s"
 
 
-def test_the_generators_own_part_is_told(phased):
+def test_the_generators_own_time_is_reported(phased):
     body = load.render(study(phased))
     assert body is not None
-    head, told, *_ = rows(body)
-    shown = dict(zip(head, told, strict=True))
+    head, reported, *_ = rows(body)
+    shown = dict(zip(head, reported, strict=True))
     generator = phased.load.generator
     times_ns = (generator.own_ns_per_op, generator.call_floor_ns)
     own, floor = (load.seconds(time_ns * 1e-9) for time_ns in times_ns)
@@ -69,7 +69,7 @@ def test_the_generators_own_part_is_told(phased):
     assert not {"failed", "system calls", "late"} & set(head)
 
 
-def test_response_times_of_open_loads_stand_beside_latencies():
+def test_response_times_of_open_workloads_are_shown_with_latencies():
     result = measured(
         name="metadata", operation="stat", operations_per_client=60, arrival="even", rate="2000 /s"
     )
@@ -103,8 +103,8 @@ def planted(like: Result, **changes) -> Result:
 
 
 def first_row(*results: Result) -> dict[str, str]:
-    head, told, *_ = rows(load.render(study(*results)) or "")
-    return dict(zip(head, told, strict=True))
+    head, reported, *_ = rows(load.render(study(*results)) or "")
+    return dict(zip(head, reported, strict=True))
 
 
 def test_an_own_time_that_is_not_known_is_not_shown_as_nothing(phased):
@@ -127,7 +127,7 @@ INTERVAL = RateInterval(mean_per_s=812.4, low_per_s=798.2, high_per_s=826.0, blo
 UNSETTLED = "did not settle in its first half"
 
 
-def test_a_run_that_settled_tells_from_when_on(phased):
+def test_a_run_that_settled_reports_since_when(phased):
     shown = first_row(planted(phased, steady=SETTLED, rate_interval=INTERVAL))
     assert shown["steady"] == "from 5 s on: 812/s ± 14"
     assert shown["the rate&#39;s own interval"] == "798 to 826/s"
@@ -149,20 +149,20 @@ def test_phases_are_judged_one_by_one(phased):
     """Each phase is judged as steady or not by itself, because the phases run different
     operations."""
     judged = zip(phased.load.phases, (SETTLED, RESTLESS), strict=False)
-    told = [
+    reported = [
         phase.model_copy(update={"steady": one, "rate_interval": None}) for phase, one in judged
     ]
-    body = load.render(study(planted(phased, steady=RESTLESS, phases=told))) or ""
+    body = load.render(study(planted(phased, steady=RESTLESS, phases=reported))) or ""
     assert "steady" not in rows(body)[0]
     found = [row[8] for row in rows(body) if len(row) == 9]
     assert found == ["steady", "from 5 s on: 812/s ± 14", UNSETTLED]
 
 
-def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
+def test_each_phase_reports_its_calls_and_the_bytes_read_from_disks(phased):
     first, *others = phased.load.phases
     disks = DiskReads(asked_bytes=4096, read_bytes=2048)
     cache = first.cache.model_copy(update={"disks": disks})
-    told = [first.model_copy(update={"cache": cache}), *others]
+    reported = [first.model_copy(update={"cache": cache}), *others]
     counted = CountedCalls(
         operations=40,
         system_calls={},
@@ -170,7 +170,7 @@ def test_each_phase_tells_its_calls_and_what_disks_gave(phased):
         server_calls={},
         server_calls_per_operation=4.0,
     )
-    given = planted(phased, phases=told, calls=CallCounts(phases=[counted]))
+    given = planted(phased, phases=reported, calls=CallCounts(phases=[counted]))
     (row,) = [row for row in rows(load.render(study(given)) or "") if first.name in row]
     assert row[-3:] == ["2 KiB of 4 KiB", "6", "4"]
 

@@ -15,7 +15,7 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 from support.command import dfslab
 
-# A number of transfers, so that the outcome does not depend on how busy the machine is.
+# The run has a fixed number of transfers, so its outcome does not depend on the machine's speed.
 COUNTED = ("--set", "workload.operations_per_client=20", "--time", "60s")
 QUICK = ("--size", "1m", "--repetitions", "2", *COUNTED)
 
@@ -33,7 +33,7 @@ def test_every_combination_is_a_configuration(tmp_path):
 
 
 def test_clients_share_the_wanted_size(tmp_path):
-    """All files together have the wanted size, whatever the number of clients."""
+    """The sizes of all clients' files sum to the requested size, whatever the number of clients."""
     for point in check(made(tmp_path, clients="1,2,8", block_sizes="4k")):
         part = units.parse(str(point.scenario.workload.parameters["file_size"]), "B")
         assert part * point.scenario.workload.clients == 16 << 20

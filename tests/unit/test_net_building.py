@@ -1,4 +1,4 @@
-"""Tests of nets built in Python: pages, ports, fusion of places, colours, drawings, and
+"""Tests of nets that are built in Python: pages, ports, fusion places, colours, drawings, and
 confidence intervals of simulated values."""
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def test_a_queue_of_lists_is_fired_and_explored():
     net = Net("lists")
     hue = net.enum("hue", "red", "blue")
     queue = net.colour("queue", ids=[int])
-    seen = net.colour("seen", id=int, hues=[hue], left=[int])
-    waiting, done = net.place("waiting", queue, [[3, 1, 3]]), net.place("done", seen)
+    visited = net.colour("visited", id=int, hues=[hue], left=[int])
+    waiting, done = net.place("waiting", queue, [[3, 1, 3]]), net.place("done", visited)
     net.transition(
         "serve",
         [Take(waiting, "q")],

@@ -1,4 +1,4 @@
-"""Tests that damaged net definitions are checked in one line and never crash the engine."""
+"""Tests that damaged net definitions are refused with one line and never crash the engine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ JUNK = (
 
 
 def damage(value, chance: random.Random):
-    """Changes one part of a JSON value: removes it, repeats it, or replaces it by junk."""
+    """Returns a JSON value with one part removed, repeated or replaced by an invalid value."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     if not keys:
         return

@@ -32,7 +32,7 @@ def queue(servers: int = 1) -> Net:
     return net
 
 
-def test_a_run_tells_its_stations_and_keeps_the_laws():
+def test_a_run_reports_its_stations_and_keeps_the_laws():
     (report,) = run(queue(2), seed=1, end_time_s=5000.0)
     source, servers = report.stations
     assert source.utilisation == pytest.approx(1.0)

@@ -107,7 +107,7 @@ def test_stops():
     assert (until["reason"], until["monitors"][0]["count"]) == ("until", 7)
 
 
-def test_a_deadlock_is_told_with_the_places_where_tokens_are_left():
+def test_a_deadlock_is_reported_with_the_places_that_have_tokens():
     """If two processes each hold what the other one needs, the report states the deadlock and names
     the places that still have tokens."""
     takes = [("left", "a", "b"), ("right", "b", "a")]
@@ -143,8 +143,13 @@ def test_marking_is_the_exact_time_average():
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}
-    (seen,) = run(net, monitors=[marking], end_time_s=1.0)["monitors"]
-    assert (seen["mean"], seen["max"], seen["last"], seen["window_s"]) == (1.0, 3, 0, 0.75)
+    (observed,) = run(net, monitors=[marking], end_time_s=1.0)["monitors"]
+    assert (observed["mean"], observed["max"], observed["last"], observed["window_s"]) == (
+        1.0,
+        3,
+        0,
+        0.75,
+    )
     (warm,) = run(net, monitors=[marking], end_time_s=1.0, warm_up_s=0.25)["monitors"]
     assert (warm["mean"], warm["max"], warm["window_s"]) == (0.5, 2, 0.5)
     cold = run(net, monitors=[marking], warm_up_s=2.0)

@@ -162,14 +162,14 @@ def test_what_is_there_is_not_touched(store):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ((f"//{BUCKET}/", "//nobodys/"), "NoSuchBucket|not exist"),
         (("region=us-east-1", "region=us-east-1&skip_signature=true"), "denied|Denied"),
     ],
 )
-def test_what_the_store_refuses_is_one_line(store, change, told):
-    with pytest.raises((_core.InputError, _core.RunError), match=told) as raised:
+def test_what_the_store_refuses_is_one_line(store, change, reported):
+    with pytest.raises((_core.InputError, _core.RunError), match=reported) as raised:
         run(plan(store.replace(*change), ["write"]))
     assert "\n" not in str(raised.value)
 
@@ -213,15 +213,15 @@ def test_a_scenario_needs_no_server_where_there_is_none(uri, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file_system", "told"),
+    ("file_system", "reported"),
     [
         ({"access": {"uri": "gs://bucket"}}, "needs s3://BUCKET"),
         ({"access": {}}, "uri"),
         ({"access": {"uri": "memory:///"}, "part_size": "1 MiB"}, "part_size"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_asked(file_system, told):
-    with pytest.raises(InputError, match=told):
+def test_impossible_options_are_refused_before_any_request(file_system, reported):
+    with pytest.raises(InputError, match=reported):
         check(scenario(**file_system))
 
 

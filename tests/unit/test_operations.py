@@ -79,8 +79,8 @@ def test_a_step_is_its_calls_and_the_rest():
     # The time of a modelled call that was not measured is added to the self time, which is never
     # negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
-    asked = [("read", "open/getBlockLocations")]
-    assert operations.whole(model, asked).steps[-1].time_s_mean == pytest.approx(0.6)
+    requested = [("read", "open/getBlockLocations")]
+    assert operations.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
     less = operations.whole(measured(point, {"open": 0.1, "open/getBlockLocations": 0.4}))
     assert less.steps[-1].time_s_mean == 0.0
 
@@ -272,7 +272,7 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
         assert read.time_s(point.scenario)[0] == pytest.approx(time_s(point), rel=0.03)
 
 
-def test_the_last_block_is_waited_for_beside_all_bytes():
+def test_a_close_waits_for_the_last_block_and_all_bytes():
     """The time of a close includes, in addition to that of all bytes, the wait for data that are
     still in transit: at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
@@ -288,10 +288,10 @@ def test_the_last_block_is_waited_for_beside_all_bytes():
         clients = point.scenario.workload.clients
         return 0.002 + here + mean_value_analysis([0, last], clients, away + 0.002).response_s
 
-    seen = [measured(point, {"read": time_s(point)}) for point in points if not point.held_out]
-    (read,) = step_functions.fit(seen)
+    observed = [measured(point, {"read": time_s(point)}) for point in points if not point.held_out]
+    (read,) = step_functions.fit(observed)
     others = [name for name in step_terms.TERMS if "last block" not in name]
-    (without,) = step_functions.fit(seen, only=others)
+    (without,) = step_functions.fit(observed, only=others)
     held = [point for point in points if point.held_out]
     errors = [[f.time_s(p.scenario)[0] / time_s(p) - 1 for p in held] for f in (read, without)]
     assert max(map(abs, errors[0])) < 0.05
@@ -302,7 +302,7 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
     """A step that transfers no file data, such as open, has no term in bytes. A step that does,
     such as read, has one."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
-    seen = [
+    observed = [
         measured(
             p,
             {
@@ -314,7 +314,7 @@ def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
     ]
     by_bytes = {
         function.step: any("bytes" in one.term and one.value > 0 for one in function.coefficients)
-        for function in step_functions.fit(seen)
+        for function in step_functions.fit(observed)
     }
     assert by_bytes == {"open": False, "open/getBlockLocations": False, "read": True}
 

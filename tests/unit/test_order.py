@@ -37,6 +37,6 @@ def test_ratios_and_pairs_of_one_load():
 
 
 def test_only_held_out_loads_on_several_configurations_count():
-    seen = [row(1, 40.0, 60.0, held_out=False), row(2, 20.0, 30.0, held_out=False)]
+    observed = [row(1, 40.0, 60.0, held_out=False), row(2, 20.0, 30.0, held_out=False)]
     alone = [row(1, 40.0, 60.0, load="other")]
-    assert orders([*seen, *alone]) == []
+    assert orders([*observed, *alone]) == []

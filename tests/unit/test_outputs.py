@@ -1,4 +1,5 @@
-"""Files that commands write: new, whole, never through a link or over their input."""
+"""Tests of files that commands write: an existing file is not overwritten, a file is never half
+written, and the path leads through no link and not to the input."""
 
 import errno
 import json
@@ -39,7 +40,8 @@ def trace(tmp_path):
 
 
 def occupied(tmp_path, kind):
-    """A path that has something precious, a link, a pipe, a folder or a device."""
+    """Returns a path that already exists: a file, a link, a pipe, a folder or a device, by
+    `kind`."""
     path = tmp_path / "there"
     if kind == "a file":
         path.write_text("precious")
@@ -140,7 +142,8 @@ def test_own_files_are_synced_before_and_after_they_get_their_name(tmp_path, mon
 
 
 def commands(trace, output):
-    """Every command that writes a file that a user names and needs no run."""
+    """Returns name -> words of every command that needs no run and writes a file that the user
+    names."""
     return {
         "report": ("trace", "report", trace, "--page", output),
         "import": ("trace", "import", trace, "-o", output),
@@ -154,7 +157,7 @@ def test_commands_refuse_what_exists_in_one_line(trace, tmp_path, command, kind)
     answer = dfslab(*commands(trace, path)[command])
     assert answer.returncode == 2
     assert len(answer.stderr.strip().splitlines()) == 1
-    # A long path is shortened in its middle.
+    # The error may shorten a long path in its middle, but the name stays.
     assert path.name in answer.stderr
 
 

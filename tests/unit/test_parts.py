@@ -79,12 +79,12 @@ def found(
     runnable: int = 30,
     factor: float = 2.0,
     unexplained: int = 0,
-    asked: int = 0,
+    requested: int = 0,
     one_host: bool = False,
 ) -> PartRanking:
     """Returns the ranking of parts for a client that writes through the nodes one and two.
 
-    `waits` and `disks` are the times of the two nodes in milliseconds. `asked` is the time of a
+    `waits` and `disks` are the times of the two nodes in milliseconds. `requested` is the time of a
     call to the metadata server during the stream. `factor` is how many times as fast a part is
     assumed to become.
     """
@@ -99,7 +99,7 @@ def found(
                 {"above": -1, "under": "client:write", "remote": False},
                 step(3, "stream", 20, 20),
                 step(4, "connect", 20, kind="blocked"),
-                step(4, "call", asked, kind="blocked"),
+                step(4, "call", requested, kind="blocked"),
             ],
         ),
         profile("one", lane("client:write/stream/connect", waits[0], disks[0], 5)),
@@ -110,7 +110,7 @@ def found(
                 {"above": -1, "under": "client:write/call", "remote": True},
                 step(0, "serve", served),
                 {"above": -1, "under": "client:write/stream/call", "remote": True},
-                step(2, "serve", asked // 4),
+                step(2, "serve", requested // 4),
             ],
             runnable,
         ),
@@ -151,7 +151,7 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
     assert edges.get("two: link", 0.0) < 0.01
 
 
-def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
+def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
     report = found((100, 900), (50, 60))
     # Of the 900 ms that node two waits, node one itself waits for 100 ms, so the link between them
     # causes 800 ms.
@@ -159,7 +159,7 @@ def test_a_link_inside_the_pipeline_is_told_from_the_one_before_it():
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
 
-def test_a_processor_that_threads_wait_for_is_told_from_the_network():
+def test_waits_for_a_processor_are_distinguished_from_the_network():
     starved = found((200, 205), (50, 60), rpc=1000, served=100, runnable=950)
     assert starved.parts[0].part == "names: processor"
     # All calls are equally slow, so the network may be the cause as well as the processor.
@@ -195,9 +195,10 @@ def test_another_run_shows_it_by_as_much_as_runs_differ():
     assert disk.low == pytest.approx(disk.least - half)
 
 
-def test_calls_beside_are_the_server_s_as_well():
+def test_concurrent_calls_belong_to_the_server_as_well():
     alone, both = (
-        found((200, 205), (900, 100), runnable=400, served=20, asked=asked) for asked in (0, 300)
+        found((200, 205), (900, 100), runnable=400, served=20, requested=requested)
+        for requested in (0, 300)
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
@@ -213,14 +214,15 @@ def test_utilisation_is_busy_time_over_life():
     assert of(report, "one: link").utilisation is None
 
 
-def test_other_rankings_stand_beside_ours():
+def test_other_rankings_are_reported_with_ours():
     report = found((200, 205), (900, 100))
     for ranks in (report.by_sum, report.by_last_finisher):
         assert sum(row.share for row in ranks) == pytest.approx(1)
 
 
 def test_on_one_host_there_is_no_link():
-    """Where all processes share a host, what lies between them is the kernel's loopback."""
+    """If all processes run on one host, the part between them is the kernel's loopback, not a
+    link."""
     files = [profile("one", [step(-1, "work", 10)]), profile("two", [step(-1, "work", 10)])]
     assert not on_one_host(files)
     here = [file.model_copy(update={"host": "this machine"}) for file in files]
@@ -236,8 +238,9 @@ def test_on_one_host_there_is_no_link():
 
 
 def test_a_processor_saves_at_most_what_was_wanted_of_it():
-    """A client's own 1,000 ms hold 130 ms of processor time, so a processor twice as fast saves
-    between nothing and 65 ms. The estimate lies between the bounds, not on one."""
+    """A client's own work of 1,000 ms contains 130 ms of processor time, so doubling the
+    processor's speed saves at least nothing and at most 65 ms. The estimate lies strictly between
+    these bounds."""
     client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
     report = ranking(merge([("client", client)]), processors([client]))
     one = of(report, "client: processor")

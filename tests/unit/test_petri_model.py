@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from dfslab.method import RunFailed
 from dfslab.models import petri
+from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.model import build
@@ -103,7 +104,7 @@ def test_a_long_stream_is_simulated_by_its_prefix():
     assert found.operations < found.offered == 20_000
     assert found.firings < 4 * 40_000
     spec = petri.stream_spec(here.scenario)
-    short, long = (petri.streams(spec, limit, 4) for limit in (7, 50))
+    short, long = (streams(spec, limit, 4) for limit in (7, 50))
     assert short == long[: 4 * 7]
 
 
@@ -161,7 +162,7 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.replications > loose.replications
     assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
-    # A continued run has the same replications as a run of that many at once.
+    # A run that is continued until it has six replications equals a run of six replications.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )

@@ -13,7 +13,7 @@ from dfslab.instruments.measure import Measure
 from dfslab.report.sections import processes, scaling, throughput
 from dfslab.spec.model import InputError
 from dfslab.studies.contract import FinishedRun
-from support.scenarios import asked
+from support.scenarios import requested
 from support.synthetic import measured, scenario
 
 
@@ -29,35 +29,37 @@ def names(point, hosts=()):
 
 
 def test_threads_processes_and_nodes():
-    assert names(asked()) == [HERE.name]
-    assert names(asked(processes=2)) == ["node-1, process 1", "node-1, process 2"]
-    assert names(asked(nodes=2)) == ["node-1", "node-2"]
-    assert len(names(asked(nodes=2, processes=3))) == 6
+    assert names(requested()) == [HERE.name]
+    assert names(requested(processes=2)) == ["node-1, process 1", "node-1, process 2"]
+    assert names(requested(nodes=2)) == ["node-1", "node-2"]
+    assert len(names(requested(nodes=2, processes=3))) == 6
     hosts = ("left", "middle", "right")
-    assert names(asked(), hosts) == list(hosts)
-    assert names(asked(nodes=2), hosts) == ["left", "middle"]
-    assert names(asked(nodes=1, processes=2), hosts) == ["left, process 1", "left, process 2"]
+    assert names(requested(), hosts) == list(hosts)
+    assert names(requested(nodes=2), hosts) == ["left", "middle"]
+    assert names(requested(nodes=1, processes=2), hosts) == ["left, process 1", "left, process 2"]
     with pytest.raises(InputError, match=r"workload.nodes = 4: the deployment has 3 client hosts"):
-        names(asked(nodes=4), hosts)
+        names(requested(nodes=4), hosts)
 
 
 def test_dask_is_joined_or_refused():
-    joined = names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}, nodes=3, processes=2))
+    joined = names(
+        requested({"fleet": "dask", "scheduler": "tcp://head:8786"}, nodes=3, processes=2)
+    )
     assert (joined.scheduler, joined.wanted, joined.processes) == ("tcp://head:8786", 3, 2)
     with pytest.raises(InputError, match="a testbed has a scheduler of its own"):
-        names(asked({"fleet": "dask", "scheduler": "tcp://head:8786"}), ("left",))
+        names(requested({"fleet": "dask", "scheduler": "tcp://head:8786"}), ("left",))
     with pytest.raises(InputError, match="not slurm"):
-        names(asked({"fleet": "slurm"}), ("left",))
+        names(requested({"fleet": "slurm"}), ("left",))
     with pytest.raises(InputError, match="yarn cluster needs the Python package dask-yarn"):
-        names(asked({"fleet": "yarn"}))
+        names(requested({"fleet": "yarn"}))
 
 
 def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     started: list[str] = []
     with access.session(notify=started.append) as session:
-        result = Measure(session).run(asked({"fleet": "dask"}, nodes=2))
-        again = Measure(session).run(asked({"fleet": "dask"}, nodes=1))
+        result = Measure(session).run(requested({"fleet": "dask"}, nodes=2))
+        again = Measure(session).run(requested({"fleet": "dask"}, nodes=1))
         assert started == ["starting a Dask cluster of 2 nodes"], "one cluster serves both"
     assert result.complete
     assert [place.name for place in result.load.places] == ["node-1", "node-2"]
@@ -79,8 +81,8 @@ def test_the_page_shows_speed_up():
     page = str(scaling.render(FinishedRun(scenario=results[0].point.scenario, results=results)))
     assert "processes of one node" in page
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
-    told = [cell.partition(">")[2].partition("<")[0] for cell in cells]
-    assert told == ["100%"] * 3 + ["100%", "50%", "25%"]
+    reported = [cell.partition(">")[2].partition("<")[0] for cell in cells]
+    assert reported == ["100%"] * 3 + ["100%", "50%", "25%"]
     alone = FinishedRun(scenario=results[0].point.scenario, results=results[:1])
     assert scaling.render(alone) is None
 
@@ -88,9 +90,9 @@ def test_the_page_shows_speed_up():
 def spread_over(result, rate, **workload):
     """Returns a copy of a result with another rate, for another value of these workload keys."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
-    told = result.point.scenario.with_values(keys)
+    reported = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
-    return measured(result.point.model_copy(update={"scenario": told, "labels": labels}), rate)
+    return measured(result.point.model_copy(update={"scenario": reported, "labels": labels}), rate)
 
 
 def shares(page):
@@ -111,11 +113,11 @@ def test_one_node_is_the_first_point_of_several():
     assert "threads of several nodes" in page
     assert shares(page) == ["100%", "75%"]
     uneven = spread_over(alone, 75.0, nodes=2, clients=6)
-    told = FinishedRun(scenario=point.scenario, results=[alone, two, uneven])
-    assert shares(str(scaling.render(told))) == ["100%", "150%"], "6 and 8 clients"
+    reported = FinishedRun(scenario=point.scenario, results=[alone, two, uneven])
+    assert shares(str(scaling.render(reported))) == ["100%", "150%"], "6 and 8 clients"
 
 
-def test_threads_stand_beside_processes():
+def test_threads_are_compared_with_processes():
     """Runs with threads are compared with runs with processes.
 
     Planted: four processes are twice as fast as threads in both repetitions, and two processes are
@@ -127,8 +129,8 @@ def test_threads_stand_beside_processes():
     two = spread_over(threads[0], 50.0, processes=2)
     nodes = spread_over(threads[0], 7777.0, nodes=2, processes=2)
     lonely = spread_over(threads[0], 8888.0, clients=8, processes=8)
-    told = FinishedRun(point.scenario, [*threads, *four, two, nodes, lonely])
-    page = str(processes.render(told))
+    reported = FinishedRun(point.scenario, [*threads, *four, two, nodes, lonely])
+    page = str(processes.render(reported))
     rows = [re.findall(r">([\d.,]+)<", row) for row in page.split("<tr>")[2:]]
     assert [[row[0], row[1], row[2], row[-2], row[-1]] for row in rows] == [
         ["4", "2", "200", "50", "0.25"],

@@ -1,4 +1,5 @@
-"""Tests of plans: targets as people write them, sizes of deployments, memory, and the command."""
+"""Tests of `dfslab plan`: targets in the notation that users write, sizes of deployments, memory,
+and the command."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ TARGET = "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20 ms"
 
 
 def glusterfs() -> PlanLayout:
-    """The first layout of GlusterFS with one copy."""
+    """Returns the first layout of GlusterFS with one copy of the data."""
     return next(iter(layouts(("glusterfs",), 1)))
 
 
@@ -66,7 +67,7 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
 
 
 def test_a_deployment_holds_its_data():
-    """A slow target for much data needs as many servers as hold it, whatever their speed."""
+    """A target with much data and a low rate needs as many servers as the data require."""
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)

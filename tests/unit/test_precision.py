@@ -86,35 +86,35 @@ class Noisy:
         )
 
 
-def asked(**run):
+def requested(**run):
     one = scenario(sizes=["1 MiB", "2 MiB"], clients=(1,), hold_out=())
     return one.model_copy(update={"run": one.run.model_copy(update={"repetitions": 2, **run})})
 
 
-def counted(asked, tmp_path) -> list[int]:
+def counted(requested, tmp_path) -> list[int]:
     """Returns the numbers of runs of the two configurations of reads: without noise, and with
     noise."""
-    results = sweep(asked, [Noisy()], open_run(asked, tmp_path), lambda *_: None)
-    reads = [point for point in asked.points() if point.scenario.workload.name.endswith("read")]
+    results = sweep(requested, [Noisy()], open_run(requested, tmp_path), lambda *_: None)
+    reads = [point for point in requested.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]
 
 
 def test_only_what_is_not_precise_is_run_again(tmp_path):
-    assert counted(asked(), tmp_path) == [2, 2]
-    quiet, noisy = counted(asked(precision=0.1), tmp_path)
+    assert counted(requested(), tmp_path) == [2, 2]
+    quiet, noisy = counted(requested(precision=0.1), tmp_path)
     values = [100 * (1 + 0.2 * (-1) ** turn) for turn in range(noisy)]
     assert quiet == 2
     assert half_width(values) <= 0.1 < half_width(values[:-1])
-    assert counted(asked(precision=0.001, most_repetitions=6), tmp_path) == [2, 6]
+    assert counted(requested(precision=0.001, most_repetitions=6), tmp_path) == [2, 6]
 
 
-def test_a_metric_that_no_run_has_is_told(tmp_path):
+def test_a_metric_that_no_run_has_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"run\.precise.*there are rate_per_s"):
-        counted(asked(precision=0.1, precise="latency_s_p99.read"), tmp_path)
+        counted(requested(precision=0.1, precise="latency_s_p99.read"), tmp_path)
 
 
 def test_ramps_are_of_open_loads():
-    one = asked()
+    one = requested()
     of = {"arrival": "poisson", "rate": 50.0, "ramp": 4.0}
     workload = one.workload.model_copy(update=of)
     methods = one.run.model_copy(update={"methods": ["measure"]})

@@ -1,4 +1,5 @@
-"""Text of others never commands a terminal, a log or a page."""
+"""Tests that control characters in text from other programs never reach a terminal, a log or a
+page."""
 
 import errno
 import io

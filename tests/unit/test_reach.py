@@ -28,7 +28,7 @@ def test_a_cell_that_errs_more_reaches_further():
     assert calm < unseen < wild
 
 
-def test_nine_of_ten_rows_of_groups_never_seen_are_within():
+def test_nine_of_ten_rows_of_new_groups_are_within():
     """Nine of ten rows of new groups are within the intervals.
 
     This is an average over forty sets of twenty groups, each checked on a thousand rows of new

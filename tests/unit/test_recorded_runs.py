@@ -102,9 +102,10 @@ def latencies(latency):
 
 
 @pytest.mark.parametrize(
-    ("blocks", "asked", "trips"), [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)]
+    ("blocks", "requested", "trips"),
+    [(1, 64, 1), (16, 64, 1), (32, 64, 2), (64, 64, 3), (64, 10, 1)],
 )
-def test_where_many_blocks_are_is_told_in_windows(blocks, asked, trips):
+def test_locations_of_many_blocks_arrive_in_windows(blocks, requested, trips):
     """The locations of many blocks arrive in several congestion windows, which takes additional
     round trips.
 
@@ -115,7 +116,7 @@ def test_where_many_blocks_are_is_told_in_windows(blocks, asked, trips):
         {
             "deployment.network.latency": "1 ms",
             "file_system.block_size": "1 MiB",
-            "file_system.prefetch_blocks": asked,
+            "file_system.prefetch_blocks": requested,
             "workload.file_size": f"{blocks} MiB",
         }
     )
@@ -152,37 +153,37 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
 
 @pytest.mark.parametrize(("rate", "full"), [("100 /s", False), ("1000000 /s", True)])
 def test_an_open_load_is_predicted_from_the_command_line(tmp_path, rate, full):
-    asked = scenario().model_dump(mode="json")
-    asked["workload"] = {
+    requested = scenario().model_dump(mode="json")
+    requested["workload"] = {
         "name": "metadata",
         "operation": "stat",
         "arrival": "poisson",
         "rate": rate,
     }
-    asked["file_system"] |= {"handler_count": 2, "call_queue": 5}
-    asked["sweep"], asked["judge"] = [], {}
+    requested["file_system"] |= {"handler_count": 2, "call_queue": 5}
+    requested["sweep"], requested["judge"] = [], {}
     # There are enough clients to make the NameNode the bottleneck.
-    asked["deployment"]["node"][2]["count"] = 8
+    requested["deployment"]["node"][2]["count"] = 8
     # The scenario names the method `mean`, which cannot predict open workloads. The command line
     # overrides the scenario's methods.
-    asked["run"]["methods"] = ["measure", "mean", "sequence"]
-    (tmp_path / "open.toml").write_text(build(Scenario, asked).toml())
+    requested["run"]["methods"] = ["measure", "mean", "sequence"]
+    (tmp_path / "open.toml").write_text(build(Scenario, requested).toml())
     said = CliRunner().invoke(
         app, ["predict", str(tmp_path / "open.toml"), "--method", "sequence", "--json"]
     )
     assert said.exit_code == 0, said.output
     (found,) = json.loads(said.stdout)
-    told, response = found["open_load"], found["metrics"]["response_s_mean.stat"]
+    reported, response = found["open_load"], found["metrics"]["response_s_mean.stat"]
     assert 0 < response["low"] < response["value"] < response["high"]
-    assert told["call_queue"] == 10
+    assert reported["call_queue"] == 10
     if not full:
         assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(100)
-        assert told["refused"] < 1e-6
+        assert reported["refused"] < 1e-6
         return
     # The NameNode's queue has ten places, so an admitted call waits for ten others.
-    assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(told["largest_rate_per_s"])
-    assert told["refused"] > 0.95
-    assert response["value"] < 30 / told["largest_rate_per_s"] + 1e-3
+    assert found["metrics"]["rate_per_s"]["value"] == pytest.approx(reported["largest_rate_per_s"])
+    assert reported["refused"] > 0.95
+    assert response["value"] < 30 / reported["largest_rate_per_s"] + 1e-3
     assert any("call queue" in note for note in found["notes"])
 
 

@@ -66,11 +66,11 @@ def done(text: str = TRACE, under: str = "/data") -> list[FileCall]:
 
 
 def test_calls_are_followed_through_descriptors_children_and_directories():
-    told = [
+    reported = [
         (one.operation, one.process, one.path, one.offset_bytes, one.size_bytes) for one in done()
     ]
     out = '/data/o"ut\n'
-    assert told == [
+    assert reported == [
         ("open", 10, "/data/in", 0, 0),
         ("pread", 10, "/data/in", 0, 4096),
         ("pread", 11, "/data/in", 8192, 5),
@@ -104,8 +104,10 @@ APPENDING = """
 
 
 def test_who_appends_writes_at_the_end_and_goes_on_under_a_new_name():
-    told = [(one.path, one.offset_bytes) for one in done(APPENDING) if one.operation == "pwrite"]
-    assert told == [
+    reported = [
+        (one.path, one.offset_bytes) for one in done(APPENDING) if one.operation == "pwrite"
+    ]
+    assert reported == [
         ("/data/log", 0),
         ("/data/log", 100),
         ("/data/log", 110),
@@ -122,8 +124,8 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     spec = Stream(
         seed=1, clients=2, given=found.given, file_size=fixed(0), transfer_size_bytes=4096
     )
-    told = [list(operations(_core.stream_operations(spec.text, client))) for client in (0, 1)]
-    assert [one[2] for one in told[0]] == [
+    reported = [list(operations(_core.stream_operations(spec.text, client))) for client in (0, 1)]
+    assert [one[2] for one in reported[0]] == [
         "open",
         "pread",
         "create",
@@ -137,7 +139,7 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
     ]
     # The child process reads a file that its parent opened. In the stream the child opens the file
     # itself, since clients do not share descriptors.
-    assert [(one[2], one[7]) for one in told[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
+    assert [(one[2], one[7]) for one in reported[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
     # Files that the stream reads exist before the run, with as many bytes as the reads need.
@@ -152,9 +154,9 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 
 def test_a_darshan_log_is_read_by_darshans_package():
     found = replay.load(SIMPLE, "darshan", Recording(), 1)
-    told = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
+    reported = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
     # MPI-IO's call of 4000 bytes and the POSIX call that it makes count once.
-    assert told == [
+    assert reported == [
         ("open", 0, 0, 0),
         ("pwrite", 0, 0, 40),
         ("open", 1, 0, 0),
@@ -183,8 +185,10 @@ def test_of_two_levels_the_lower_counts():
 
 def test_dxt_and_recorded_streams(tmp_path):
     found = replay.replay(dxt.text(DXT.splitlines()), 2)
-    told = [(one.operation, one.client, one.offset_bytes, one.size_bytes) for one in found.given]
-    assert told == [
+    reported = [
+        (one.operation, one.client, one.offset_bytes, one.size_bytes) for one in found.given
+    ]
+    assert reported == [
         ("open", 0, 0, 0),
         ("pread", 0, 4096, 65536),
         ("open", 1, 0, 0),
@@ -217,7 +221,7 @@ def test_dxt_and_recorded_streams(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("reported", "message"),
     [
         ({"trace": "missing"}, "no such file"),
         ({"trace": "empty"}, "holds no operation on files under /"),
@@ -225,11 +229,13 @@ def test_dxt_and_recorded_streams(tmp_path):
         ({"trace": "untimed", "form": "recorded"}, "is no recorded stream"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, told, message):
+def test_what_is_wrong_is_named(tmp_path, reported, message):
     (tmp_path / "empty").write_text("")
     (tmp_path / "untimed").write_text('open("x", O_RDONLY) = 3\n')
     (tmp_path / "right").write_text(TRACE)
-    given = Parameters(**{**told, "trace": str(tmp_path / told["trace"]), "started_in": "/data"})
+    given = Parameters(
+        **{**reported, "trace": str(tmp_path / reported["trace"]), "started_in": "/data"}
+    )
     with pytest.raises(InputError, match=message):
         discover.workload("replay").stream(given)
 
@@ -249,18 +255,18 @@ def test_a_real_command_is_traced_and_done_again(tmp_path):
     if traced.returncode:
         pytest.skip(f"strace may not trace here: {traced.stderr.decode()[:100]}")
     for factor, least_s in ((0.0, 0.0), (1.0, 0.4), (10.0, 0.04)):
-        told = Parameters(
+        reported = Parameters(
             trace=str(trace), under=str(work), started_in=str(work), rate_factor=factor
         )
-        stream = discover.workload("replay").stream(told)
+        stream = discover.workload("replay").stream(reported)
         target = PosixTarget(root=str(_made(tmp_path / f"at-{factor}")))
         plan = LoadPlan(stream=stream, run_directory="dfslab-replay", target=target)
         report = json.loads(_core.run_load(plan.text)[0])
         assert report["errors"] == []
         assert report["complete"]
-        seen = {name: one["count"] for name, one in report["operations"].items()}
+        observed = {name: one["count"] for name, one in report["operations"].items()}
         wanted = Counter(one.operation for one in stream.given)
-        assert seen == wanted
+        assert observed == wanted
         assert report["operations"]["pwrite"]["bytes"] == 2 * 20 * 4096
         assert report["operations"]["pread"]["bytes"] == 20 * 4096
         assert (wanted["rename"], wanted["delete"], wanted["mkdir"]) == (1, 1, 1)
@@ -293,9 +299,9 @@ def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
         ({"trace": str(path)}, "has no time: use strace -ttt"),
         ({"trace": str(path), "form": "blkparse"}, "holds no operation"),
     )
-    for told, said in wrong:
+    for reported, said in wrong:
         table = scenario(hold_out=()).model_dump(mode="json")
-        table |= {"sweep": [], "workload": {"name": "replay", **told}}
+        table |= {"sweep": [], "workload": {"name": "replay", **reported}}
         table["run"]["methods"] = ["measure"]
         with pytest.raises(InputError, match=said) as caught:
             check(build(Scenario, table))
@@ -303,13 +309,13 @@ def test_a_trace_that_cannot_be_done_is_one_clear_line(tmp_path):
 
 
 def test_queued_block_requests_are_reads_and_writes_of_their_devices():
-    told = blkparse.calls(BLOCKS.splitlines())
-    assert [(one.path, one.operation, one.offset_bytes, one.size_bytes) for one in told] == [
+    reported = blkparse.calls(BLOCKS.splitlines())
+    assert [(one.path, one.operation, one.offset_bytes, one.size_bytes) for one in reported] == [
         ("8,16", "pread", 0, 4096),
         ("8,0", "pread", 0, 512),
         ("8,16", "pwrite", 8192, 8192),
     ]
-    stream = replay.replay(told, 2)
+    stream = replay.replay(reported, 2)
     assert stream.starts_s == [0.0, 0.0, 0.125, 0.125, 0.25, 0.25]
 
 
@@ -341,8 +347,8 @@ def test_traces_of_several_processes_are_done_at_their_times(tmp_path, form):
 
 
 def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
-    told = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
-    stream = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
+    reported = Parameters(trace=str(path), form=form, trace_clients=2, rate_factor=factor)
+    stream = discover.workload("replay").stream(reported).model_copy(update={"clients": 2})
     return replay.load(path, form, Recording(), 2), stream
 
 
@@ -379,8 +385,8 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     }
     plan = {"stream": stream, "target": {"kind": "null"}, "run_directory": "r", "record": True}
     (tmp_path / "one").write_bytes(_core.run_load(json.dumps(plan))[2])
-    told = Parameters(trace=str(tmp_path / "one"), form="recorded", rate_factor=2.0)
-    again = discover.workload("replay").stream(told).model_copy(update={"clients": 2})
+    reported = Parameters(trace=str(tmp_path / "one"), form="recorded", rate_factor=2.0)
+    again = discover.workload("replay").stream(reported).model_copy(update={"clients": 2})
     second = _core.run_load(json.dumps({**plan, "stream": json.loads(again.text)}))[2]
     due, begun = (
         replay.times_of(recorded.stream(content), 1.0)
@@ -391,7 +397,8 @@ def test_a_recorded_load_is_done_again_at_its_own_times(tmp_path):
     for client in (0, 1):
         for due_s, begun_s in zip(due[client], begun[client], strict=True):
             assert begun_s >= due_s / 2 - 1e-6
-        # A busy machine delays operations, so their schedule is compared instead of their starts.
+        # A busy machine delays the actual starts of operations, so their scheduled starts are
+        # compared.
         assert scheduled[client] == pytest.approx([due_s / 2 for due_s in due[client]], abs=1e-9)
 
 

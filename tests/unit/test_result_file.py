@@ -1,5 +1,5 @@
-"""Files of results: damaged, copied, renamed, non-finite and later ones are named, each by one
-line."""
+"""Tests that a damaged, copied, renamed or newer result file, or one with a non-finite figure,
+gives one line that names it."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RECORDED = Path(__file__).parents[1] / "recorded" / "run"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A run folder of the planted results."""
+    """Provides a run folder with planted results."""
     (tmp_path / "results").mkdir()
     (tmp_path / "traces").mkdir()
     scenario = synthetic.scenario(sizes=["64 KiB"], clients=(1, 2))
@@ -33,7 +33,8 @@ def first(folder):
 
 
 def changed(path, change, keeps_checksum=True):
-    """Change the document in a file; without its checksum it is as an earlier version wrote it."""
+    """Changes the document in a result file. Without its checksum, the file is like those of an
+    earlier version."""
     document = json.loads(path.read_text())
     if not keeps_checksum:
         del document["format"], document["sha256"]
@@ -114,7 +115,7 @@ def test_a_damaged_result_is_not_found_and_says_why(folder):
     assert (Store(folder).find(*key), Store(folder).damage(*key)) == (None, "")
 
 
-def test_results_of_earlier_versions_are_read_and_told(folder):
+def test_results_of_earlier_versions_are_read_and_reported(folder):
     assert result_file.number_of_earlier_format(folder) == 0
     changed(first(folder), lambda document: None, keeps_checksum=False)
     assert result_file.number_of_earlier_format(folder) == 1

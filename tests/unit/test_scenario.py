@@ -56,8 +56,8 @@ def test_reference_has_every_key_with_its_default():
     table = defaults.model_dump(mode="json")
     own = discover.workload("sequential_read").parameters()
     table["workload"].update(own.model_dump(mode="json"))
-    # The usual window and an unknown power are not written out, so that identifiers of
-    # configurations stay the same.
+    # A default congestion window and an unknown power are not written to the text, so that the
+    # identifiers of configurations stay the same.
     table["deployment"]["node"][0]["power"] = "0 W"
     window_bytes = defaults.deployment.network.window
     table["deployment"]["network"]["window"] = f"{window_bytes:.0f} B"

@@ -1,4 +1,4 @@
-"""Temporary folders of killed processes are known and removed; all others are left alone."""
+"""Tests that temporary folders of killed processes are found and removed, and no other folders."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from support.command import dfslab
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path, monkeypatch):
-    """An empty temporary directory."""
+    """Provides an empty directory for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
 @pytest.fixture
 def left(temporary):
-    """A folder whose owner was killed."""
+    """Provides (path, PID) of a temporary folder whose process was killed."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

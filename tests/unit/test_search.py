@@ -49,8 +49,8 @@ def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
 
 
 def test_the_objective_breaks_where_queueing_theory_says():
-    told = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="20 /s")
-    found = search(told, lindley)
+    reported = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="20 /s")
+    found = search(reported, lindley)
     assert found.meets_per_s < TRUTH_PER_S < found.fails_per_s
     assert found.fails_per_s / found.meets_per_s < 1.25
     assert found.knee.low <= KNEE_PER_S <= found.knee.high
@@ -69,7 +69,7 @@ class Watched:
     scheduled starts."""
 
     offered_per_s: float
-    seen: RateRun
+    observed: RateRun
     # The mean response recomputed from the ends of the operations, and the mean response of an
     # ideal server that takes SERVICE_S for the same arrivals.
     response_s_mean: float
@@ -101,7 +101,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
     }
     report, spans, _ = run.run_load(LoadPlan.model_validate(plan), [HERE])
     response, schedule = report.operations["stat"].response, report.schedule
-    seen = RateRun(
+    observed = RateRun(
         report.rate_per_s,
         response.mean_s,
         response.mean_s,
@@ -120,7 +120,7 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
         ideal_s += free_s - due_s
     responses_s = [end - due for end, due in zip(ends_s, dues_s, strict=True)]
     return Watched(
-        rate_per_s, seen, sum(responses_s) / count, ideal_s / count, starts_s[-1] - dues_s[-1]
+        rate_per_s, observed, sum(responses_s) / count, ideal_s / count, starts_s[-1] - dues_s[-1]
     )
 
 
@@ -134,52 +134,52 @@ def test_a_real_server_is_found_to_do_what_it_did():
 
     def probe(rate_per_s: float, number: int) -> RateRun:
         runs.append(watched(rate_per_s, number))
-        return runs[-1].seen
+        return runs[-1].observed
 
     limit_s = 2 * SERVICE_S
-    told = Search(
+    reported = Search(
         objective=f"response_s_mean <= {1e3 * limit_s} ms",
         lowest="250 /s",
         highest="4000 /s",
         precision=0.3,
         repeats=2,
     )
-    found = search(told, probe)
+    found = search(reported, probe)
     print(json.dumps(asdict(found.document())))
     for each in runs:
         # Response times count from the scheduled starts, and all operations are included.
-        assert each.seen.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
+        assert each.observed.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
         assert each.response_s_mean >= each.ideal_s_mean
-        assert each.seen.behind_s == pytest.approx(each.behind_s, abs=1e-4)
+        assert each.observed.behind_s == pytest.approx(each.behind_s, abs=1e-4)
         # Above its capacity the real server is behind schedule, however fast the machine is.
-        assert each.offered_per_s < 1.4 / SERVICE_S or not each.seen.kept_up
+        assert each.offered_per_s < 1.4 / SERVICE_S or not each.observed.kept_up
     for rate in found.rates:
         its = [each for each in runs if each.offered_per_s == rate.offered_per_s]
         if rate.verdict == "meets":
-            assert all(each.behind_s <= 0.05 * each.seen.span_s + 1e-4 for each in its)
+            assert all(each.behind_s <= 0.05 * each.observed.span_s + 1e-4 for each in its)
             logs = [math.log(each.response_s_mean) for each in its]
             assert sum(logs) / len(logs) <= math.log(limit_s) + 1e-3
         elif rate.verdict == "fails":
-            late = any(each.behind_s > 0.05 * each.seen.span_s - 1e-4 for each in its)
+            late = any(each.behind_s > 0.05 * each.observed.span_s - 1e-4 for each in its)
             logs = [math.log(each.response_s_mean) for each in its]
             assert late or sum(logs) / len(logs) > math.log(limit_s) - 1e-3
     assert found.fails_per_s <= 2 * 1.4 / SERVICE_S
     assert found.meets_per_s is None or found.meets_per_s < found.fails_per_s
 
 
-def test_a_random_schedule_is_judged_by_what_it_asked_for():
+def test_a_random_schedule_is_judged_by_its_own_arrivals():
     """A run with a random schedule is judged by the rate of its own arrivals, not by the requested
     rate.
 
     With this seed the arrivals take 8 % longer than at 60 per second, although the server could
     serve a thousand. A search that blamed the server would find no rate.
     """
-    seen = lindley(60.0, LONG_SEED, 700)
-    assert seen.rate_per_s < 0.95 * 60
-    assert seen.offered_per_s == pytest.approx(seen.rate_per_s, rel=1e-3)
-    assert seen.kept_up
-    told = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
-    found = search(told, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
+    observed = lindley(60.0, LONG_SEED, 700)
+    assert observed.rate_per_s < 0.95 * 60
+    assert observed.offered_per_s == pytest.approx(observed.rate_per_s, rel=1e-3)
+    assert observed.kept_up
+    reported = Search(objective=f"response_s_mean <= {2e3 * SERVICE_S} ms", lowest="60 /s")
+    found = search(reported, lambda rate, number: lindley(rate, LONG_SEED + number, 700))
     assert found.meets_per_s > 0.5 * TRUTH_PER_S
     # A run that is behind by a tenth of its schedule is saturated, whatever rate was requested.
     assert not lindley(1.12 / SERVICE_S, 1).kept_up
@@ -192,7 +192,7 @@ def test_a_file_system_without_limits_in_reach_says_so():
     assert (slow.meets_per_s, slow.fails_per_s) == (None, pytest.approx(3.0))
 
 
-def test_rates_are_told_to_the_workload(tmp_path):
+def test_the_workload_runs_at_the_requested_rate(tmp_path):
     """The search runs the workload at the requested rate.
 
     It refuses an objective for an operation that the workload does not perform.
@@ -202,12 +202,12 @@ def test_rates_are_told_to_the_workload(tmp_path):
     table["file_system"] = {"name": "local", "access": {"directory": str(tmp_path)}}
     table["workload"] = {"name": "metadata", "operation": "create", "clients": 2}
     table["run"]["search"] = {"objective": "latency_s_p90.create <= 1 s", "length": "0.1 s"}
-    asked = build(type(scenario()), table)
-    seen = RateProbe(asked)(400.0, 1)
-    assert seen.complete
-    assert 0 < seen.value_s < math.inf
+    requested = build(type(scenario()), table)
+    observed = RateProbe(requested)(400.0, 1)
+    assert observed.complete
+    assert 0 < observed.value_s < math.inf
     # There are at least 100 random arrivals. The seed determines their rate, not the machine.
-    assert seen.offered_per_s == pytest.approx(400, rel=0.25)
+    assert observed.offered_per_s == pytest.approx(400, rel=0.25)
     table["run"]["search"]["objective"] = "latency_s_p99.read <= 1 s"
     with pytest.raises(InputError, match=r"objective = 'read': the workload does only: create"):
         RateProbe(build(type(scenario()), table))(4000.0, 1)

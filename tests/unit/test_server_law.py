@@ -52,16 +52,16 @@ def scenario():
 def result(point, repetition, noise=1.0):
     """Returns a result of the planted law: the response time is proportional to x ln x for x
     clients, and four times as long at a quarter of a core. A peak follows the fluid formula."""
-    asked, share = point.scenario.workload, point.scenario.deployment.node[0].share
-    clients = asked.clients
+    requested, share = point.scenario.workload, point.scenario.deployment.node[0].share
+    clients = requested.clients
     response = noise * K_S / share * max(clients * np.log(max(clients, 1.5)), 0.5)
     metrics = {
         "rate_per_s": Metric(value=clients / response),
         "latency_s_mean.stat": Metric(value=response),
     }
-    if asked.arrival != "closed":
+    if requested.arrival != "closed":
         q = 1 / (K_S * np.log(clients))
-        wait = burst.fluid_wait_s(asked.rate, q, clients * OPERATIONS / asked.rate)
+        wait = burst.fluid_wait_s(requested.rate, q, clients * OPERATIONS / requested.rate)
         metrics["response_s_mean.stat"] = Metric(value=wait + 1 / q)
     return Result(
         method="measure",
@@ -115,8 +115,8 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """With runs that differ by a third, means of eight client counts do not tell near laws apart;
-    with runs that agree, the same means do."""
+    """If repeated runs differ by a third, the mean times at eight client counts cannot distinguish
+    similar laws. If the runs agree, the same means can."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -126,7 +126,7 @@ def test_the_weights_allow_for_runs_that_differ():
     assert 0.3 < noisy["linear"] < 0.8
     assert noisy["lock queue"] > 10 * exact["lock queue"]
     assert sum(noisy.values()) == pytest.approx(1)
-    # Errors far below those of the law itself change nothing.
+    # Between-run deviations far below the deviations from the law change nothing.
     same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
     assert same == pytest.approx(exact, abs=1e-3)
 
@@ -140,8 +140,9 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
-    """The planted law wins by weight and predicts q best. Where the server speeds up for many
-    clients, which are held out, the law that wins does not, and the conclusion says so."""
+    """If the law with the largest weight also predicts the held-out capacity q best, the conclusion
+    says so. If the server becomes faster at the held-out client counts, the law no longer predicts
+    q best, and the conclusion says that."""
     found = server_law(runs())
     assert found.capacity[0].law == "x ln x"
     assert found.capacity[0].median_abs_error < 0.05
@@ -166,16 +167,17 @@ def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
     assert changed.capacity[0].median_abs_error == pytest.approx(0.5, abs=0.05)
     assert "does not predict q best" in changed.conclusion
     held_out = {fit.law: fit.held_out_q_error for fit in changed.curves[0].fits}
-    # Counts of 16 and 128 are held out; one of them is half as fast as predicted.
+    # Client counts of 16 and 128 are held out. At 128 the rate is twice the predicted one, so the
+    # error is 0.5 there and the mean error 0.25.
     assert held_out["x ln x"] == pytest.approx(0.25, abs=0.05)
 
 
 def test_opens_of_files_with_a_block_are_metadata_operations():
-    """An open asks the metadata server where blocks are, whatever the file's size."""
+    """An open asks the metadata server for the locations of blocks, whatever the file's size."""
     closed = [one for one in runs() if one.point.scenario.workload.arrival == "closed"]
     found = server_law([opened(one) for one in closed])
     assert {curve.operation for curve in found.curves} == {"open"}
-    # Half of the operations of such a stream are closes, which do not reach the server.
+    # Half of the operations in a stream of opens are closes, which do not reach the server.
     stats = server_law(closed)
     halves = [
         open_rate / stat_rate
@@ -186,10 +188,10 @@ def test_opens_of_files_with_a_block_are_metadata_operations():
 
 
 def opened(one):
-    """Returns a result of opens of small files in place of a result of stats."""
+    """Returns the result `one` of stats, changed to a result of opens of small files."""
     workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
-    asked = one.point.scenario.workload
-    chosen = WorkloadChoice(**workload, clients=asked.clients, operations_per_client=OPERATIONS)
+    requested = one.point.scenario.workload
+    chosen = WorkloadChoice(**workload, clients=requested.clients, operations_per_client=OPERATIONS)
     point = one.point.model_copy(
         update={"scenario": one.point.scenario.model_copy(update={"workload": chosen})}
     )

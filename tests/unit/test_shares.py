@@ -21,18 +21,20 @@ def cluster():
     made = object.__new__(Cluster)
     made.deployment = build(Deployment, {"node": nodes})
     made.hosts = [SimpleNamespace(name=node["name"]) for node in nodes]
-    made.told = []
-    made._limits = SimpleNamespace(processor=lambda name, cores: made.told.append((name, cores)))
+    made.reported = []
+    made._limits = SimpleNamespace(
+        processor=lambda name, cores: made.reported.append((name, cores))
+    )
     return made
 
 
 def test_a_share_holds_again_after_the_daemons_have_started(cluster):
     with cluster.whole_processors():
-        assert cluster.told == [("small", 2.0)]
-    assert cluster.told == [("small", 2.0), ("small", 0.5)]
+        assert cluster.reported == [("small", 2.0)]
+    assert cluster.reported == [("small", 2.0), ("small", 0.5)]
 
 
 def test_a_share_holds_again_when_they_do_not_start(cluster):
     with pytest.raises(OSError, match="no daemon"), cluster.whole_processors():
         raise OSError("no daemon")
-    assert cluster.told[-1] == ("small", 0.5)
+    assert cluster.reported[-1] == ("small", 0.5)

@@ -112,7 +112,8 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     done = laboratory.run(plan, tmp_path, fresh=True, always_page=True)
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
-    # Each stage takes one second for each time that it began: loading for a sweep and its end,
-    # fitting for a model and six studies, and the other two once.
+    # The clock advances by one second for each stage that begins. Loading begins twice (for the
+    # sweep and at its end), fitting seven times (for one model and six studies), and the others
+    # once.
     assert found == {"loading_s": 2.0, "fitting_s": 7.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

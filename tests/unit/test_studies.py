@@ -173,14 +173,14 @@ def test_an_interrupted_sweep_leaves_what_was_finished(tmp_path):
     assert len(store.load_results(opened.folder)) == 5
 
 
-def test_progress_tells_what_is_left(tmp_path):
-    told = []
+def test_progress_shows_the_remaining_work(tmp_path):
+    reported = []
     scenario = synthetic.scenario()
     opened = store.open_run(scenario, tmp_path)
-    sweep(scenario, [Instrument()], opened, lambda *part: told.append(part))
+    sweep(scenario, [Instrument()], opened, lambda *part: reported.append(part))
     jobs = 2 * len(scenario.points())
-    assert [part[:2] for part in told] == [(number, jobs) for number in range(jobs + 1)]
-    assert all(part[3] > 0 for part in told[1:-1])
+    assert [part[:2] for part in reported] == [(number, jobs) for number in range(jobs + 1)]
+    assert all(part[3] > 0 for part in reported[1:-1])
 
 
 def test_a_store_leaves_what_it_did_not_make(tmp_path):
@@ -363,11 +363,11 @@ def test_cross_validation_finds_the_better_model():
 def test_no_fold_ever_shows_a_replicate_of_what_it_judges(monkeypatch):
     class Watched(Spy):
         def fit(self, results):
-            self.seen = {result.point_id for result in results}
+            self.observed = {result.point_id for result in results}
             return self
 
         def run(self, point):
-            assert point.id not in self.seen
+            assert point.id not in self.observed
             judged.append(point.id)
             return super().run(point)
 
@@ -387,8 +387,8 @@ def test_folds_spread_every_operation():
 
 
 def test_a_model_that_cannot_be_validated_is_left_out_and_said():
-    told = []
+    reported = []
     few = synthetic.planted(sizes=["1 MiB"], clients=(1, 2), hold_out=())
-    found = crossval.crossval(few, ["regression", "mean"], 2, 1, lambda *p: told.append(p[2]))
+    found = crossval.crossval(few, ["regression", "mean"], 2, 1, lambda *p: reported.append(p[2]))
     assert set(found) == {"mean"}
-    assert any("regression is not cross-validated" in text for text in told)
+    assert any("regression is not cross-validated" in text for text in reported)

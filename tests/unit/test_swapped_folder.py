@@ -1,4 +1,5 @@
-"""A client's folder that is swapped for a link while the load runs: files of others stay."""
+"""Tests that a run changes no foreign files if a client's folder is replaced by a link during the
+run."""
 
 import os
 
@@ -23,5 +24,5 @@ def test_no_file_is_made_changed_or_removed_through_a_link(tmp_path):
     assert made > 0
     assert sorted(os.listdir(others)) == sorted(f"f{number}" for number in range(50))
     assert {path.read_text() for path in others.iterdir()} == {"precious"}
-    # The load's own files are removed where they are now.
+    # The run removes its own files from the folder's new place.
     assert os.listdir(folder / "moved") == []

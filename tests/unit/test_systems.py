@@ -1,5 +1,5 @@
 """Tests of scenarios that compare several file systems: tables of roles and parameters, illegal
-combinations, the comparison and its section of the page."""
+combinations, the comparison, and its section on the page."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_each_file_system_has_its_own_roles_and_parameters(tmp_path):
     assert hdfs.scenario.file_system.parameters == {"block_size": "8 MiB"}
     assert hdfs.scenario.deployment.instances("datanode") == 3
     assert hdfs.scenario.deployment.groups_of("datanode")[0].memory == 3 * 2**30
-    # A configuration is a scenario with one file system, which does not name the others.
+    # A configuration is a scenario with one file system, so the comparison's other file systems
+    # are not part of it.
     assert "systems" not in hdfs.scenario.model_dump(mode="json")
     assert plain.id != hdfs.id
 
@@ -133,7 +134,7 @@ def test_a_wrong_table_is_named(tmp_path, old, new, words):
         check(read(path))
 
 
-def test_a_system_without_a_table_is_told_to_write_one(tmp_path):
+def test_a_system_without_a_table_is_an_error_that_says_to_write_one(tmp_path):
     with pytest.raises(InputError, match=r"a table \[systems\.glusterfs\]"):
         check(scenario(tmp_path, '["hdfs", "glusterfs"]'))
 
@@ -147,7 +148,8 @@ def test_a_parameter_is_set_in_the_table_of_its_system(tmp_path):
 
 
 def test_two_systems_are_measured_and_stand_side_by_side(tmp_path):
-    """Two directories are measured in one run. Terminal, JSON and page have both in one table."""
+    """Two directories are measured in one run. The terminal, the JSON document and the page each
+    show both in one table."""
     more = '"workload.clients" = [1, 2]\n"workload.processes" = [0, 2]\n'
     scenario(tmp_path, '["plain", "other"]', more, '["measure"]')
     out = tmp_path / "out"

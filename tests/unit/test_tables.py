@@ -229,7 +229,7 @@ def resident_bytes() -> int:
 )
 def test_memory_is_freed_whatever_was_taken(read):
     def take() -> None:
-        # One stream takes about 5 MB.
+        # The table of one stream takes about 5 MB of memory.
         read(_core.stream_operations(text, 0))
 
     text = stream(operations_per_client=100_000, mix=[{"operation": "stat", "weight": 1.0}])
@@ -240,7 +240,7 @@ def test_memory_is_freed_whatever_was_taken(read):
     assert resident_bytes() - before_bytes < 30e6
 
 
-def test_a_leak_of_tables_would_be_seen():
+def test_a_leak_of_tables_would_be_detected():
     text = stream(operations_per_client=100_000, mix=[{"operation": "stat", "weight": 1.0}])
     before_bytes = resident_bytes()
     kept = [_core.stream_operations(text, 0) for _ in range(12)]

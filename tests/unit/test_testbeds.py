@@ -42,11 +42,11 @@ if {action == "wait"}: time.sleep(60)
 def test_up_is_recorded_and_down_leaves_nothing(tmp_path):
     heard = []
     with Testbed.up({}, notify=heard.append) as testbed:
-        (seen,) = registry.list_testbeds()
-        assert seen.state == "up"
-        assert seen.name == testbed.name == "tiny"
-        assert [d.state for d in seen.daemons] == ["running", "running"]
-        assert seen.owner == os.getpid()
+        (observed,) = registry.list_testbeds()
+        assert observed.state == "up"
+        assert observed.name == testbed.name == "tiny"
+        assert [d.state for d in observed.daemons] == ["running", "running"]
+        assert observed.owner == os.getpid()
         ports, testbed_id = testbed.ports, testbed.held.id
         assert not any(can_listen(port) for port in ports)
     assert heard[0] == "prepared"
@@ -60,7 +60,7 @@ def test_up_is_recorded_and_down_leaves_nothing(tmp_path):
 
 def test_a_failed_start_leaves_nothing(tmp_path):
     before = set(tmp_path.iterdir())
-    with pytest.raises(TestbedError, match="was told to fail"):
+    with pytest.raises(TestbedError, match="has to fail here"):
         Testbed.up({"fail": True, "elsewhere": str(tmp_path)})
     assert set(tmp_path.iterdir()) == before
     assert registry.list_testbeds() == []
@@ -76,7 +76,7 @@ def test_two_testbeds_have_their_own_names_and_ports():
         assert {d.state for d in one.daemon_states()} == {"dead"}
 
 
-def test_a_dead_or_paused_daemon_is_told():
+def test_a_dead_or_paused_daemon_is_reported():
     with Testbed.up({}) as testbed:
         testbed.kill("server-0")
         assert registry.list_testbeds()[0].why == "server-0 is dead"
@@ -169,8 +169,8 @@ def test_an_unreadable_record_is_stale_and_can_be_taken_down():
     images = testbed.memory()
     (images / "image").write_bytes(bytes(100))
     (testbed.folder / state.RECORD).write_text("{ half")
-    (seen,) = registry.list_testbeds()
-    assert seen.state == "stale"
+    (observed,) = registry.list_testbeds()
+    assert observed.state == "stale"
     assert registry.take_down("--all") == [testbed.folder.name]
     assert not testbed.folder.exists()
     assert not images.exists()

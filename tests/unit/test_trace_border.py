@@ -122,7 +122,7 @@ def test_wrong_calls_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_clock_that_is_ahead_is_told_and_set_back(tmp_path):
+def test_a_clock_that_is_ahead_is_reported_and_set_back(tmp_path):
     """Of two hosts that write a file of spans each, one has a clock that is a minute ahead. This is
     reported, and the spans are corrected."""
     minute_ns, start_ns = 60 * 10**9, 1_700_000_000 * 10**9

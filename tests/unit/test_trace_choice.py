@@ -75,8 +75,8 @@ def test_failed_attempts_are_places_of_their_own(otlp, tmp_path):
     assert "attempt (failed, made again)" in page
     assert repeats.RETRIES in [getattr(part, "title", part) for part in ranking_tables(found)]
     rows = trace_store.tables(found)["calls"]
-    told = {(row["name"], row["again"]): row["times_most"] for row in rows}
-    assert told == {
+    reported = {(row["name"], row["again"]): row["times_most"] for row in rows}
+    assert reported == {
         ("write", False): None,
         ("attempt", False): 1,
         ("attempt", True): 2,
@@ -90,7 +90,7 @@ def _rules(folder, text='[steps]\n"send" = ["*.send"]\n'):
     return path
 
 
-def test_loops_are_told_by_their_counts(tmp_path):
+def test_loops_are_recognised_by_their_counts(tmp_path):
     spans, number = [], 1
     for tree, packets in enumerate((2, 5, 300)):
         root, begin = number, START + tree * 10**6
@@ -107,7 +107,7 @@ def test_loops_are_told_by_their_counts(tmp_path):
     assert repeats.LOOPS in str(body(found))
 
 
-def test_what_is_left_out_is_told_everywhere(otlp, tmp_path):
+def test_omissions_are_reported_everywhere(otlp, tmp_path):
     page = tmp_path / "page.html"
     done = run("report", otlp, "--drop", "attempt", "--page", page)
     line = "Left out by “attempt”: 6 calls of 600 ns in all, 420 ns of their own"
@@ -132,7 +132,7 @@ def test_names_of_many_classes_become_one_step(otlp, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "named"),
+    ("reported", "named"),
     [
         ({"drop": ["kind=slow"]}, 'drop "kind=slow": kind: must be wait or work'),
         ({"keep": ["step=a,size=3"]}, "size: must be step, service, host or kind"),
@@ -142,11 +142,11 @@ def test_names_of_many_classes_become_one_step(otlp, tmp_path):
         ({"sampled": 2}, "--sampled = 2: must be above 0 and at most 1"),
     ],
 )
-def test_a_wrong_choice_is_one_line(otlp, told, named):
+def test_a_wrong_choice_is_one_line(otlp, reported, named):
     as_pprof = partial(trace_work.exported, form="pprof")
     for ask in (trace_work.profile, trace_work.folded, as_pprof):
         with pytest.raises(InputError, match=re.escape(named)) as caught:
-            ask([otlp], reading=reading(**told))
+            ask([otlp], reading=reading(**reported))
         assert "\n" not in str(caught.value)
 
 

@@ -32,9 +32,9 @@ PROFILE = tree_profile(
 
 
 def test_speedscope_weighs_each_stack_by_its_own_time():
-    told = json.loads(speedscope.write(PROFILE))
-    names = [frame["name"] for frame in told["shared"]["frames"]]
-    (one,) = told["profiles"]
+    reported = json.loads(speedscope.write(PROFILE))
+    names = [frame["name"] for frame in reported["shared"]["frames"]]
+    (one,) = reported["profiles"]
     stacks = {
         "/".join(names[frame] for frame in stack): weight
         for stack, weight in zip(one["samples"], one["weights"], strict=True)
@@ -57,9 +57,9 @@ def test_chrome_reads_back_as_the_same_trees(tmp_path):
 
 def test_a_chrome_trace_beyond_its_size_says_so(monkeypatch):
     monkeypatch.setattr(trees, "MOST_EVENTS", 2)
-    told = json.loads(chrome.write(PROFILE))
-    assert [event["name"] for event in told["traceEvents"]] == ["a", "b"]
-    assert told["otherData"]["left_out"] == 3
+    reported = json.loads(chrome.write(PROFILE))
+    assert [event["name"] for event in reported["traceEvents"]] == ["a", "b"]
+    assert reported["otherData"]["left_out"] == 3
 
 
 START = 1_700_000_000 * 10**9
@@ -123,7 +123,7 @@ def test_a_long_tree_shows_its_longest_calls(tmp_path):
     assert min(call.duration_s for call in one.calls) == 401e-9
 
 
-def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields(reported: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yields (field number, value) of each field of a protobuf message. A value is a number or
     bytes."""
     at = 0
@@ -132,18 +132,18 @@ def fields(told: bytes) -> Iterator[tuple[int, int | bytes]]:
         nonlocal at
         value = shift = 0
         while True:
-            byte = told[at]
+            byte = reported[at]
             at += 1
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 return value
 
-    while at < len(told):
+    while at < len(reported):
         key = number()
         size = number()
         if key & 7 == 2:
-            yield key >> 3, told[at : at + size]
+            yield key >> 3, reported[at : at + size]
             at += size
         else:
             yield key >> 3, size

@@ -1,4 +1,5 @@
-"""Traces in other forms: compressed, Jaeger's single traces, strace's other time stamps."""
+"""Tests that traces are read in further formats: compressed files, single traces of Jaeger, and
+other time stamps of strace."""
 
 from __future__ import annotations
 
@@ -31,13 +32,14 @@ JAEGER = """{"traceID":"a1","spans":[
 
 
 def counts(found: TraceProfile) -> dict[str, int]:
-    """Name -> calls of every row of a profile's ranking."""
+    """Returns name -> number of calls, for every row of a profile's ranking."""
     return {row.name: row.count for row in found.ranking}
 
 
 @pytest.fixture
 def written(tmp_path):
-    """A function that writes a text, compressed if asked for, and returns the file's path."""
+    """Provides a function that writes a text to a file, compressed if requested, and returns the
+    path."""
 
     def file(text: str, packed: bool = False) -> Path:
         path = tmp_path / "trace"
@@ -98,7 +100,7 @@ def test_other_stamps_are_refused_by_name(written, line, reason):
         trace.profile([path])
 
 
-def test_relative_times_besides_are_left_out(written):
+def test_additional_relative_times_are_left_out(written):
     line = '7 14:17:06.5 (+     0.000000) openat(AT_FDCWD, "/v/f", O_RDONLY) = 3 <0.1>\n'
     assert [call.path for call in strace.read(written(line), Recording())] == ["/v/f"]
     assert trace.profile([written(line)]).spans == 1

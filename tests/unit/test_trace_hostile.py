@@ -125,26 +125,26 @@ def test_every_truncation_of_a_protobuf_keeps_what_is_whole(tmp_path):
     assert (kept[0], kept[-1]) == (0, 4)
 
 
-def test_what_was_lost_is_told_in_the_terminal_and_on_the_page(tmp_path):
+def test_losses_are_reported_in_the_terminal_and_on_the_page(tmp_path):
     path = tmp_path / "cut.json"
     text = document(*(span(number) for number in range(1, 20)))
     path.write_text(text[: len(text) // 2])
     done = dfslab("trace", "report", path, "--page", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "Repaired or dropped: 1 truncated files" in told
-    assert "unread bytes" in told
+    reported = " ".join(done.stdout.split())
+    assert "Repaired or dropped: 1 truncated files" in reported
+    assert "unread bytes" in reported
     assert "1 truncated files" in (tmp_path / "page.html").read_text()
 
 
-def test_a_rate_of_sampling_scales_counts_and_is_told(tmp_path):
+def test_a_rate_of_sampling_scales_counts_and_is_reported(tmp_path):
     path = tmp_path / "sampled.json"
     path.write_text(document(*(span(number) for number in range(1, 20))))
     words = ["trace", "report", path, "--sampled"]
     done = dfslab(*words, "0.01")
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
-    assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in told
+    reported = " ".join(done.stdout.split())
+    assert "about 1,900 spans, estimated from 19 that were kept with probability 0.01" in reported
     found = trace_work.profile([path], Reading(sampled=0.01))
     assert (found.ranking[0].count, found.ranking[0].read) == (1900, 19)
     rows = trace_store.tables(found)["calls"]

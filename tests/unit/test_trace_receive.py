@@ -35,8 +35,8 @@ def message(folder, first, form):
 
 def post(port, body, kind=PROTOBUF, path="/v1/traces", **headers):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    told = {"content-type": kind, **{key.replace("_", "-"): v for key, v in headers.items()}}
-    connection.request("POST", path, body, told)
+    reported = {"content-type": kind, **{key.replace("_", "-"): v for key, v in headers.items()}}
+    connection.request("POST", path, body, reported)
     answer = connection.getresponse()
     return answer.status, answer.read()
 
@@ -90,16 +90,16 @@ def test_for_so_long_it_receives(tmp_path):
     sent = message(tmp_path, 1, "protobuf")
     found = receive.receive(0, 0.4, 1.0, texts.append, lambda port: post(port, sent), clock)
     assert clock.sleeps == pytest.approx([0.4, 0.4, 0.2])
-    told = [json.loads(text) for text in texts]
-    assert [(one["received"]["messages"], one["ended"]) for one in told] == [
+    reported = [json.loads(text) for text in texts]
+    assert [(one["received"]["messages"], one["ended"]) for one in reported] == [
         (0, False),
         (1, False),
         (1, False),
         (1, False),
         (1, True),
     ]
-    assert told[-1]["spans"] == 40
-    assert plain(found) == told[-1]
+    assert reported[-1]["spans"] == 40
+    assert plain(found) == reported[-1]
     words = ["trace", "receive", "--port", "0", "--into", str(tmp_path / "none"), "--for", "1 s"]
     assert "no span came" in str(CliRunner().invoke(app, words).exception)
 
@@ -148,7 +148,7 @@ def test_threads_share_a_stream(tmp_path):
 
 
 def talk(port, request):
-    """The answer to raw bytes, which need not be HTTP."""
+    """Sends raw bytes, which need not be valid HTTP, to the receiver and returns its answer."""
     with socket.create_connection(("127.0.0.1", port), 120) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)

@@ -53,9 +53,9 @@ def received(folder: Path, spans: int, ended: bool) -> None:
     profile = tree_profile(spans=spans, trees=1, shapes=1, ranking=[entry])
     counts = Received(messages=1, bytes=64, refused=0)
     whole = ReceivedProfile(**given(profile), received=counts, ended=ended)
-    beside = folder / "next"
-    beside.write_text(json.dumps(plain(whole)))
-    beside.replace(folder / trace_top.RECEIVED)
+    temporary = folder / "next"
+    temporary.write_text(json.dumps(plain(whole)))
+    temporary.replace(folder / trace_top.RECEIVED)
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
@@ -67,16 +67,16 @@ def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
             row.model_copy(update={key: getattr(row, key) * times for key in sums})
             for row in file.nodes
         ]
-        told = {"nodes": rows, "started_unix_ns": S, "written_unix_ns": at_s * S, "last": last}
-        beside = folder / "next"
-        beside.write_text(callprofile.written(file.model_copy(update=told)))
-        beside.replace(folder / f"{name}.profile.json")
+        reported = {"nodes": rows, "started_unix_ns": S, "written_unix_ns": at_s * S, "last": last}
+        temporary = folder / "next"
+        temporary.write_text(callprofile.written(file.model_copy(update=reported)))
+        temporary.replace(folder / f"{name}.profile.json")
 
 
-def shown(seen: trace_top.Snapshot | None, folder: Path, width: int, height: int) -> list[str]:
+def shown(observed: trace_top.Snapshot | None, folder: Path, width: int, height: int) -> list[str]:
     console = Console(width=width, height=height, force_terminal=False)
     with console.capture() as capture:
-        console.print(trace_top.view(seen, folder, width, height))
+        console.print(trace_top.view(observed, folder, width, height))
     return capture.get().rstrip("\n").split("\n")
 
 
@@ -103,14 +103,14 @@ def test_the_last_period_stands_apart_from_what_was_before(tmp_path):
     first = looks.look()
     assert first.period_s == pytest.approx(100)
     written(tmp_path, 111, times=105)
-    seen = looks.look()
-    assert seen.period_s == pytest.approx(10)
-    rows = {str(row.path): row for row in seen.work + seen.waits}
+    observed = looks.look()
+    assert observed.period_s == pytest.approx(10)
+    rows = {str(row.path): row for row in observed.work + observed.waits}
     back_off = rows["client:put/close/back_off"]
     assert (back_off.count, back_off.self_s) == (50, pytest.approx(3.5))
-    assert not seen.ended
+    assert not observed.ended
     # No new profile was written, so the view still shows the last period.
-    assert looks.look().waits[0].count == seen.waits[0].count
+    assert looks.look().waits[0].count == observed.waits[0].count
     written(tmp_path, 121, times=110, last=True)
     assert not looks.look().ended, "another process may follow"
     clock.advance(trace_top.ENDED_AFTER_S)
@@ -131,16 +131,16 @@ def test_a_screen_is_filled_and_never_left(tmp_path, width, height):
     assert row.split()[1:] == ["5.0", "350", "ms", "70", "ms"]
 
 
-def test_what_a_receiver_added_is_told_a_second(tmp_path):
+def test_what_a_receiver_added_is_reported_per_second(tmp_path):
     received(tmp_path, 100, ended=False)
     os.utime(tmp_path / trace_top.RECEIVED, (50.0, 50.0))
     looks = trace_top.Looks(tmp_path)
     assert looks.look().period_s is None
     received(tmp_path, 120, ended=False)
     os.utime(tmp_path / trace_top.RECEIVED, (55.0, 55.0))
-    seen = looks.look()
-    assert seen.period_s == pytest.approx(5)
-    assert [(row.count, row.self_s) for row in seen.work] == [(20, pytest.approx(5.0))]
+    observed = looks.look()
+    assert observed.period_s == pytest.approx(5)
+    assert [(row.count, row.self_s) for row in observed.work] == [(20, pytest.approx(5.0))]
 
 
 def test_it_goes_on_until_the_receiver_has_ended(tmp_path, capsys):
@@ -160,9 +160,14 @@ def test_in_a_terminal_it_draws_until_it_is_interrupted(tmp_path):
     written(tmp_path, int(time.time()), times=3)
     control, terminal = pty.openpty()
     words = [DFSLAB, "trace", "top", str(tmp_path), "--interval", "50 ms"]
-    told = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
+    reported = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
     program = subprocess.Popen(
-        words, stdin=terminal, stdout=terminal, stderr=terminal, env=told, start_new_session=True
+        words,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=reported,
+        start_new_session=True,
     )
     os.close(terminal)
     drawn = _until(control, "work of the last")
@@ -184,7 +189,7 @@ def _until(control: int, word: str, limit_s: float = 300.0) -> str:
     return text
 
 
-def test_in_a_log_each_new_profile_is_told_once(tmp_path):
+def test_in_a_log_each_new_profile_is_reported_once(tmp_path):
     written(tmp_path, 101, times=100)
     log = tmp_path / "log"
     with log.open("w") as out:

@@ -14,6 +14,7 @@ from dfslab.imports.formats.recorded import RECORDED
 from dfslab.imports.formats.recorded import stream as recorded
 from dfslab.models import petri
 from dfslab.models.compiled.net_job import BEGINS, ENTERING
+from dfslab.models.phase_stream import streams
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets.inscription import text
 from dfslab.spec.check import check
@@ -40,20 +41,20 @@ def hybrid(path: Path, clients: int = 2, count: int = 60, seed: int = 7) -> Path
     writes) and returns its path."""
     chance, rows = random.Random(seed), []
     for client in range(clients):
-        told: list[tuple[str, int, int]] = [("open", 0, 0)]
+        reported: list[tuple[str, int, int]] = [("open", 0, 0)]
         at = 0
         for _ in range(count):
             if chance.random() < 0.5:
-                told.append(("pread", BLOCK, at))
+                reported.append(("pread", BLOCK, at))
                 at = (at + BLOCK) % FILE
             elif chance.random() < 0.6:
-                told.append(("pread", 4096, chance.randrange(FILE // 4096) * 4096))
+                reported.append(("pread", 4096, chance.randrange(FILE // 4096) * 4096))
             else:
-                told.append(("pwrite", 8192, chance.randrange(FILE // 8192) * 8192))
-        told += [("fsync", 0, 0), ("close", 0, 0)]
+                reported.append(("pwrite", 8192, chance.randrange(FILE // 8192) * 8192))
+        reported += [("fsync", 0, 0), ("close", 0, 0)]
         rows += [
             RECORDED.pack(client, OPERATIONS.index(kind), index, 0, size, BLOCK, at, client, 0, 0)
-            for index, (kind, size, at) in enumerate(told)
+            for index, (kind, size, at) in enumerate(reported)
         ]
     path.write_bytes(b"".join(rows))
     return path
@@ -90,7 +91,7 @@ def predicted(given: Scenario, method: str = "petri"):
 
 
 def test_an_operation_means_what_came_before_it():
-    told = [
+    reported = [
         (0, "open", 0, 0),
         (0, "pread", 0, 100),
         (0, "pread", 100, 50),
@@ -101,7 +102,7 @@ def test_an_operation_means_what_came_before_it():
         (0, "close", 0, 0),
         (0, "close", 0, 0),
     ]
-    trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in told]
+    trace = [Done(client, kind, 0, 0, at, size) for client, kind, at, size in reported]
     assert list(calls.followed(trace)) == [
         Meaning(1007),
         Meaning(100),
@@ -153,7 +154,7 @@ def test_net_and_real_target_do_the_same_operations(tmp_path):
     _, _, done = _core.run_load(plan.text)
     real = [tuple(one.model_dump().values()) for one in recorded(done).given]
     situation = Situation(given)
-    stream = petri.streams(stream_spec(given), 100, 2)
+    stream = streams(stream_spec(given), 100, 2)
     net, _ = petri.job_of(situation, situation.constants, stream).net("traced", 2, stream)
     log = LogMonitor(transition=BEGINS, fields=list(map(text, ENTERING)), limit=10_000)
     (report,) = petri.fire(net, {"begins": log}, seed=1, replications=1)
@@ -198,11 +199,16 @@ def test_jumps_cost_a_disk_more_than_runs(tmp_path):
             shares[kind, sort.scattered] += sort.share
     assert shares["pread", 0.0] + shares["pread", 1.0] == pytest.approx(1)
     assert 0.2 < shares["pread", 1.0] < 0.8
-    told = Situation(given)
-    constants = told.constants
-    tree, values = told.system.trees["pread"], {**told.environment, **constants, "kept": 0.0}
+    reported = Situation(given)
+    constants = reported.constants
+    tree, values = (
+        reported.system.trees["pread"],
+        {**reported.environment, **constants, "kept": 0.0},
+    )
     latency = {
-        scattered: told.reader({**values, "file_size": float(16 * BLOCK), "scattered": scattered})
+        scattered: reported.reader(
+            {**values, "file_size": float(16 * BLOCK), "scattered": scattered}
+        )
         .read(tree)
         .latency_s
         for scattered in (0.0, 1.0)
@@ -238,7 +244,7 @@ def test_what_no_description_has_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["petri", "sequence"])
-def test_a_mapped_call_is_told(tmp_path, method):
+def test_a_mapped_call_is_reported(tmp_path, method):
     rows = [
         RECORDED.pack(0, OPERATIONS.index(kind), index, index, 0, 1, 0, 0, 0, 0)
         for index, kind in enumerate(("mkdir", "exists", "create"))

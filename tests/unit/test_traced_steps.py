@@ -27,7 +27,7 @@ ROOTS = [
 ]
 
 
-def test_each_step_is_told_for_one_operation():
+def test_each_step_is_reported_for_one_operation():
     modelled = [
         step("create", 0.2),
         step("close", 0.4),

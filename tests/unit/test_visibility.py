@@ -33,9 +33,9 @@ def with_access(name: str, **how: str) -> Scenario:
 
 
 def test_on_one_machine_everything_is_visible_at_once(tmp_path):
-    asked = with_access("local", directory=str(tmp_path))
+    requested = with_access("local", directory=str(tmp_path))
     with access.session() as session:
-        found = visibility(asked, 8, session)
+        found = visibility(requested, 8, session)
     assert [row.change for row in found] == list(observer.CHANGES)
     for row in found:
         assert (row.summary.trials, row.summary.unseen) == (8, 0), row
@@ -47,8 +47,9 @@ def test_on_one_machine_everything_is_visible_at_once(tmp_path):
 
 @pytest.mark.parametrize("change", observer.CHANGES)
 def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
-    """If a change becomes visible only some time after it is acknowledged, the watcher reports that
-    delay and the stale polls during it. The delay here is long enough for two polls."""
+    """If changes become visible only some time after they are acknowledged, the watcher reports
+    this delay and the stale polls within it. The delay in this test is long enough for two
+    polls."""
     path, said, answer = str(tmp_path / "file"), [], []
     observer.before(change, path, 7)
     watching = {"watch": change, "path": path, "turn": 7, "poll_s": 0.001, "limit_s": 5.0}
@@ -64,9 +65,9 @@ def test_a_planted_delay_and_its_stale_looks_are_found(change, tmp_path):
     assert wait_until(lambda: len(clock.sleeps) >= looks + 2)
     observer.act(change, path, 7)
     watcher.join()
-    seen = answer[0]
-    visible_s = (seen["seen_ns"] - acknowledged_ns) * 1e-9
-    stale = sum(at_ns > acknowledged_ns for at_ns in seen["polls"])
+    observed = answer[0]
+    visible_s = (observed["seen_ns"] - acknowledged_ns) * 1e-9
+    stale = sum(at_ns > acknowledged_ns for at_ns in observed["polls"])
     assert visible_s == pytest.approx(0.05, abs=1e-9)
     assert stale >= 1
     observer.clear(path)
@@ -103,9 +104,7 @@ def test_control_c_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("sent", [False, True])
-def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
-    tmp_path, monkeypatch, sent
-):
+def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path, monkeypatch, sent):
     """After Ctrl-C a client still answers later commands.
 
     No answer is expected for a command that was not sent. The answer to a command that was sent is
@@ -126,14 +125,14 @@ def test_a_client_answers_after_an_interrupt_before_or_behind_what_it_was_told(
     assert not Path(left).exists()
 
 
-def _interrupt(called, sent, *told):
+def _interrupt(called, sent, *reported):
     if not sent:
         # The interrupt comes after the command got its number and before the command is written.
         called.__self__.turn += 1
     raise KeyboardInterrupt
 
 
-def test_numbers_are_told_with_their_interval():
+def test_numbers_are_reported_with_their_interval():
     trials = [VisibilityTrial(n / 100, n % 2, 0) for n in range(101)]
     found = summary([*trials, VisibilityTrial(None, 3, 1)])
     assert (found.trials, found.unseen, found.before) == (102, 1, 1)
@@ -162,6 +161,6 @@ def test_the_json_object_is_flat_and_has_times_only_where_there_are_any():
 def test_what_is_not_mounted_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         port = somebody.getsockname()[1]
-        asked = with_access("hdfs", uri=f"hdfs://127.0.0.1:{port}")
+        requested = with_access("hdfs", uri=f"hdfs://127.0.0.1:{port}")
         with access.session() as session, pytest.raises(InputError, match="two clients mount"):
-            visibility(asked, 1, session)
+            visibility(requested, 1, session)

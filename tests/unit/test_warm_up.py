@@ -45,7 +45,7 @@ def test_a_fresh_testbed_is_always_given_some_of_every_operation(given):
     assert plan.time_limit_s == WarmUp().limit_s
 
 
-def test_for_as_long_as_is_asked_it_is_given_small_ones(given):
+def test_for_the_requested_time_it_runs_small_operations(given):
     warm_up(warm_up="7 s")
     (plan,) = given
     assert {one.operation for one in plan.stream.mix} == set(warming.WARM_UP_MIX)

@@ -21,15 +21,18 @@ from dfslab.report.timeline import TITLE
 MS = 1_000_000
 
 
-def span(number: int, parent: int, name: str, start: int, took: int, **told: str) -> dict[str, Any]:
+def span(
+    number: int, parent: int, name: str, start: int, took: int, **reported: str
+) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "traceId": f"{told.pop('trace', '1'):0>32}",
+        "traceId": f"{reported.pop('trace', '1'):0>32}",
         "spanId": f"{number:016x}",
         "name": name,
         "startTimeUnixNano": str(10**18 + start * MS),
         "endTimeUnixNano": str(10**18 + (start + took) * MS),
         "attributes": [
-            {"key": f"dfslab.{key}", "value": {"stringValue": value}} for key, value in told.items()
+            {"key": f"dfslab.{key}", "value": {"stringValue": value}}
+            for key, value in reported.items()
         ],
     }
     return {**found, "parentSpanId": f"{parent:016x}"} if parent else found
@@ -112,7 +115,7 @@ def test_those_of_before_are_left_out(tmp_path):
     assert [one.name for one in whole_calls([path])] == ["read"]
 
 
-def test_those_of_a_profile_are_beside_it(tmp_path):
+def test_exemplar_traces_are_in_the_folder_of_their_profile(tmp_path):
     calls = written(tmp_path / "client-1.otlp.json", document(*WRITE))
     assert list(
         exemplar_files(

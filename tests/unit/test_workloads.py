@@ -24,7 +24,7 @@ from dfslab.spec.streams.stream import stream_spec
 CLIENTS = 3
 
 
-def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
+def requested(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Scenario:
     """Returns a scenario of a workload with three clients on a local directory. `parameters` set
     keys of the workload."""
     return build(
@@ -42,15 +42,15 @@ def asked(name: str, methods: Sequence[str] = ("measure",), **parameters) -> Sce
 def spec_of(name: str, **parameters) -> dict[str, Any]:
     """Returns the stream specification of a workload for three clients, as the Rust core reads
     it."""
-    return json.loads(stream_spec(asked(name, **parameters)).text)
+    return json.loads(stream_spec(requested(name, **parameters)).text)
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
     """Returns (operation, file, bytes, offset, owner, phase) of each operation of one client."""
-    told = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
+    reported = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
     return [
         (kind, file, size, offset, owner, phase)
-        for _, _, kind, file, size, _, offset, owner, phase in rows.operations(told)
+        for _, _, kind, file, size, _, offset, owner, phase in rows.operations(reported)
     ]
 
 
@@ -69,7 +69,7 @@ def test_metadata_loops_over_what_it_has_just_made():
     for turn in range(4):
         part = done[6 * turn : 6 * turn + 6]
         assert part[0][1] == part[5][1], "the directory made is the one removed"
-        assert len({one[1] for one in part[1:5]}) == 1, "one file is made, seen, renamed, removed"
+        assert len({one[1] for one in part[1:5]}) == 1, "one file is made, read, renamed, removed"
 
 
 def test_simple_write_and_read_take_every_file_once():
@@ -89,10 +89,10 @@ def test_simple_write_and_read_take_every_file_once():
     ("mode", "order", "reopen"), [("forward", {"skip": 32768}, False), ("random", "random", True)]
 )
 def test_skip_read_reads_parts(mode, order, reopen):
-    told = {"skip_mode": mode, "read_bytes": "4 KiB", "skip_bytes": "32 KiB", "skip_times": 5}
-    done = operations("dfsperf_skip_read", file_size="1 MiB", files_per_client=3, **told)
+    reported = {"skip_mode": mode, "read_bytes": "4 KiB", "skip_bytes": "32 KiB", "skip_times": 5}
+    done = operations("dfsperf_skip_read", file_size="1 MiB", files_per_client=3, **reported)
     assert [(one[0], one[2]) for one in done] == [("read", 5 * 4096)] * 3
-    access = spec_of("dfsperf_skip_read", **told)["access"]
+    access = spec_of("dfsperf_skip_read", **reported)["access"]
     assert access == {"order": order, "transfers_per_operation": 5, "reopen": reopen}
 
 
@@ -109,9 +109,9 @@ def test_mixture_draws_reads_and_writes_by_their_counts(reads, writes):
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_iterate_reads_the_iteration_that_all_have_just_written(shuffle):
-    told = {"iterations": 3, "write_files": 20, "read_files": 30, "shuffle": shuffle}
-    parts = phases(operations("dfsperf_iterate", client=1, **told))
-    names = [phase["name"] for phase in spec_of("dfsperf_iterate", **told)["phases"]]
+    reported = {"iterations": 3, "write_files": 20, "read_files": 30, "shuffle": shuffle}
+    parts = phases(operations("dfsperf_iterate", client=1, **reported))
+    names = [phase["name"] for phase in spec_of("dfsperf_iterate", **reported)["phases"]]
     assert names == [
         "write 1",
         "read 1",
@@ -169,8 +169,8 @@ def test_iozone_goes_through_one_file_in_nine_ways():
 
 def test_iozone_takes_single_records_on_request():
     tests = ["write", "pwrite", "pread", "mixed"]
-    told = {"file_size": "1000 KiB", "transfer_size": "64 KiB", "tests": tests}
-    parts = phases(operations("iozone", **told))
+    reported = {"file_size": "1000 KiB", "transfer_size": "64 KiB", "tests": tests}
+    parts = phases(operations("iozone", **reported))
     assert [len(part) for part in parts] == [1, 16, 16, 16]
     for part, kind in zip(parts[1:3], ("pwrite", "pread"), strict=True):
         assert kinds(part) == [kind] * 16
@@ -181,7 +181,7 @@ def test_iozone_takes_single_records_on_request():
 
 
 def test_a_pattern_says_what_the_vocabulary_can():
-    told = {
+    reported = {
         "mix": [
             {"operation": "read", "weight": 3, "access": {"order": {"skip": 4096}}},
             {"operation": "overwrite", "fsync": True},
@@ -195,12 +195,12 @@ def test_a_pattern_says_what_the_vocabulary_can():
         "layout": {"shared_directory": True},
         "transfer_size": "4 KiB",
     }
-    spec = spec_of("pattern", **told, operations_per_client=40)
+    spec = spec_of("pattern", **reported, operations_per_client=40)
     assert spec["files_together"] == 9
     assert "files_per_client" not in spec
     assert spec["mix"][0]["access"] == {"order": {"skip": 4096}}
     assert spec["compressible"] == 0.25
-    done = operations("pattern", **told, operations_per_client=40)
+    done = operations("pattern", **reported, operations_per_client=40)
     assert {one[4] for one in done} == {0, 1, 2}, "files of all clients are taken"
     assert Counter(kinds(done)).keys() == {"read", "overwrite"}
 
@@ -294,8 +294,8 @@ def test_nnbench_takes_every_file_in_every_phase():
 
 
 def test_dlio_reads_every_sample_once_an_epoch_and_saves():
-    told = {"files_per_client": 400, "batch": 4, "epochs": 2, "scale": 0.001}
-    parts = phases(operations("dlio", **told))
+    reported = {"files_per_client": 400, "batch": 4, "epochs": 2, "scale": 0.001}
+    parts = phases(operations("dlio", **reported))
     assert [(part[0][0], len(part)) for part in parts] == [
         ("read", 400),
         ("write", 1),
@@ -305,34 +305,36 @@ def test_dlio_reads_every_sample_once_an_epoch_and_saves():
     assert [one[1] for one in parts[0]] == list(range(400))
     sizes = [one[2] for one in parts[0]]
     assert abs(statistics.mean(sizes) / 146_600.6 - 1) < 5 * 0.466 / 20 + 0.02
-    pauses = [share["think_time_s"] for share in spec_of("dlio", **told)["phases"][0]["mix"]]
+    pauses = [share["think_time_s"] for share in spec_of("dlio", **reported)["phases"][0]["mix"]]
     assert pauses == [0.013604, 0.0, 0.0, 0.0]
 
 
 def test_sessions_arrive_by_themselves_and_swing():
     spec = spec_of("sessions", sessions_per_s=30.0, rate_factor=2.0)
-    told = spec["arrival"]["open"]
-    assert told["rate_per_s"] == 60.0
-    assert told["process"] == {"lognormal": 1.0}
-    assert told["session"] == {"requests": 5.0, "think_time_s": 0.01}
-    factors = [factor for _, factor in told["profile"][:12]]
+    reported = spec["arrival"]["open"]
+    assert reported["rate_per_s"] == 60.0
+    assert reported["process"] == {"lognormal": 1.0}
+    assert reported["session"] == {"requests": 5.0, "think_time_s": 0.01}
+    factors = [factor for _, factor in reported["profile"][:12]]
     assert statistics.mean(factors) == pytest.approx(1.0)
     assert max(factors) == pytest.approx(1.5)
     counts = Counter(kinds(operations("sessions", operations_per_client=1000)))
     assert abs(counts["read"] - 800) < 5 * 12.7
 
 
-def test_sessions_at_a_rate_that_is_asked_for_are_still_sessions():
-    told = spec_of("sessions", arrival="poisson", rate="400 /s", requests=8.0)["arrival"]["open"]
-    assert told["session"] == {"requests": 8.0, "think_time_s": 0.01}
-    assert (told["rate_per_s"], told["process"]) == (50.0, "poisson")
-    assert "profile" not in told
+def test_sessions_at_a_requested_rate_are_still_sessions():
+    reported = spec_of("sessions", arrival="poisson", rate="400 /s", requests=8.0)["arrival"][
+        "open"
+    ]
+    assert reported["session"] == {"requests": 8.0, "think_time_s": 0.01}
+    assert (reported["rate_per_s"], reported["process"]) == (50.0, "poisson")
+    assert "profile" not in reported
 
 
 @pytest.mark.parametrize("method", ["sequence", "petri"])
 def test_no_model_takes_sessions_for_a_closed_load(method):
     with pytest.raises(InputError, match="arrives by itself, which is not modelled"):
-        check(asked("sessions", methods=["measure", method]))
+        check(requested("sessions", methods=["measure", method]))
 
 
 MOVING = ("read", "write", "append", "overwrite", "pread", "pwrite")
@@ -439,13 +441,13 @@ def test_it_runs_on_the_local_file_system_as_its_stream_says(name, tmp_path):
         for one in rows.operations(_core.stream_operations(json.dumps(spec), client)):
             wanted[one[2]] += 1
             moved[one[2]] += one[4] if one[2] in MOVING else 0
-    seen = report.operations
-    assert {kind: one.count for kind, one in seen.items()} == dict(wanted)
-    assert {kind: one.bytes for kind, one in seen.items() if one.bytes} == {
+    observed = report.operations
+    assert {kind: one.count for kind, one in observed.items()} == dict(wanted)
+    assert {kind: one.bytes for kind, one in observed.items() if one.bytes} == {
         kind: count for kind, count in moved.items() if count
     }
-    phases_asked = [part["name"] for part in spec.get("phases", ())]
-    assert [part.name for part in report.phases] == phases_asked
+    phases_requested = [part["name"] for part in spec.get("phases", ())]
+    assert [part.name for part in report.phases] == phases_requested
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,1 +1,1 @@
-"""The museum: documented ways in which storage figures were wrong, and honest runs."""
+"""The museum: recorded storage benchmarks with documented faults, and runs without faults."""

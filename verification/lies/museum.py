@@ -1,4 +1,5 @@
-"""Reads the museum's exhibits and the honest runs, and judges them as `dfslab check` does."""
+"""Reads the museum's exhibits (faulty benchmark results) and the honest runs (results without
+faults), and applies the rules of `dfslab check` to both."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ from verification import recordings
 
 HERE = Path(__file__).parent
 EXHIBITS, HONEST = HERE / "exhibits", HERE / "honest"
-# Suffix of a file of honest results: one JSON list, compressed.
+# Suffix of a file of honest results, which is one compressed JSON list.
 SUFFIX = ".json.xz"
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One documented way to be wrong: a file, and the rule that has to name it. `on`: the scenario
-    whose deployment the file was measured on; empty if that is unknown."""
+    """One benchmark result with a documented fault: its file, and the rule that has to detect the
+    fault. `on`: the scenario with the deployment on which the file was measured; empty if it is
+    unknown."""
 
     file: str
     rule: str
@@ -40,13 +42,13 @@ class Exhibit:
 
 @cache
 def exhibits() -> tuple[Exhibit, ...]:
-    """Every exhibit of museum.toml."""
+    """Returns every exhibit that museum.toml lists."""
     table = tomllib.loads((HERE / "museum.toml").read_text(encoding="utf-8"))
     return tuple(Exhibit(**row) for row in table["exhibit"])
 
 
 def findings(exhibit: Exhibit) -> list[Finding]:
-    """What the rules find in an exhibit."""
+    """Returns the findings of the rules of `dfslab check` in an exhibit."""
     return judged(_evidence(exhibit))
 
 
@@ -60,15 +62,15 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 
 @cache
 def honest() -> tuple[str, ...]:
-    """The names of all sets of honest runs: recordings of the papers' experiments, and runs that
-    were recorded for the museum."""
+    """Returns the names of all sets of honest runs: the recordings of the papers' experiments, and
+    the runs that were recorded for the museum."""
     tables = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
     return (*tables, *own)
 
 
 def runs(name: str) -> list[Result]:
-    """The results of a set of honest runs."""
+    """Returns the results of a set of honest runs."""
     stored = HONEST / f"{name}{SUFFIX}"
     if not stored.exists():
         return recordings.runs(recordings.scenario_of(name), name)
@@ -77,7 +79,8 @@ def runs(name: str) -> list[Result]:
 
 
 def keep(name: str, results: list[Result]) -> None:
-    """Stores honest results without histograms, steps and the host's name, which no rule reads."""
+    """Stores honest results in a file, without histograms, steps and the host's name, which no rule
+    reads."""
     rows = [_lean(one).model_dump(mode="json") for one in results]
     HONEST.mkdir(exist_ok=True)
     text = json.dumps(rows, separators=(",", ":")).encode()
@@ -94,5 +97,5 @@ def _lean(result: Result) -> Result:
 
 
 def alarms(name: str) -> list[Finding]:
-    """What the rules find in a set of honest runs; each finding is a false alarm."""
+    """Returns the findings of the rules in a set of honest runs. Each finding is a false alarm."""
     return judged(of_results(runs(name)))

@@ -1,9 +1,9 @@
-"""Probes of the DFS-Perf report: its workloads, its modes, and its figures on one recorded run.
+"""Compares the DFS-Perf report with the product: its workloads, its modes, and its figures.
 
-The run `dfsperf_run.csv` is one of scenarios/dfs-perf-figures.toml on a machine that others used at
-the same time. So two rates are compared only where one is at least three times the other; closer
-ones are not judged. This rule was written down before the recorded rates were read.
-"""
+The figures are compared with the recorded run `dfsperf_run.csv` of scenarios/dfs-perf-figures.toml,
+on a machine that other programs used at the same time. Therefore two rates are compared only if
+their ratio is at least three; closer rates are not judged. This rule was written down before the
+recorded rates were read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 RUN = Path(__file__).with_name("dfsperf_run.csv")
 SCENARIO = "dfs-perf-figures"
-# A busy machine changes rates by less than this factor.
+# The load of other programs on the machine changes a rate by less than this factor.
 APART = 3.0
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
@@ -52,7 +52,8 @@ def rate(system: str, workload: str, **labels: object) -> float | None:
 
 
 def moved(system: str, workload: str, operation: str, **labels: object) -> float | None:
-    """Returns the bytes per second of one client during an operation; None without a record."""
+    """Returns the bytes per second of one client during an operation; None if it was not
+    recorded."""
     key = f"latency_s_mean.{operation}"
     found = [
         FILE_BYTES / one.value(key)
@@ -63,7 +64,8 @@ def moved(system: str, workload: str, operation: str, **labels: object) -> float
 
 
 def _greater(what: str, larger: float | None, smaller: float | None) -> Obtained:
-    """Compares two recorded values by the rule for a busy machine."""
+    """Judges whether the value `larger` exceeds `smaller`. Values whose ratio is below APART are
+    not judged."""
     if not larger or not smaller:
         return not_judged(f"{what}: not recorded")
     ratio = larger / smaller
@@ -78,7 +80,8 @@ def _text(value: float) -> str:
 
 
 def _all(parts: Sequence[Obtained]) -> Obtained:
-    """Joins several comparisons: a miss if one misses, a hit if one hits, else not judged."""
+    """Joins the verdicts of several comparisons: "miss" if one is a miss, else "hit" if one is a
+    hit, else "not judged"."""
     verdicts = [one.verdict for one in parts]
     text = "; ".join(one.text for one in parts)
     if "miss" in verdicts:
@@ -95,7 +98,7 @@ def _processes(system: str) -> float | None:
 
 
 def figure_1() -> Obtained:
-    """Metadata operations of all systems."""
+    """Judges figure 1: metadata rates with four threads are recorded for at least four systems."""
     texts = [f"{one} {_text(value)}" for one in _systems() if (value := _threads(one)) is not None]
     return judged(len(texts) >= 4, f"per second, 4 threads: {', '.join(texts)}")
 
@@ -105,20 +108,21 @@ def _systems() -> list[str]:
 
 
 def local_is_fastest() -> Obtained:
-    """Metadata on the local file system and on each distributed one."""
+    """Judges whether metadata operations are faster on the local file system than on each
+    distributed one."""
     local = _threads("local")
     return _all([_greater(f"local and {one}", local, _threads(one)) for one in DISTRIBUTED])
 
 
 def glusterfs_is_slowest() -> Obtained:
-    """Metadata on HDFS and Alluxio, compared with GlusterFS."""
+    """Judges whether metadata operations are slower on GlusterFS than on HDFS and on Alluxio."""
     gluster = _threads("glusterfs")
     others = ("hdfs", "alluxio")
     return _all([_greater(f"{one} and glusterfs", _threads(one), gluster) for one in others])
 
 
 def hdfs_and_alluxio() -> Obtained:
-    """Metadata on Alluxio and on HDFS, which are similar."""
+    """Judges whether the metadata rates of Alluxio and HDFS are similar."""
     alluxio, hdfs = _threads("alluxio"), _threads("hdfs")
     if not alluxio or not hdfs:
         return not_judged("alluxio and hdfs: not both recorded")
@@ -128,13 +132,15 @@ def hdfs_and_alluxio() -> Obtained:
 
 
 def processes_help_metadata() -> Obtained:
-    """Metadata by processes and by threads, on every system."""
+    """Judges whether four processes do more metadata operations per second than four threads, on
+    every system."""
     pairs = [(one, _processes(one), _threads(one)) for one in _systems()]
     return _all([_greater(f"{one}, processes and threads", a, b) for one, a, b in pairs])
 
 
 def _ratio_of_writes(operation: str) -> Obtained:
-    """The throughput of an operation with 20 % and with 80 % of writes."""
+    """Judges whether the throughput of `operation` is higher with 20 % of writes than with 80 %, on
+    every system."""
     parts = []
     for system in _systems():
         few = moved(system, MIXTURE, operation, processes=0, read_files=8, write_files=2)
@@ -144,17 +150,18 @@ def _ratio_of_writes(operation: str) -> Obtained:
 
 
 def figure_2_reads() -> Obtained:
-    """Read throughput by the share of writes."""
+    """Judges whether reads are slower with more writes in the mixture."""
     return _ratio_of_writes("read")
 
 
 def figure_2_writes() -> Obtained:
-    """Write throughput by the share of writes."""
+    """Judges whether writes are slower with more writes in the mixture."""
     return _ratio_of_writes("write")
 
 
 def writes_are_slower() -> Obtained:
-    """Read and write throughput of the distributed systems with as many reads as writes."""
+    """Judges whether the distributed systems read faster than they write in a mixture of half reads
+    and half writes."""
     parts = []
     for system in DISTRIBUTED:
         keys = {"processes": 0, "read_files": 5, "write_files": 5}
@@ -165,7 +172,7 @@ def writes_are_slower() -> Obtained:
 
 
 def processes_help_mixture() -> Obtained:
-    """Throughput of reads by processes and by threads."""
+    """Judges whether four processes read the mixture faster than four threads do."""
     parts = []
     for system in DISTRIBUTED:
         keys = {"read_files": 5, "write_files": 5}
@@ -180,7 +187,8 @@ def _shuffled(system: str, operation: str, shuffle: bool) -> float | None:
 
 
 def figure_3_shuffle() -> Obtained:
-    """Reads of HDFS and Alluxio, of own files and of any client's files."""
+    """Judges whether HDFS and Alluxio read a client's own files faster than the files of any
+    client."""
     parts = [
         _greater(
             f"{one}, own and any files", _shuffled(one, "read", False), _shuffled(one, "read", True)
@@ -191,19 +199,21 @@ def figure_3_shuffle() -> Obtained:
 
 
 def figure_3_memory() -> Obtained:
-    """Reads of own files from Alluxio's memory and through to HDFS."""
+    """Judges whether reads from Alluxio's memory are faster than reads through Alluxio from
+    HDFS."""
     memory, through = (_shuffled(one, "read", False) for one in ("alluxio", "alluxio-through"))
     return _greater("alluxio in memory and through", memory, through)
 
 
 def figure_3_writes() -> Obtained:
-    """Writes to Alluxio's memory and through to HDFS."""
+    """Judges whether writes to Alluxio's memory are faster than writes through Alluxio to HDFS."""
     memory, through = (_shuffled(one, "write", False) for one in ("alluxio", "alluxio-through"))
     return _greater("alluxio in memory and through", memory, through)
 
 
 def figure_3_processes() -> Obtained:
-    """Reads of own files by processes and by threads, on GlusterFS and Alluxio."""
+    """Judges whether four processes read their own files faster than four threads, on GlusterFS and
+    Alluxio."""
     parts = []
     for system in ("glusterfs", "alluxio"):
         apart = moved(system, ITERATE, "read", processes=4, shuffle=False)
@@ -214,7 +224,7 @@ def figure_3_processes() -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """The configurations of the scenario for one node and for many."""
+    """Lists the configurations of the scenario for one node and for several nodes; not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})
@@ -224,7 +234,8 @@ def figure_4() -> Obtained:
 
 
 def _workload(name: str, *keys: str) -> Callable[[], Obtained]:
-    """Returns a probe: the workload exists and has the options of DFS-Perf."""
+    """Returns a probe that judges whether the workload `name` exists and has DFS-Perf's options
+    `keys`."""
 
     def probe() -> Obtained:
         found = discover.workload(name)
@@ -246,20 +257,20 @@ massive = _workload("dfsperf_massive", "file_size")
 
 
 def modes() -> Obtained:
-    """Threads, processes and nodes in the scenario."""
+    """Judges whether the scenario runs clients as threads, as processes and on several nodes."""
     points = check(recordings.scenario("dfs-perf"))
-    asked = [point.scenario.workload for point in points]
-    threads = any(one.clients > 1 and one.processes == 0 for one in asked)
+    requested = [point.scenario.workload for point in points]
+    threads = any(one.clients > 1 and one.processes == 0 for one in requested)
     processes, nodes = (
-        any(one.processes > 1 for one in asked),
-        any(one.nodes > 1 for one in asked),
+        any(one.processes > 1 for one in requested),
+        any(one.nodes > 1 for one in requested),
     )
     text = f"threads {threads}, processes {processes}, nodes {nodes}"
     return judged(threads and processes and nodes, text)
 
 
 def side_by_side() -> Obtained:
-    """The systems, workloads and configurations of one page."""
+    """Judges whether one run compares five series over three workloads."""
     points = check(recordings.scenario(SCENARIO))
     workloads = {point.scenario.workload.name for point in points}
     text = f"{len(points)} configurations, {len(_systems())} series: {', '.join(_systems())}"

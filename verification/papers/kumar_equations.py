@@ -1,4 +1,4 @@
-"""Probes of the equations of Kumar 2018, with the product's regression on the recorded runs."""
+"""Checks the equations of Kumar 2018 against the product's regression on the recorded runs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from dfslab.studies.designs.slopes import encoded, operation_of
 from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
-# Largest relative difference of two ways of computing one figure, which only round differently.
+# Two ways of computing the same figure may differ by this relative error, from rounding alone.
 ROUNDING = 1e-6
 ALL = slice(None)
 
 
 @cache
 def rows() -> TrainingRows:
-    """Returns the recorded study, one row for each configuration."""
+    """Returns the recorded study as training rows, one for each configuration."""
     return rows_of(recordings.runs(kumar.STUDY, kumar.STUDY))
 
 
 @cache
 def _data() -> tuple[Floats, Floats]:
-    """Returns (factors of the paper's first model, MB/s) of the recorded random writes. Columns
-    that depend on others are left out.
-    """
+    """Returns (matrix of the factors of the paper's first model, rates in MB/s) for the recorded
+    random writes. Columns that depend linearly on others are left out."""
     own = np.flatnonzero([operation_of(point) == "random write" for point in rows().points])
     encoding, matrix = encoded(rows(), own, "linear")
     matrix = matrix[:, first_model(encoding, "glusterfs")]
@@ -42,7 +41,7 @@ def _close(one: Floats | float, other: Floats | float) -> bool:
 
 
 def equation_1() -> Obtained:
-    """The prediction is the constant plus coefficient times factor."""
+    """Judges whether a prediction equals the constant plus the sum of coefficient times factor."""
     matrix, rates = _data()
     model = PaperLinear().fit(matrix, rates)
     by_hand = model.intercept_ + matrix @ model.coef_
@@ -51,7 +50,7 @@ def equation_1() -> Obtained:
 
 
 def equation_2() -> Obtained:
-    """Whether the coefficients of the product's regression solve the normal equations."""
+    """Judges whether the coefficients of the product's regression solve the normal equations."""
     matrix, rates = _data()
     model = PaperLinear().fit(matrix, rates)
     whole = np.column_stack([np.ones(len(matrix)), matrix])
@@ -60,13 +59,12 @@ def equation_2() -> Obtained:
     return judged(bool(same), f"{len(by_hand)} coefficients equal those of the normal equations")
 
 
-def _sums(known: slice, asked: slice) -> tuple[float, float, float, float]:
-    """Returns (total, error, regression sum of squares, R²) on the rows `asked` of a model of the
-    rows `known`.
-    """
+def _sums(known: slice, requested: slice) -> tuple[float, float, float, float]:
+    """Fits the model to the rows `known` and returns its (total, error, regression sum of squares,
+    R²) on the rows `requested`."""
     matrix, rates = _data()
-    shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[asked])
-    wanted = rates[asked]
+    shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[requested])
+    wanted = rates[requested]
     total = float(((wanted - wanted.mean()) ** 2).sum())
     error = float(((wanted - shown) ** 2).sum())
     explained = float(((shown - wanted.mean()) ** 2).sum())
@@ -74,14 +72,15 @@ def _sums(known: slice, asked: slice) -> tuple[float, float, float, float]:
 
 
 def equation_3() -> Obtained:
-    """The sums of squares: total = error + regression on the rows of the fit."""
+    """Judges whether the total sum of squares is the sum for the error plus the sum for the
+    regression, on the rows of the fit."""
     total, error, explained, _ = _sums(ALL, ALL)
     text = f"error {error / total:.3f} + regression {explained / total:.3f} of the total"
     return judged(_close(total, error + explained), text)
 
 
 def equation_4() -> Obtained:
-    """R² in both forms, which agree on the rows of the fit."""
+    """Judges whether both forms of R² agree on the rows of the fit."""
     total, error, explained, r2 = _sums(ALL, ALL)
     agree = _close(r2, 1 - error / total) and _close(r2, explained / total)
     *_, held_out = _sums(slice(0, None, 2), slice(1, None, 2))
@@ -90,7 +89,7 @@ def equation_4() -> Obtained:
 
 
 def equation_5() -> Obtained:
-    """Adjusted R² is below R²."""
+    """Judges whether adjusted R² follows its formula and is below R²."""
     matrix, rates = _data()
     count, columns = matrix.shape
     model = PaperLinear().fit(matrix, rates)
@@ -101,21 +100,22 @@ def equation_5() -> Obtained:
 
 
 def _planted() -> dict[str, float]:
-    """Returns the indices of y = 3 a + b on a full grid of a and b, each -1, 0 or 1."""
+    """Returns the first-order indices (factor -> share of variance) of y = 3 a + b on a full grid
+    in which a and b are -1, 0 or 1."""
     grid = [(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)]
     quantities = {"a": [a for a, _ in grid], "b": [b for _, b in grid]}
     return first_order_indices(quantities, np.array([3 * a + b for a, b in grid]))
 
 
 def equation_6() -> Obtained:
-    """The first-order index of a planted function: 0.9 and 0.1."""
+    """Judges whether the first-order indices of y = 3 a + b are 0.9 for a and 0.1 for b."""
     found = _planted()
     text = f"y = 3a + b: {found['a']:.2f} and {found['b']:.2f}; 0 and 0 as printed"
     return judged(_close(found["a"], 0.9) and _close(found["b"], 0.1), text)
 
 
 def equation_7() -> Obtained:
-    """Shares of the first-order indices sum to 1."""
+    """Judges whether the first-order indices, divided by their sum, sum to 1."""
     found = _planted()
     shares = [value / sum(found.values()) for value in found.values()]
     return judged(_close(sum(shares), 1.0), f"shares {shares[0]:.2f} and {shares[1]:.2f}")

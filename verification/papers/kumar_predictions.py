@@ -1,8 +1,9 @@
-"""Probes of Kumar 2018 by prediction: processors, the ocean model, importance of GlusterFS'
-parameters at fixed hardware, and the curves over block size and servers.
+"""Compares statements of Kumar 2018 with predictions: the choice of processors, the ocean model,
+the importance of GlusterFS' parameters on fixed hardware, and the curves over block size and
+servers.
 
-All rates come from the description of GlusterFS with its prior constants. Nothing is fitted.
-"""
+All rates are predicted from the description of GlusterFS with its prior constants. Nothing is
+fitted."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
 Values = Mapping[str, LevelValue]
-# The fixed hardware of the paper's second model: a file that fits into memory.
+# The fixed hardware of the paper's second model, and a file that fits into memory.
 FIXED: Values = {
     "deployment.node.server.count": 4,
     "deployment.node.client.count": 1,
@@ -43,7 +44,7 @@ PARAMETERS = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
-# Minutes of Table 8, by (servers, link, processor).
+# Minutes of Table 8 by cluster: processor, link and number of servers.
 TABLE_8 = {
     "Atom, Gigabit, 4": 2311.0,
     "Gigabit, 4": 1916.0,
@@ -53,14 +54,15 @@ TABLE_8 = {
 }
 # Bandwidth of InfiniBand over that of Gigabit, as measured in section 3.4.1.
 RATIO = 5.84
-# "About as fast" and "level" mean within this factor.
+# Two rates are "about as fast", and a curve is "level", within this factor.
 SIMILAR = 1.5
-# Share of importance that is "about 1", and what Table 7 gives to block size for reads.
+# An importance of at least 0.9 counts as "about 1". Table 7 gives 0.78 to the block size of
+# reads.
 ABOUT_ONE, READS = 0.9, 0.78
 
 
 def _rates(scenario: Scenario, every: Sequence[Values]) -> Floats:
-    """Returns bytes per second of all clients together, for each set of values."""
+    """Returns the predicted bytes per second of all clients together, for each set of values."""
     points = [Point(scenario=scenario.with_values(dict(one)), labels=dict(one)) for one in every]
     return np.exp(Priors(None).matrix(points)[:, 0])
 
@@ -76,7 +78,8 @@ def _state(operation: str, is_direct: bool) -> Values:
 
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
-    """Returns parameter -> VI (equation 7) over the full grid of GlusterFS' parameters."""
+    """Returns parameter -> its importance VI (equation 7) over the full grid of GlusterFS'
+    parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
     every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
@@ -93,20 +96,22 @@ def _listed(found: Mapping[str, float]) -> str:
 
 
 def table_7_direct() -> Obtained:
-    """Importance where every request goes to disk, for writes and reads."""
+    """Judges whether block size has an importance of about 1 for writes and reads with direct
+    I/O."""
     found = {name: _importance(name, True) for name in ("sequential_write", "sequential_read")}
     text = "; ".join(f"{name}: {_listed(one)}" for name, one in found.items())
     return judged(min(one[BLOCKS] for one in found.values()) >= ABOUT_ONE, text)
 
 
 def table_7_writes() -> Obtained:
-    """Importance for random writes with caches."""
+    """Judges whether block size has an importance of about 1 for random writes with caches."""
     found = _importance("random_write", False)
     return judged(found[BLOCKS] >= ABOUT_ONE, _listed(found))
 
 
 def table_7_reads() -> Obtained:
-    """Importance for reads with caches: block size first, the cache second."""
+    """Judges whether block size is the most important parameter of reads with caches, and the cache
+    matters too."""
     found = _importance("sequential_read", False)
     caches = found["file_system.cache_size"] + found["file_system.io_cache"]
     text = f"{_listed(found)}; cache and its size {caches:.2f}"
@@ -120,7 +125,8 @@ def _curve(operation: str, is_direct: bool) -> Floats:
 
 
 def figure_4() -> Obtained:
-    """Speed against block size with direct I/O: it rises, and is level from 256 KiB on."""
+    """Judges whether throughput with direct I/O rises with block size and is level from 256 KiB
+    on."""
     curves = {name: _curve(name, True) for name in ("sequential_write", "sequential_read")}
     text = "; ".join(
         f"{name} {curve[0] / 1e6:.2g} to {curve[3] / 1e6:.3g} MB/s at 256 KiB, "
@@ -133,14 +139,15 @@ def figure_4() -> Obtained:
 
 
 def figure_5() -> Obtained:
-    """Speed of reads against block size with caches: about level."""
+    """Judges whether the throughput of reads with caches is about level over block sizes."""
     curve = _curve("sequential_read", False)
     text = f"{curve[0] / 1e6:.3g} MB/s at 2 KiB, {curve[-1] / 1e6:.3g} at 8 MiB"
     return judged(float(curve.max() / curve.min()) <= SIMILAR, text)
 
 
 def figure_3() -> Obtained:
-    """Speed against the number of servers, with five clients: R² of a straight line."""
+    """Judges whether throughput rises linearly with the number of servers, for five clients: R² of
+    a straight line of at least 0.8."""
     texts, least = [], 1.0
     for operation in ("sequential_write", "sequential_read"):
         state = {
@@ -159,14 +166,14 @@ def figure_3() -> Obtained:
 
 @cache
 def _ocean() -> dict[str, float]:
-    """Returns cluster of Table 8 -> predicted minutes for 500 GB."""
+    """Returns cluster of Table 8 -> predicted minutes to transfer 500 GB."""
     points = recordings.scenario("kumar-ocean").points()
     rates = np.exp(Priors(None).matrix(points)[:, 0])
     return {name: 500e9 / rate / 60 for name, rate in zip(TABLE_8, rates, strict=True)}
 
 
 def table_8() -> Obtained:
-    """The order of the five clusters."""
+    """Judges whether the predictions order the five clusters of Table 8 as the paper does."""
     found = _ocean()
     text = ", ".join(f"{name} {minutes:.0f} min" for name, minutes in found.items())
     order = sorted(found, key=lambda name: -found[name])
@@ -174,26 +181,26 @@ def table_8() -> Obtained:
 
 
 def fewer_servers_on_infiniband() -> Obtained:
-    """Two servers on InfiniBand against four on Gigabit."""
+    """Judges whether two servers on InfiniBand are faster than four servers on Gigabit Ethernet."""
     ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 2"]
     return judged(ratio > 1, f"2 servers on InfiniBand are {ratio:.1f} times as fast (paper: 4.0)")
 
 
 def more_servers_on_infiniband() -> Obtained:
-    """2, 4 and 10 servers on InfiniBand."""
+    """Judges whether 2, 4 and 10 servers on InfiniBand are faster in this order."""
     two, four, ten = (_ocean()[f"InfiniBand, {count}"] for count in (2, 4, 10))
     text = f"2 to 4 servers {two / four:.2f} (paper: 1.70), 4 to 10 {four / ten:.2f} (1.96)"
     return judged(two > four > ten, text)
 
 
 def atom_on_gigabit() -> Obtained:
-    """Atom servers against Xeon servers on Gigabit."""
+    """Judges whether Atom servers are about as fast as Xeon servers on Gigabit Ethernet."""
     ratio = _ocean()["Atom, Gigabit, 4"] / _ocean()["Gigabit, 4"]
     return judged(ratio <= SIMILAR, f"Atom takes {ratio:.2f} times as long (paper: 1.21)")
 
 
 def infiniband_ratio() -> Obtained:
-    """The gain of InfiniBand on four servers, against the ratio of the bandwidths."""
+    """Judges whether InfiniBand speeds four servers up by about the ratio of the two bandwidths."""
     ratio = _ocean()["Gigabit, 4"] / _ocean()["InfiniBand, 4"]
     text = f"{ratio:.2f} times as fast for a link {RATIO} times as fast (paper: 6.79)"
     return judged(RATIO / SIMILAR <= ratio <= RATIO * SIMILAR, text)
@@ -201,8 +208,8 @@ def infiniband_ratio() -> Obtained:
 
 @cache
 def _processors() -> dict[tuple[str, str], str]:
-    """Returns (bandwidth, block size) -> power of the processor that the product chooses: the least
-    within 5 % of the fastest."""
+    """Returns (bandwidth, block size) -> power of the processor that the product chooses: the
+    lowest power whose predicted rate is within 5 % of the fastest."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
@@ -213,15 +220,17 @@ def _processors() -> dict[tuple[str, str], str]:
 
 
 def table_1() -> Obtained:
-    """The processor with the least power that is not the bottleneck on Gigabit, for requests of
-    4 KiB, which ask most of a processor."""
+    """Judges whether the product chooses the processor of 45 W on Gigabit Ethernet for requests of
+    4 KiB. It is the processor of least power that is not the bottleneck; small requests need the
+    most processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
     return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)
 
 
 def infiniband_needs_processors() -> Obtained:
-    """With InfiniBand, the processor that is enough has at least as much power as with Gigabit."""
+    """Judges whether InfiniBand needs a processor of at least as much power as Gigabit Ethernet
+    does."""
     watts = {key: float(power.partition(" ")[0]) for key, power in _processors().items()}
     pairs = [
         (watts["993 Mbit/s", block], watts["5.8 Gbit/s", block]) for block in ("128 KiB", "4 KiB")
@@ -235,13 +244,15 @@ def _glusterfs() -> FileSystem:
 
 
 def figure_1() -> Obtained:
-    """Whether the description of GlusterFS has the roles of the paper's figure 1: client, brick."""
+    """Judges whether the description of GlusterFS has the roles of the paper's figure 1: client and
+    brick."""
     names = [role.name for role in _glusterfs().roles]
     return judged(set(names) == {"client", "brick"}, f"roles {', '.join(names)}")
 
 
 def figure_2() -> Obtained:
-    """No metadata server among the roles, and translators among the parameters."""
+    """Judges whether the description of GlusterFS has no metadata server, and parameters for its
+    translators."""
     system = _glusterfs()
     names = {role.name for role in system.roles}
     translators = sum(one.source.startswith("performance.") for one in system.parameters)

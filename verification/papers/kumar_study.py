@@ -1,4 +1,5 @@
-"""Probes of Kumar 2018 on the recorded study of GlusterFS: features, linear models and claims."""
+"""Compares statements of Kumar 2018 with the recorded study of GlusterFS: its factors, its linear
+models and the claimed directions of effects."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from verification import kumar, kumar_claims, recordings
 from verification.papers.kumar_equations import rows
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5: factor -> sign of its coefficient for every operation. Disk speeds are about 0.
+# Table 5: factor -> sign of its coefficient, the same for every operation. The coefficients of
+# disk speeds are about 0.
 SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
-# A coefficient is told from 0 if it is at least this many standard errors.
+# A coefficient differs from 0 if its absolute value is at least this many standard errors.
 ERRORS = 2.0
-# Table 6: the smallest adjusted R² and the smallest R² on a random quarter.
+# Table 6: the smallest adjusted R², and the smallest R² on a held-out random quarter of the rows.
 ADJUSTED_R2, VALIDATION_R2 = 0.735, 0.752
 HARDWARE = (
     "network",
@@ -34,7 +36,7 @@ HARDWARE = (
     "copies",
 )
 SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
-# The example of section 3.3, for one machine.
+# The options of iozone in the example of section 3.3, for one machine.
 IOZONE = "-t 4 -r 64k -s 100m -i 0 -i 1 -i 2 -I"
 
 
@@ -47,7 +49,8 @@ def _levels(design: Design, name: str) -> list[object]:
 
 
 def table_2() -> Obtained:
-    """The features of hardware and layout."""
+    """Judges whether the study varies every feature of hardware and layout in the paper's Table
+    2."""
     names = {one.name for one in _scenario().design.factor}
     wanted = (*HARDWARE, "striping")
     lacking = [name for name in wanted if name not in names]
@@ -56,7 +59,8 @@ def table_2() -> Obtained:
 
 
 def table_3() -> Obtained:
-    """The values of hardware and layout."""
+    """Judges whether the study has several values of each hardware factor in the paper's Table
+    3."""
     design = _scenario().design
     shown = [
         f"{name} {len(_levels(design, name))}"
@@ -66,7 +70,7 @@ def table_3() -> Obtained:
 
 
 def table_4() -> Obtained:
-    """The values of GlusterFS' parameters."""
+    """Judges whether the study has the ranges of GlusterFS' parameters in the paper's Table 4."""
     design = _scenario().design
     blocks, caches = (_levels(design, name) for name in ("block_size", "cache_size"))
     switched = all(len(_levels(design, name)) == 2 for name in SWITCHES)
@@ -80,7 +84,8 @@ def _tables() -> list[PaperTable]:
 
 
 def table_5() -> Obtained:
-    """The signs of the coefficients in MB/s."""
+    """Judges whether the coefficients of the linear models in MB/s have the signs of Table 5.
+    Coefficients that do not differ from 0 are inconclusive."""
     same = other = 0
     for table in _tables():
         for one in table.coefficients:
@@ -94,7 +99,7 @@ def table_5() -> Obtained:
 
 
 def network_first() -> Obtained:
-    """The factor with the largest effect over its range, for each operation."""
+    """Judges whether the network has the largest effect over its range, for each operation."""
     first = {
         table.operation: max(
             (one for one in table.coefficients if one.name in SIGNS), key=lambda one: one.effect
@@ -110,19 +115,20 @@ def _between(values: Sequence[float]) -> str:
 
 
 def table_6_adjusted() -> Obtained:
-    """Adjusted R² of the four linear models."""
+    """Judges whether adjusted R² of each of the four linear models reaches the paper's smallest."""
     found = [table.adjusted_r_squared for table in _tables()]
     return judged(min(found) >= ADJUSTED_R2, _between(found))
 
 
 def table_6_validation() -> Obtained:
-    """R² of the four linear models on a random quarter."""
+    """Judges whether R² of each of the four linear models on a random quarter reaches the paper's
+    smallest."""
     found = [table.validation for table in _tables()]
     return judged(min(found) >= VALIDATION_R2, _between(found))
 
 
 def negative_speeds() -> Obtained:
-    """The share of configurations whose linear prediction is negative."""
+    """Judges whether the linear models predict no negative throughput."""
     found = [table.negative_share for table in _tables()]
     return judged(max(found) == 0.0, f"negative for {_between(found)} of the measured runs")
 
@@ -137,13 +143,15 @@ def _linear_error() -> float:
 
 
 def linear_is_enough() -> Obtained:
-    """The error of the paper's split linear model on layouts that were held out."""
+    """Judges whether the paper's split linear model has a median error of at most 25 % on held-out
+    layouts."""
     error = _linear_error()
     return judged(error <= 0.25, f"median error {percent_text(error)} on held-out layouts")
 
 
 def _claim(name: str) -> Obtained:
-    """The verdicts on one claimed direction, for each operation that it concerns."""
+    """Returns the common verdict on one claimed direction of an effect, over the operations that
+    the claim concerns."""
     found = [one for one in _signs() if one.claim == name]
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()
@@ -160,65 +168,65 @@ def _signs() -> list[kumar_claims.Sign]:
 
 
 def more_network() -> Obtained:
-    """A faster network."""
+    """Judges the claim that a faster network raises throughput."""
     return _claim("more network, faster")
 
 
 def copies_of_writes() -> Obtained:
-    """More copies of what is written."""
+    """Judges the claim that more replicas slow writes down."""
     return _claim("more copies, slower writes")
 
 
 def copies_of_reads() -> Obtained:
-    """More copies of what is read."""
+    """Judges the claim that more replicas slow reads down."""
     return _claim("more copies, slower reads")
 
 
 def clients_together() -> Obtained:
-    """More clients, all together."""
+    """Judges the claim that more clients lower the throughput of all clients together."""
     return _claim("more clients, slower (all together)")
 
 
 def clients_each() -> Obtained:
-    """More clients, each of them."""
+    """Judges the claim that more clients lower the throughput of each client."""
     return _claim("more clients, slower (each of them)")
 
 
 def more_servers() -> Obtained:
-    """More servers."""
+    """Judges the claim that more servers raise throughput."""
     return _claim("more servers, faster")
 
 
 def larger_blocks() -> Obtained:
-    """Larger blocks."""
+    """Judges the claim that larger blocks raise throughput."""
     return _claim("larger blocks, faster")
 
 
 def disks_to_read() -> Obtained:
-    """Faster disks, reads."""
+    """Judges the claim that faster disks have no effect on reads."""
     return _claim("faster disks to read, no effect")
 
 
 def disks_to_write() -> Obtained:
-    """Faster disks, writes."""
+    """Judges the claim that faster disks have no effect on writes."""
     return _claim("faster disks to write, no effect")
 
 
 def iozone() -> Obtained:
-    """The options of section 3.3."""
+    """Judges whether `dfslab compat iozone` understands the options of section 3.3."""
     found = compat.iozone(IOZONE.split()).workload
     tests = ", ".join(found.parameters["tests"])
     return judged(found.clients == 4 and found.cache == "direct", f"4 clients, direct I/O: {tests}")
 
 
 def days_of_measurement() -> Obtained:
-    """The arithmetic of section 3.5: 20 GB at 1.5 MB/s, in hours."""
+    """Judges whether 20 GB at 1.5 MB/s take the 8.3 hours that section 3.5 states."""
     hours = 20 * 1024 / 1.5 / 3600
     return judged(abs(hours / 8.3 - 1) < 0.05, f"{hours:.1f} hours by the paper's own figures")
 
 
 def automatic() -> Obtained:
-    """The study that generates, runs and analyses by itself."""
+    """Judges whether the study generated and ran at least 150 configurations automatically."""
     results = recordings.runs(kumar.STUDY, kumar.STUDY)
     minutes = learning.seconds_of(results) / 60
     count = len({one.point_id for one in results})

@@ -1,9 +1,8 @@
-"""Probes of Liu 2018: on recorded profiles of a real HDFS, on the scenarios that run the paper's
-experiments, and on the paper's own figures.
+"""Compares statements of Liu 2018 with recorded profiles of a real HDFS, with the scenarios that
+run the paper's experiments, and with the paper's own figures.
 
-The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed load
-on three DataNodes, every call counted.
-"""
+The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed
+workload on three DataNodes, in which every call was counted."""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ TABLE_1 = {
     "getBlockLocations": (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-# "Little to do with" means within this factor; "more than 90 %" is the paper's.
+# "Little to do with" means within a factor of 1.5. "More than 90 %" is the paper's figure.
 SIMILAR, REMOVED = 1.5, 0.9
-# The ranking that the paper uses, and the share of rounds in which a ranking has to be right.
+# The paper ranks by the sum of times. A ranking must be right in at least this share of rounds.
 BY_SUM, NAMED = "by the sum of times", 0.9
 
 
@@ -59,13 +58,14 @@ def _profile() -> TraceProfile:
 
 
 def figure_1() -> Obtained:
-    """The parts of the implementation: recording, database, trees, compression, pictures."""
+    """Judges whether the product has the parts of the paper's figure 1: recording, database, call
+    trees, compression and pictures."""
     known = {one.name for group in PURPOSES.values() for one in group}
     return judged("trace" in known, "trace record, import, report, query, top; page of a run")
 
 
 def trees_removed() -> Obtained:
-    """The share of call trees that merging removes."""
+    """Judges whether merging removes more than 90 % of the call trees."""
     found = _profile().reduction
     text = (
         f"{found.trees_before:,} trees become {found.trees_after}, {found.trees_removed:.1%} fewer"
@@ -74,7 +74,7 @@ def trees_removed() -> Obtained:
 
 
 def calls_removed() -> Obtained:
-    """The share of calls that merging removes."""
+    """Judges whether merging removes more than 90 % of the calls."""
     found = _profile().reduction
     text = (
         f"{found.spans_before:,} calls become {found.spans_after}, {found.spans_removed:.1%} fewer"
@@ -91,26 +91,27 @@ def _steps(process: str) -> list[MergedStep]:
 
 
 def namenode() -> Obtained:
-    """Steps inside the NameNode."""
+    """Judges whether the profile has several steps inside the NameNode."""
     found = {node.name for node in _steps("namenode")}
     return judged(len(found) > 3, f"{len(found)} steps of the NameNode")
 
 
 def datanode_disk() -> Obtained:
-    """Local I/O of DataNodes."""
+    """Judges whether the profile has calls of local I/O in DataNodes."""
     found = [node for node in _steps("datanode") if node.kind == "disk"]
     calls = sum(node.count for node in found)
     return judged(calls > 0, f"{len(found)} steps with {calls:,} calls of local I/O")
 
 
 def network_and_disk() -> Obtained:
-    """Network and local I/O as separate kinds of steps."""
+    """Judges whether the profile distinguishes disk I/O from receiving over the network in
+    DataNodes."""
     kinds = {node.kind for node in _steps("datanode")}
     return judged({"disk", "receive"} <= kinds, f"kinds {', '.join(sorted(kinds))}")
 
 
 def between_datanodes() -> Obtained:
-    """Work of one DataNode under that of another."""
+    """Judges whether the profile has steps of one DataNode that another DataNode caused."""
     found = [
         path
         for path, node in callprofile.walk(_top())
@@ -120,14 +121,14 @@ def between_datanodes() -> Obtained:
 
 
 def arguments() -> Obtained:
-    """Bytes as recorded arguments."""
+    """Judges whether the profile records the bytes of calls, which are arguments of the calls."""
     found = [node for _, node in callprofile.walk(_top()) if node.bytes]
     most = max(node.bytes for node in found) if found else 0
     return judged(bool(found), f"{len(found)} steps have bytes, up to {most / 2**20:.1f} MiB")
 
 
 def polymorphous() -> Obtained:
-    """Instrumentation points in the classes of each process."""
+    """Counts the instrumentation points in the classes of each process."""
     states = [point.state for file in _files() for point in file.points]
     if not states:
         return not_judged("the recording keeps no points")
@@ -135,21 +136,23 @@ def polymorphous() -> Obtained:
 
 
 def statistics() -> Obtained:
-    """Representative statistics of merged calls."""
+    """Judges whether merged steps have count, sum, minimum, maximum and quantiles of their
+    times."""
     steps = [node for _, node in callprofile.walk(_top()) if node.count > 1]
     ordered = all(node.min_ns is None or node.min_ns <= node.max_ns for node in steps)
     return judged(ordered, f"count, sum, extremes and quantiles of {len(steps)} merged steps")
 
 
 def no_sampling() -> Obtained:
-    """Calls that were lost or sampled out."""
+    """Judges whether at most 0.1 % of the calls were lost. The tracer samples nothing."""
     lost = sum(sum(file.losses.model_dump().values()) for file in _files())
     calls = _profile().spans
     return judged(lost <= calls / 1000, f"{calls:,} calls counted without sampling, {lost} lost")
 
 
 def by_sum() -> Obtained:
-    """The share of rounds in which the ranking by summed delays names the slowed part first."""
+    """Judges whether the ranking by summed times names the slowed part first in at least 90 % of
+    the rounds."""
     (found,) = [one for one in committed() if (one.bar, one.part) == ("liu.others-named", BY_SUM)]
     assert found.value is not None
     text = f"names the slowed part in {found.value:.0%} of {found.points} rounds"
@@ -157,7 +160,8 @@ def by_sum() -> Obtained:
 
 
 def table_1() -> Obtained:
-    """The frequencies of Table 1 in the scenario."""
+    """Judges whether the scenario runs the six request frequencies of Table 1; no recording is
+    judged."""
     points = recordings.scenario("liu-request-frequency").points()
     found = tuple(point.labels["workload.rate_factor"] for point in points)
     text = f"{len(found)} frequencies run by the scenario; no recording in verification/data"
@@ -165,7 +169,8 @@ def table_1() -> Obtained:
 
 
 def u_shape() -> Obtained:
-    """The paper's Table 1: delays that fall first and then rise."""
+    """Judges whether the delays in the paper's Table 1 first fall and then rise with the
+    frequency."""
     shown, holds = [], True
     for name in ("sendBlock", "sendPacket", "getBlockLocations"):
         row = TABLE_1[name]
@@ -176,14 +181,16 @@ def u_shape() -> Obtained:
 
 
 def create_file_system_level() -> Obtained:
-    """The paper's Table 1: createFileSystem over all frequencies."""
+    """Judges whether createFileSystem takes about the same time at all frequencies of the paper's
+    Table 1."""
     row = TABLE_1["createFileSystem"]
     ratio = max(row) / min(row)
     return judged(ratio <= SIMILAR, f"the paper's figures differ by a factor of {ratio:.2f}")
 
 
 def send_block_share() -> Obtained:
-    """The paper's Table 1: sendBlock against createFileSystem as part of a request."""
+    """Judges whether sendBlock takes more than half as long as createFileSystem at some frequency
+    of the paper's Table 1."""
     worst = max(block / whole for block, whole in zip(*_block_and_whole(), strict=True))
     return judged(worst > 0.5, f"sendBlock is at most {worst:.0%} of createFileSystem's delay")
 
@@ -193,7 +200,8 @@ def _block_and_whole() -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _job(name: str) -> Obtained:
-    """A job of the scenario, which no recording in verification/data covers."""
+    """Checks that the scenario runs a Spark job at three input sizes; no recording in
+    verification/data covers the job."""
     points = recordings.scenario("liu-spark").points()
     sizes = [
         str(one.labels["workload.size"]) for one in points if one.labels["workload.job"] == name
@@ -204,49 +212,49 @@ def _job(name: str) -> Obtained:
 
 
 def wordcount() -> Obtained:
-    """WordCount."""
+    """Checks that the scenario runs the job WordCount."""
     return _job("wordcount")
 
 
 def sort() -> Obtained:
-    """Sort."""
+    """Checks that the scenario runs the job Sort."""
     return _job("sort")
 
 
 def terasort() -> Obtained:
-    """TeraSort."""
+    """Checks that the scenario runs the job TeraSort."""
     return _job("terasort")
 
 
 def pagerank() -> Obtained:
-    """PageRank."""
+    """Checks that the scenario runs the job PageRank."""
     return _job("pagerank")
 
 
 def logistic_regression() -> Obtained:
-    """LogisticRegression."""
+    """Checks that the scenario runs the job LogisticRegression."""
     return _job("logistic_regression")
 
 
 def nweight() -> Obtained:
-    """NWeight."""
+    """Checks that the scenario runs the job NWeight."""
     return _job("nweight")
 
 
 def bayes() -> Obtained:
-    """Bayes."""
+    """Checks that the scenario runs the job Bayes."""
     return _job("bayes")
 
 
 def file_sizes() -> Obtained:
-    """WordCount by size of the input."""
+    """Lists the input sizes of WordCount that the scenario runs; not judged."""
     points = recordings.scenario("liu-wordcount").points()
     sizes = ", ".join(str(one.labels["workload.size"]) for one in points)
     return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
 
 
 def whole_files() -> Obtained:
-    """Reads of whole files by size."""
+    """Lists the file sizes of whole-file reads that the scenario runs; not judged."""
     points = recordings.scenario("liu-file-size").points()
     sizes = ", ".join(str(one.labels["workload.file_size"]) for one in points)
     return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")

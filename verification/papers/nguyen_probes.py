@@ -1,8 +1,8 @@
-"""Probes of Nguyen and Apon 2012: the net of PVFS, its curves, and its errors.
+"""Compares Nguyen and Apon 2012 with the product's net of PVFS: its structure, curves and errors.
 
-The paper prints its curves as pictures without numbers, so shapes are compared. Curves are
-simulated by stripes with smaller files; `scenarios/pvfs-figures.toml` has the paper's sizes.
-"""
+The paper prints its curves as pictures without numbers, so their shapes are compared. Curves are
+simulated stripe by stripe with smaller files; `scenarios/pvfs-figures.toml` has the paper's
+sizes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ LEVEL = 1.1
 
 @cache
 def rate(operation: str, clients: int, block: int = MIB, size: int = FILE_BYTES) -> float:
-    """Returns the rate in bytes per second of all clients, simulated stripe by stripe."""
+    """Returns the simulated rate in bytes per second of all clients together, in units of a
+    stripe."""
     setup = Setup(operation, clients, file_size=size, block_size=block, grain="chunk")
     return simulate(setup).throughput_bytes_per_s
 
@@ -50,7 +51,7 @@ def _of(rates: Sequence[float]) -> str:
 
 
 def table_1() -> Obtained:
-    """The machines of the scenario of the figures."""
+    """Judges whether the scenario has the machines of the paper's Table 1."""
     deployment = recordings.scenario("pvfs-figures").deployment
     (io,) = deployment.groups_of("server")
     text = f"{io.count} servers, {io.processors} processors of {io.frequency / 1e9:.2g} GHz, "
@@ -60,12 +61,12 @@ def table_1() -> Obtained:
 
 
 def table_2() -> Obtained:
-    """The mix of requests of the production system."""
+    """Not judged: no workload has the mix of requests of the production system in Table 2."""
     return not_judged("no workload has these shares; the shares describe one production system")
 
 
 def figure_1() -> Obtained:
-    """The manager's share of the time when files are read."""
+    """Judges whether the manager works only for opens while files are read."""
     found = simulate(Setup("read", 8, file_size=FILE_BYTES, grain="chunk"))
     busy_s = found.utilisation["manager.cpu"] * found.time_s
     opened_s = 8 * PaperHardware().manager_call_s
@@ -74,7 +75,8 @@ def figure_1() -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Write rates by file size, in blocks of 4 KiB."""
+    """Judges whether the write rate rises with the file size, in blocks of 4 KiB, and is nearly
+    level from 2 MiB on."""
     sizes = [4 * KIB, 64 * KIB, 256 * KIB, 2 * MIB, 16 * MIB]
     rates = [rate("write", 1, min(size, 4 * KIB), size) for size in sizes]
     text = f"{_of(rates)} at 4 KiB, 64 KiB, 256 KiB, 2 MiB, 16 MiB"
@@ -83,13 +85,14 @@ def figure_2() -> Obtained:
 
 
 def figure_3() -> Obtained:
-    """Read rates by file size, in blocks of 64 KiB."""
+    """Judges whether the read rate is level over file sizes, in blocks of 64 KiB."""
     rates = [rate("read", 1, 64 * KIB, size) for size in (MIB, 4 * MIB, 16 * MIB, 64 * MIB)]
     return judged(max(rates) / min(rates) < LEVEL, f"{_of(rates)} at 1, 4, 16, 64 MiB")
 
 
 def stable_size() -> Obtained:
-    """Rates of both operations at half of the standard file size, and at the whole."""
+    """Judges whether a file of half the standard size (256 MiB) has the same rates as one of 512
+    MiB."""
     rates = [rate(kind, 1, MIB, size) for kind in ("read", "write") for size in HALF_AND_WHOLE]
     level = max(rates[1] / rates[0], rates[3] / rates[2]) < LEVEL
     return judged(level, f"{_of(rates)}: reads, then writes of 256 and 512 MiB")
@@ -99,7 +102,8 @@ HALF_AND_WHOLE = (256 * MIB, 512 * MIB)
 
 
 def beyond_memory() -> Obtained:
-    """Rates of files that fit servers of 256 MiB, and of files that do not."""
+    """Judges whether files that exceed the servers' memory of 256 MiB are slower than files that
+    fit."""
     small = replace(PaperHardware(), memory_bytes=GIB // 4)
     rates = [
         simulate(Setup(kind, file_size=size, grain="chunk", hardware=small)).throughput_bytes_per_s
@@ -111,7 +115,8 @@ def beyond_memory() -> Obtained:
 
 
 def smallest_file() -> Obtained:
-    """Servers of files of 192 and of 256 KiB."""
+    """Judges whether a file of 192 KiB is stored on three servers, and a file of 256 KiB on
+    four."""
     found = [sum(size > 0 for size in shares_of(0, n * 64 * KIB, 4, 64 * KIB, 0)) for n in (3, 4)]
     return judged(found == [3, 4], f"192 KiB on {found[0]} servers, 256 KiB on {found[1]}")
 
@@ -124,12 +129,13 @@ def _has(net: Net, transitions: set[str]) -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """The client of the read net."""
+    """Judges whether the read net has the transitions of the paper's client."""
     return _has(read_net(Setup("read", 8)), {"issue", "gather", "gather_last"})
 
 
 def figure_5() -> Obtained:
-    """The sending network of the read net: one server for each adapter."""
+    """Judges whether the read net has the paper's sending network, with one station for each
+    server's adapter."""
     net = read_net(Setup("read", 8))
     stations = {one.name: len(one.initial) for one in net.places}
     found = _has(net, {"back_send", "back_sent"})
@@ -138,39 +144,43 @@ def figure_5() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """The receiving network of the read net, which routes packets to their clients."""
+    """Judges whether the read net has the paper's receiving network, which routes packets to their
+    clients."""
     return _has(read_net(Setup("read", 8)), {"back_receive", "back_deliver"})
 
 
 def figure_7() -> Obtained:
-    """The server of the read net, which takes requests in chunks of a stripe."""
+    """Judges whether the read net has the paper's server, which processes requests in chunks of a
+    stripe."""
     return _has(read_net(Setup("read", 8)), {"accept", "read", "fetch", "fetched", "disk"})
 
 
 def figure_8() -> Obtained:
-    """The client of the write net."""
+    """Judges whether the write net has the transitions of the paper's client."""
     return _has(write_net(Setup("write", 8)), {"issue", "out_send", "answer", "last_answer"})
 
 
 def figure_9() -> Obtained:
-    """The server of the write net, which reassembles data and writes them back later."""
+    """Judges whether the write net has the paper's server, which reassembles data and writes them
+    back later."""
     return _has(write_net(Setup("write", 8)), {"accept_data", "absorb", "clean", "cleaned", "sync"})
 
 
 def mtu() -> Obtained:
-    """Bytes on the wire of a full packet."""
+    """Judges whether a full packet has 1,500 bytes with its headers."""
     packet = MSS_BYTES + 40
     return judged(packet == 1500, f"{MSS_BYTES} B of data and 40 B of headers: {packet} B")
 
 
 def round_robin() -> Obtained:
-    """The servers of the first eight stripes of a file."""
+    """Judges whether the first eight stripes of a file are stored on the four servers in turn."""
     found = [shares_of(at * 64 * KIB, 64 * KIB, 4, 64 * KIB, 0).index(64 * KIB) for at in range(8)]
     return judged(found == [0, 1, 2, 3] * 2, f"stripes 0 to 7 are on servers {found}")
 
 
 def interleaved() -> Obtained:
-    """The rate of a client for 1, 4 and 8 clients that read from disks."""
+    """Judges whether the rate of each client falls for 1, 4 and 8 clients that read from disks,
+    because of seeks."""
     keys = {"file_size": FILE_BYTES, "block_size": 4 * MIB, "cached": False, "grain": "chunk"}
     each = [simulate(Setup("read", n, **keys)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
@@ -180,7 +190,7 @@ def interleaved() -> Obtained:
 
 
 def _curve(operation: str, clients: int) -> Obtained:
-    """The curve over block sizes: it rises, and is level at its end."""
+    """Judges whether the rate rises with the block size and is level at the largest sizes."""
     rates = [rate(operation, clients, block) for block in BLOCKS]
     rises = rates[2] > 1.1 * rates[0]
     level = rates[-1] > 0.9 * max(rates)
@@ -188,37 +198,38 @@ def _curve(operation: str, clients: int) -> Obtained:
 
 
 def figure_10() -> Obtained:
-    """Reads of one client."""
+    """Judges the curve of reads by one client over block sizes."""
     return _curve("read", 1)
 
 
 def figure_11() -> Obtained:
-    """Writes of one client."""
+    """Judges the curve of writes by one client over block sizes."""
     return _curve("write", 1)
 
 
 def figure_12() -> Obtained:
-    """Reads of four clients."""
+    """Judges the curve of reads by four clients over block sizes."""
     return _curve("read", 4)
 
 
 def figure_13() -> Obtained:
-    """Writes of four clients."""
+    """Judges the curve of writes by four clients over block sizes."""
     return _curve("write", 4)
 
 
 def figure_14() -> Obtained:
-    """Reads of eight clients."""
+    """Judges the curve of reads by eight clients over block sizes."""
     return _curve("read", 8)
 
 
 def figure_15() -> Obtained:
-    """Writes of eight clients."""
+    """Judges the curve of writes by eight clients over block sizes."""
     return _curve("write", 8)
 
 
 def _hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB) -> Setup:
-    """Returns the replay of a trace of sequential reads, of which a share is random, and writes."""
+    """Returns the replay of a trace in which each client makes `count` calls of `size` bytes: nine
+    reads, then a write. The fraction `share` of the calls goes to random offsets."""
     chance, done = random.Random(3), []
     for client in range(clients):
         done.append(Done(client, "open", client, 0, 0, 0))
@@ -233,7 +244,8 @@ def _hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB) -
 
 
 def figure_16() -> Obtained:
-    """Rates of traces whose reads are random to 0, 30 and 90 %."""
+    """Judges whether the rate of a replayed trace falls with the share of random reads: 0, 30 and
+    90 %."""
     rates = [simulate(_hybrid(1, share)).throughput_bytes_per_s for share in (0, 0.3, 0.9)]
     return judged(rates == sorted(rates, reverse=True), f"{_of(rates)} at 0, 30, 90 % random reads")
 
@@ -245,22 +257,25 @@ def _hybrid_rates(clients: int) -> Obtained:
 
 
 def figure_17() -> Obtained:
-    """The hybrid trace of one client."""
+    """Judges the replay of the hybrid trace by one client."""
     return _hybrid_rates(1)
 
 
 def figures_18_19() -> Obtained:
-    """The hybrid traces of four clients."""
+    """Judges whether four clients replay their hybrid traces at most four times as fast as one
+    client."""
     return _hybrid_rates(4)
 
 
 def figures_20_21() -> Obtained:
-    """The hybrid traces of eight clients."""
+    """Judges whether eight clients replay their hybrid traces at most eight times as fast as one
+    client."""
     return _hybrid_rates(8)
 
 
 def dequeue() -> Obtained:
-    """Write rates with a de-queue cost that grows with the receive buffer, over those without."""
+    """Judges whether a de-queue cost that grows with the receive buffer slows small blocks more
+    than large ones."""
     growing = replace(PaperHardware(), dequeue_s=2e-3)
     kept = []
     for block in (64 * KIB, 16 * MIB):
@@ -272,14 +287,16 @@ def dequeue() -> Obtained:
 
 
 def errors_by_clients() -> Obtained:
-    """The half-widths of the product's intervals before any measurement."""
+    """Judges whether the relative half-widths of the product's intervals before any measurement
+    are 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
     found = [unfitted_error(count) for count in (1, 4, 8)]
     text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
     return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)
 
 
 def larger_clusters() -> Obtained:
-    """A net of 16 clients and 8 servers, compared with the paper's 8 and 4."""
+    """Judges whether twice the clients and servers (16 and 8) have about twice the rate of the
+    paper's 8 and 4."""
     keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "grain": "chunk"}
     pairs = ((8, 4), (16, 8))
     rates = [
@@ -290,7 +307,8 @@ def larger_clusters() -> Obtained:
 
 
 def bottleneck() -> Obtained:
-    """The limits that the net names: reads from memory, and writes of eight clients."""
+    """Judges whether the net names the right bottleneck: the servers' adapters for reads from
+    memory, and the disks for writes to slow disks."""
     read = simulate(Setup("read", 8, file_size=FILE_BYTES, block_size=16 * MIB, grain="chunk"))
     disks = replace(PaperHardware(), disk_write_rate_bytes_per_s=2e7)
     write = simulate(Setup("write", 8, file_size=FILE_BYTES, grain="chunk", hardware=disks))
@@ -300,7 +318,8 @@ def bottleneck() -> Obtained:
 
 
 def synchronised_at_close() -> Obtained:
-    """Times of a written file of 64 KiB with and without synchronisation at close."""
+    """Judges whether synchronisation at close more than doubles the time to write a file of 64
+    KiB."""
     keys = {"file_size": 64 * KIB, "block_size": 64 * KIB, "grain": "chunk"}
     synced, free = (
         simulate(Setup("write", sync_on_close=sync, **keys)).time_s for sync in (True, False)
@@ -309,7 +328,8 @@ def synchronised_at_close() -> Obtained:
 
 
 def one_setup() -> Obtained:
-    """The setups of the scenario of the figures."""
+    """Judges whether the scenario of the figures simulates 1, 4 and 8 clients, four servers and
+    files of 512 MiB."""
     points = recordings.scenario("pvfs-figures").points()
     setups = [setup_of(Situation(point.scenario)) for point in points]
     counts = sorted({one.clients for one in setups})
@@ -320,5 +340,5 @@ def one_setup() -> Obtained:
 
 
 def real_system() -> Obtained:
-    """A comparison with a real PVFS."""
+    """Not judged: the paper prints no numbers of a real PVFS, and no recording has one."""
     return not_judged("the paper prints no numbers; no PVFS is part of the recordings")

@@ -1,6 +1,5 @@
-"""What the product obtains for a row of a paper, with a verdict: from the committed figures of the
-recordings, or from a probe that computes it.
-"""
+"""The type of what the product obtains for a row of a paper: a text and a verdict. They come from
+the committed figures of the recordings, or from a probe that computes them."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from verification.papers.rows import Row, RowError
 
 Verdict = Literal["hit", "miss", "not judged"]
 SEPARATOR = " / "
-# Largest number of figures of one bar that are listed one by one. More are summarised.
+# Up to this number of figures of one bar are listed one by one. More figures are summarised.
 LISTED_MAX = 4
 
 

@@ -1,6 +1,5 @@
-"""Writes the page of the papers: one row for each table, figure, equation and claim, with what the
-product obtains, the verdict, and the reason.
-"""
+"""Writes the page of the papers. The page has one row for each table, figure, equation and claim,
+with what the product obtains, the verdict, and the reason."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ bars, or is computed by a probe with the product when the page is written.
 [README.md](README.md) says how a row is added.
 """
 VERDICTS = {"hit": "**hit**", "miss": "**miss**", "not judged": "*not judged*"}
-# Characters of a changed line that are shown.
+# A changed line is shown up to this number of characters.
 LINE_MAX = 160
 Answer = tuple[Row, Obtained]
 
@@ -36,9 +35,8 @@ def page() -> str:
 
 
 def stale() -> list[str]:
-    """Returns one line of text for each line of the page that is not as committed; none if the page
-    is current.
-    """
+    """Returns one line of text for each line of the page that differs from the committed page; an
+    empty list if the page is current."""
     committed = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     new = [line for line in page().splitlines() if line not in committed]
     lines = [f"{PAGE.name}: not as committed: {line[:LINE_MAX]}" for line in new]
@@ -46,7 +44,7 @@ def stale() -> list[str]:
 
 
 def answers_of(paper: str) -> list[Answer]:
-    """Computes every row of one paper."""
+    """Computes every row of one paper. Returns each row with what the product obtains for it."""
     return [(row, obtained(row)) for row in rows(paper)]
 
 
@@ -76,7 +74,8 @@ def _line(row: Row, found: Obtained) -> str:
 
 
 def _summary(answers: dict[str, list[Answer]]) -> str:
-    """Returns the table of the number of verdicts of each paper, and the rows that missed."""
+    """Returns the table of the number of verdicts of each paper, followed by the rows that
+    missed."""
     lines = ["| paper | rows | hit | miss | not judged |", "|---|---|---|---|---|"]
     for paper, found in answers.items():
         counts = Counter(one.verdict for _, one in found)

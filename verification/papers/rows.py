@@ -1,7 +1,6 @@
 """Reads the rows of a paper: one for each of its tables, figures, equations and claims.
 
-A paper is one file PAPER.toml beside this module, with one `[[row]]` for each row.
-"""
+A paper is one file PAPER.toml in this folder, with one `[[row]]` for each row."""
 
 from __future__ import annotations
 
@@ -62,7 +61,8 @@ def rows(paper: str) -> tuple[Row, ...]:
 
 
 def written() -> list[str]:
-    """Returns the names of the papers whose rows are written, in the order of the page."""
+    """Returns the names of the papers whose rows have been written to a file, in the order of the
+    page."""
     return [paper for paper in PAPERS if (FOLDER / f"{paper}.toml").exists()]
 
 
@@ -84,7 +84,7 @@ def _row(file: str, paper: str, read: dict[str, object]) -> Row:
         )
     if ("figures" in read) == ("probe" in read):
         raise RowError(f"{where}: must have either figures or probe")
-    asked = read.get("figures", [])
-    if not isinstance(asked, list):
+    requested = read.get("figures", [])
+    if not isinstance(requested, list):
         raise RowError(f"{where}: figures: must be a list of texts")
-    return Row(**{**read, "figures": tuple(map(str, asked))})  # type: ignore[arg-type]
+    return Row(**{**read, "figures": tuple(map(str, requested))})  # type: ignore[arg-type]

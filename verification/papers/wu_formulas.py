@@ -1,6 +1,5 @@
-"""Probes of Wu 2013, sections 2 and 3: what the description of HDFS gives of its tables, diagrams
-and formulas (1) to (11), read with the misprints corrected.
-"""
+"""Compares Wu 2013, sections 2 and 3, with the description of HDFS: tables, diagrams and formulas
+(1) to (11), with the known misprints corrected."""
 
 from __future__ import annotations
 
@@ -37,14 +36,15 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def table_1() -> Obtained:
-    """The parameters of Table 1 that the description of HDFS has."""
+    """Judges whether the description of HDFS has all parameters of the paper's Table 1."""
     found = {row.parameter.wu for row in parameter_rows(HDFS)} - {""}
     text = f"{len(found & TABLE_1)} of {len(TABLE_1)} found; besides: {_listed(found - TABLE_1)}"
     return judged(found >= TABLE_1, text)
 
 
 def figure_1() -> Obtained:
-    """Classes, nodes and MARTE stereotypes of the structural model."""
+    """Judges whether the structural model has the classes and the three nodes of the paper's figure
+    1."""
     drawn = uml(HDFS)
     classes = {one.name for one in drawn.classes}
     wanted = {"DataNode", "NameNode", "ClientNode", "File", "Block"}
@@ -63,7 +63,8 @@ def _operators(body: Iterable[Event]) -> Iterator[str]:
 
 
 def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
-    """Compares the fragments and messages of one sequence diagram with those of the paper."""
+    """Judges whether one sequence diagram has the given fragments (`operators`) and messages
+    (`calls`) of the paper's diagram."""
     body = interaction(HDFS, operation).body
     found, sent = set(_operators(body)), {one.name for one in messages(body)}
     text = f"fragments {_listed(found)}; messages {_listed(sent)}"
@@ -71,12 +72,12 @@ def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """The sequence diagram of a read."""
+    """Judges the sequence diagram of a read."""
     return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
 
 
 def figure_3() -> Obtained:
-    """The sequence diagram of a write: data go from each DataNode to the next."""
+    """Judges the sequence diagram of a write, in which data go from each DataNode to the next."""
     drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
     sent = list(messages(interaction(HDFS, "write").body))
     data = [one for one in sent if one.sender.startswith("datanode")]
@@ -86,7 +87,8 @@ def figure_3() -> Obtained:
 
 
 def _terms(operation: str, wanted: set[str]) -> Obtained:
-    """Compares the invocations of one operation with the terms of a sum of the paper."""
+    """Judges whether an operation makes the invocations `wanted`, which are the terms of a sum in
+    the paper."""
     found = _by_label(operation)
     terms = " + ".join(name if one.count == 1 else f"N {name}" for name, one in found.items())
     return judged(
@@ -95,58 +97,60 @@ def _terms(operation: str, wanted: set[str]) -> Obtained:
 
 
 def equation_1() -> Obtained:
-    """The terms of a read's response time."""
+    """Judges the terms of a read's response time."""
     return _terms("read", {"T_open_self", "T_getBlockLocations", "T_readBlock"})
 
 
 def equation_6() -> Obtained:
-    """The terms of a write's response time."""
+    """Judges the terms of a write's response time."""
     return _terms("write", {"T_create_self", "T_rpc_create", "T_writeRequest", "T_addBlock"})
 
 
 def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Obtained:
-    """Compares the parameters of one invocation's time with the arguments of the paper's f_i."""
+    """Judges whether the time of one invocation depends on exactly the parameters `wanted`, the
+    arguments of a function f_i in the paper."""
     found = dependences(HDFS, operation, _by_label(operation)[label], whole=whole)
     return judged(found == wanted, f"{label} = f({_listed(found)})")
 
 
 def equation_2() -> Obtained:
-    """The arguments of f1, the self time of open."""
+    """Judges the arguments of f1, the self time of open."""
     return _depends("read", "T_open_self", whole=False, wanted=DATA | {"Dp8"})
 
 
 def equation_3() -> Obtained:
-    """The arguments of f2, getBlockLocations."""
+    """Judges the arguments of f2, the time of getBlockLocations."""
     return _depends("read", "T_getBlockLocations", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_4() -> Obtained:
-    """The arguments of f3, readBlock."""
+    """Judges the arguments of f3, the time of readBlock."""
     return _depends("read", "T_readBlock", whole=True, wanted=DATA | {"Dp7", "Dp8", "Dp9"})
 
 
 def equation_7() -> Obtained:
-    """The arguments of f4, create with its inner call."""
+    """Judges the arguments of f4, the time of create with its inner call."""
     return _depends("write", "T_create_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_8() -> Obtained:
-    """The arguments of f5, rpc create."""
+    """Judges the arguments of f5, the time of the remote call create."""
     return _depends("write", "T_rpc_create", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_9() -> Obtained:
-    """The arguments of f6, append with its inner call."""
+    """Judges the arguments of f6, the time of append with its inner call."""
     return _depends("append", "T_append_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_10() -> Obtained:
-    """The arguments of f7, writeRequest."""
+    """Judges the arguments of f7, the time of writeRequest."""
     return _depends("write", "T_writeRequest", whole=True, wanted=DATA | NAMENODE | {"Dp7"})
 
 
 def _counted(operation: str) -> Obtained:
-    """Compares count times the unloaded time with the makespan on one server."""
+    """Judges whether several requests on one server take their number times the unloaded time of
+    one."""
     unloaded_s, count = 0.02, 64
     serial = count / mean_value_analysis([unloaded_s], count).rate_per_s
     two = count / mean_value_analysis([unloaded_s], count, servers=[2]).rate_per_s
@@ -159,17 +163,18 @@ def _counted(operation: str) -> Obtained:
 
 
 def equation_5() -> Obtained:
-    """Several reads at a time."""
+    """Judges the total time of several reads that arrive together."""
     return _counted("read")
 
 
 def equation_11() -> Obtained:
-    """Several writes at a time."""
+    """Judges the total time of several writes that arrive together."""
     return _counted("write")
 
 
 def decomposed() -> Obtained:
-    """The nested operations of writeRequest, which the paper leaves to future work."""
+    """Judges whether the time of writeRequest depends on the parameters of its inner operations,
+    which the paper leaves to future work."""
     one = _by_label("write")["T_writeRequest"]
     found = {str(symbol) for symbol in one.own.free_symbols}
     named = {"packet_size", "replication", "datanode.disk_write_rate"}
@@ -180,7 +185,8 @@ def decomposed() -> Obtained:
 
 
 def other_systems() -> Obtained:
-    """Formulas of reads for the systems to which the paper says that its approach applies."""
+    """Judges whether formulas of reads exist for the systems to which the paper says that its
+    approach applies."""
     texts, holds = [], True
     for name in ("moosefs", "gfs", "zfs"):
         system = discover.file_system(name)
@@ -194,7 +200,7 @@ def other_systems() -> Obtained:
 
 
 def file_list() -> Obtained:
-    """The operation File List."""
+    """Judges whether the description has the operation File List."""
     found = _by_label("list")
     entries = sympy.Symbol("entries", positive=True)
     symbols = {str(symbol) for one in found.values() for symbol in one.own.free_symbols}

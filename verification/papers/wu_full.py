@@ -1,7 +1,6 @@
-"""Probes of Wu 2013, Tables 2 to 4: the paper's deployments at full scale, as the description
-predicts them before anything is fitted. The paper prints no figures of its results, so its
-statements about them are compared.
-"""
+"""Compares Wu 2013, Tables 2 to 4, with predictions for the paper's deployments at full scale. The
+predictions use the description of HDFS before anything is fitted. The paper prints no figures of
+its results, so its statements about the results are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
 DEPLOYMENTS = ("wu-full-tansuo", "wu-full-inspur", "wu-full-ec2")
-# Sizes of Phase II with the paper's counts: the first, one between, the last. Then one large file.
+# (file size, number of clients) in Phase II: the first, a middle and the last test of the paper.
 PHASE_2 = (("128 KiB", 512), ("2 MiB", 32), ("32 MiB", 2))
 TESTS = (("1 KiB", 1024), *PHASE_2, ("4 GiB", 1))
 LEVEL = 2.0
@@ -43,7 +42,7 @@ def _named(deployment: str) -> str:
 
 
 def _slower(operation: str) -> Obtained:
-    """Whether every test takes longest on EC2."""
+    """Judges whether every test takes longer on EC2 than on the two other deployments."""
     times = {one: _times(one, operation) for one in DEPLOYMENTS}
     ec2 = times[DEPLOYMENTS[2]]
     longest = [max(found) == last for *found, last in zip(*times.values(), ec2, strict=True)]
@@ -56,17 +55,18 @@ def _slower(operation: str) -> Obtained:
 
 
 def reads() -> Obtained:
-    """Reads on the three deployments at full scale."""
+    """Judges whether reads at full scale take longest on EC2."""
     return _slower("read")
 
 
 def writes() -> Obtained:
-    """Writes on the three deployments at full scale."""
+    """Judges whether writes at full scale take longest on EC2."""
     return _slower("write")
 
 
 def phase_2() -> Obtained:
-    """Whether the time of Phase II is level at full scale, on the paper's first deployment."""
+    """Judges whether the predicted time of reads in Phase II is level at full scale, on the paper's
+    first deployment."""
     times = [total_s(DEPLOYMENTS[0], "read", *test) for test in PHASE_2]
     listed = ", ".join(units.text(time_s, "s") for time_s in times)
     most = max(times) / min(times)

@@ -1,11 +1,9 @@
-"""Probes of Wu 2013, section 4.1: what the recordings say of its three phases and of its
-deployments.
+"""Compares Wu 2013, section 4.1, with the recordings: its three phases and its deployments.
 
 The total time of a step is its mean times the number of files, as in the paper's Figures 4 and 5.
-The recordings are those that began after the last choice in the models of HDFS. "Level" means
+Only recordings are used that began after the last choice in the models of HDFS. "Level" means
 within a factor of two, which is one unit of the paper's logarithmic axis. "Rises" and "falls" mean
-a rank correlation of size and total time of at least 0.8, or at most -0.8.
-"""
+a rank correlation of file size and total time of at least 0.8, or at most -0.8."""
 
 from __future__ import annotations
 
@@ -22,10 +20,11 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 LEVEL = 2.0
 TREND = 0.8
-# Deployments of the recordings, by network latency: even (Tansuo), uneven (Inspur), virtual (EC2).
+# The recorded deployments, identified by network latency: even (Tansuo), uneven (Inspur), virtual
+# (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
-# Sizes in bytes of the paper's phases at 1/64 of its sizes.
+# Smallest and largest file size in bytes of each phase, at 1/64 of the paper's sizes.
 PHASE_1 = (16.0, KIB)
 PHASE_2 = (16 * KIB, 512 * KIB)
 PHASE_3 = (MIB, 64 * MIB)
@@ -43,9 +42,8 @@ def curve(
     """Returns (file size in bytes, total seconds of the steps over all files) for the sizes of a
     phase.
 
-    `steps`: names of steps, whose times are added; a name that begins with "-" is subtracted. In
-    Phase I and II the tests with the paper's counts are taken, so those of one client are left out.
-    """
+    `steps`: names of steps whose times are added; a name that begins with "-" is subtracted. Phases
+    I and II use the tests with several clients, Phase III those with one client."""
     times: dict[float, list[float]] = {}
     for result in _runs(operation):
         labels = result.point.labels
@@ -60,7 +58,8 @@ def curve(
 
 
 def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
-    """Returns the total seconds of some steps in one run, over all files or of one file."""
+    """Returns the total seconds of some steps in one run: over one file if `one_file`, else over
+    all files."""
     found = {one.step: one for one in result.steps}
     total_s = 0.0
     for name in steps:
@@ -71,7 +70,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns curves as text: the totals of the first and the last size, in milliseconds."""
+    """Returns curves as text: for each, the totals at the smallest and at the largest file size, in
+    milliseconds."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
@@ -118,37 +118,38 @@ NAMENODE_CALLS = ("create", "create/create", "write/addBlock")
 
 
 def read_phase_1_level() -> Obtained:
-    """Open and getBlockLocations in Phase I."""
+    """Judges whether the times of open and getBlockLocations are level over Phase I."""
     return _level(*(curve("read", [step], PHASE_1) for step in LOOKUPS))
 
 
 def read_phase_1_longest() -> Obtained:
-    """Open and getBlockLocations in Phase I, compared with the later phases."""
+    """Judges whether open and getBlockLocations take longer in Phase I than in the later phases."""
     return _longest_in_phase_1("read", LOOKUPS)
 
 
 def read_phase_1_blocks() -> Obtained:
-    """ReadBlock in Phase I."""
+    """Judges whether the time of readBlock rises in Phase I."""
     return _rises(curve("read", ["read"], PHASE_1))
 
 
 def read_phase_2_level() -> Obtained:
-    """ReadBlock in Phase II."""
+    """Judges whether the time of readBlock is level in Phase II."""
     return _level(curve("read", ["read"], PHASE_2))
 
 
 def read_phase_2_lookups() -> Obtained:
-    """Open and getBlockLocations in Phase II."""
+    """Judges whether the times of open and getBlockLocations fall in Phase II."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
-    """ReadBlock and getBlockLocations in Phase III."""
+    """Judges whether the times of readBlock and getBlockLocations rise in Phase III."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
-    """ReadBlock compared with open, in every test of Phase III."""
+    """Judges whether readBlock takes longer than open in every test of Phase III, most of all for
+    the largest files."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -156,7 +157,8 @@ def read_blocks_dominate() -> Obtained:
 
 
 def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
-    """Compares the totals of two deployments in every test of every phase."""
+    """Judges whether steps take longer on one deployment than on another (`other`), in at least 90
+    % of the tests of all phases."""
     ratios = []
     for phase in (PHASE_1, PHASE_2, PHASE_3):
         slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
@@ -168,59 +170,62 @@ def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> O
 
 
 def read_slow_network() -> Obtained:
-    """GetBlockLocations over the slower network of the uneven deployment."""
+    """Judges whether getBlockLocations takes longer over the slower network of the uneven
+    deployment."""
     return _slower("read", ["open/getBlockLocations"], UNEVEN, EVEN)
 
 
 def read_virtual() -> Obtained:
-    """Whole reads on the virtual deployment, compared with the even one."""
+    """Judges whether whole reads take longer on the virtual deployment than on the even one."""
     return _slower("read", ["open", "read"], VIRTUAL, EVEN)
 
 
 def write_phase_1_level() -> Obtained:
-    """Create, rpc create and addBlock in Phase I."""
+    """Judges whether the times of create, its remote call and addBlock are level over Phase I."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
 def write_phase_1_longest() -> Obtained:
-    """Create, rpc create and addBlock in Phase I, compared with Phases II and III."""
+    """Judges whether create, its remote call and addBlock take longer in Phase I than in the later
+    phases."""
     return _longest_in_phase_1("write", NAMENODE_CALLS)
 
 
 def write_phase_1_request() -> Obtained:
-    """WriteRequest in Phase I."""
+    """Judges whether the time of writeRequest rises in Phase I."""
     return _rises(curve("write", WRITE_REQUEST, PHASE_1))
 
 
 def write_phase_2_level() -> Obtained:
-    """WriteRequest in Phase II."""
+    """Judges whether the time of writeRequest is level in Phase II."""
     return _level(curve("write", WRITE_REQUEST, PHASE_2))
 
 
 def write_phase_2_calls() -> Obtained:
-    """Create, rpc create and addBlock in Phase II."""
+    """Judges whether the times of create, its remote call and addBlock fall in Phase II."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
-    """WriteRequest and addBlock in Phase III."""
+    """Judges whether the times of writeRequest and addBlock rise in Phase III."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )
 
 
 def write_slow_network() -> Obtained:
-    """Every step of a write over the slower network of the uneven deployment."""
+    """Judges whether writes take longer over the slower network of the uneven deployment."""
     return _slower("write", ["create", "write", "close"], UNEVEN, EVEN)
 
 
 def write_virtual() -> Obtained:
-    """Whole writes on the virtual deployment, compared with the even one."""
+    """Judges whether whole writes take longer on the virtual deployment than on the even one."""
     return _slower("write", ["create", "write", "close"], VIRTUAL, EVEN)
 
 
 def datanode_memory() -> Obtained:
-    """The memory of DataNodes, which no recorded deployment varies."""
+    """Counts the memory sizes of DataNodes in the recordings; not judged, because no recording
+    varies them."""
     sizes = {
         group.memory
         for operation in ("read", "write")
@@ -231,7 +236,8 @@ def datanode_memory() -> Obtained:
 
 
 def table_4() -> Obtained:
-    """The tests of each deployment: seven, nine and seven in the three phases."""
+    """Judges whether each deployment has the paper's 23 tests: seven, nine and seven in the three
+    phases."""
     found = {
         (str(labels["deployment.network.latency"]), str(labels["workload.file_size"]))
         for result in _runs("read")
@@ -250,7 +256,7 @@ def _size(text: object) -> float:
 
 
 def deployments() -> Obtained:
-    """The deployments of the recordings, which stand for those of Tables 2 and 3."""
+    """Lists the recorded deployments, which represent those of Tables 2 and 3; not judged."""
     servers = {
         sum(group.count for group in result.point.scenario.deployment.groups_of("datanode"))
         for result in _runs("read")

@@ -1,4 +1,5 @@
-"""Probes of Wu 2013, section 4.2: memory, bursts, scores and law of the metadata server."""
+"""Compares Wu 2013, section 4.2, with the product's model of the metadata server: its memory, its
+bursts, its scores, and the law of its response time."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5: name of the NameNode -> score. Table 6: name -> 1 / k, k in milliseconds.
+# Table 5: NameNode -> score. Table 6: NameNode -> 1 / k, where k is in milliseconds.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -41,7 +42,7 @@ def _limits() -> ServerLimits:
 
 
 def memory() -> Obtained:
-    """Files that fit a NameNode of 16 GiB."""
+    """Judges whether a NameNode of 16 GiB holds the paper's 86 million files."""
     by_source = {one.source.split(":")[0]: one.files / 1e6 for one in _limits().files}
     others = ", ".join(
         f"{name} {files:.3g} M" for name, files in by_source.items() if "Wu" not in name
@@ -51,7 +52,8 @@ def memory() -> Obtained:
 
 
 def memory_by_blocks() -> Obtained:
-    """Files of one block and of 200 blocks that fit a NameNode of 16 GiB, at 200 B an object."""
+    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as of one block, at
+    200 B for each object."""
     sizes = {1: "64 MiB", 200: "12.5 GiB"}
     found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
     texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
@@ -60,7 +62,7 @@ def memory_by_blocks() -> Obtained:
 
 
 def several_servers() -> Obtained:
-    """Two NameNodes, which the paper takes as one with the memory and processors of both."""
+    """Judges whether two NameNodes count as one with the memory and the processors of both."""
     one, two = limits(_scenario()), limits(_scenario(), servers=2)
     files = two.files[0].files / one.files[0].files
     rate = two.capacity[0].rate_per_s / one.capacity[0].rate_per_s
@@ -69,7 +71,8 @@ def several_servers() -> Obtained:
 
 
 def capacity() -> Obtained:
-    """Requests a second that the description gives, for metadata operations of reads and writes."""
+    """Judges whether the description gives the requests per second of reads, writes and metadata
+    operations."""
     found = {one.operation: one for one in _limits().capacity}
     texts = [
         f"{name} {found[name].rate_per_s:.3g}/s ({found[name].binding})"
@@ -79,7 +82,8 @@ def capacity() -> Obtained:
 
 
 def mean_wait() -> Obtained:
-    """The mean wait in a burst, compared with a simulation of the queue."""
+    """Judges whether the formula of the mean wait in a burst agrees with a simulation of the
+    queue."""
     printed = 5 * (1500 - 1000) / (2 * 1000)
     simulated = burst.simulated(1500, 1000, 5).mean_s
     text = f"p = 1500/s, q = 1000/s, t = 5 s: {printed:.3g} s by the formula, "
@@ -88,14 +92,15 @@ def mean_wait() -> Obtained:
 
 
 def no_queue_below_capacity() -> Obtained:
-    """Waits where the rate is below the capacity."""
+    """Judges whether requests hardly wait if their rate is 90 % of the capacity."""
     waited = burst.waits(900, 1000, 5).mean_s
     text = f"at 0.9 of q a response takes {(waited + 0.001) / 0.001:.3g} service times"
     return judged(waited < 0.001, text)
 
 
 def equation_12() -> Obtained:
-    """The largest burst within a bound on the mean response."""
+    """Judges whether the largest burst within a bound on the mean response time follows equation
+    (12)."""
     q, length_s, bound_s, network_s = 10_000.0, 60.0, 1.0, 0.001
     printed = 2 * q * (bound_s - network_s) / length_s + q
     found = burst.largest_peak_per_s(q, bound_s, network_s, length_s)
@@ -106,7 +111,8 @@ def equation_12() -> Obtained:
 
 
 def table_5() -> Obtained:
-    """Ratios of the paper's scores, and the scores that the testbed measures in their place."""
+    """Lists the ratios of the paper's scores, and those of the scores that the testbed measures;
+    not judged."""
     ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
     law = _law()
     own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
@@ -121,7 +127,8 @@ def _law() -> ServerLaw:
 
 
 def table_6() -> Obtained:
-    """Reciprocals and ratios of the paper's coefficients, and the capacities that follow."""
+    """Judges whether Table 6 is consistent: 1 / k agrees with the coefficients, and the capacities
+    by score agree with those by the law of each NameNode."""
     close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
     off = {
         name: laws.capacity_from_score(SCORES[name], 99, SCORES["nn1"], PER_MS["nn1"])
@@ -135,7 +142,8 @@ def table_6() -> Obtained:
 
 
 def printed_constant() -> Obtained:
-    """The formula of q with the divisor that the paper prints."""
+    """Judges whether the formula of the capacity q is right with the divisor that the paper
+    prints."""
     true = laws.capacity_from_score(1, 99, 1, PER_MS["nn1"])
     printed = laws.capacity_from_score(SCORES["nn1"], 99, 17, PER_MS["nn1"])
     return judged(
@@ -145,7 +153,8 @@ def printed_constant() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """The law x ln x on the recorded response times, with the likeliest law."""
+    """Judges whether the law x ln x fits the recorded response times, and lists the most likely
+    law."""
     curves = [one for one in _law().curves if one.files == "each"]
     texts, holds = [], True
     for one in curves:
@@ -160,7 +169,8 @@ def figure_6() -> Obtained:
 
 
 def throughput_falls() -> Obtained:
-    """Rates at the most and the fewest clients, which x ln x has fall."""
+    """Judges whether the rate at 128 clients is below the rate at 2 clients, as the law x ln x
+    predicts."""
     curves = [one for one in _law().curves if one.files == "each"]
     texts = [f"{one.share:g} of a core: {one.rates[-1] / one.rates[1]:.3g}" for one in curves]
     falls = all(one.rates[-1] < one.rates[1] for one in curves)
@@ -169,8 +179,9 @@ def throughput_falls() -> Obtained:
 
 
 def law_at_constant_files() -> Obtained:
-    """Rates with a constant number of files, where the paper's l ln c has the response proportional
-    to the clients, so that the rate stays."""
+    """Judges whether the rate stays constant over the clients when the number of files is constant.
+    The paper's law l ln c implies a response time proportional to the clients, hence a constant
+    rate."""
     curves = [one for one in _law().curves if one.files == "in all"]
     growths = [one.rates[-1] / one.rates[0] for one in curves]
     text = ", ".join(
@@ -183,14 +194,14 @@ def law_at_constant_files() -> Obtained:
 
 
 def law_and_capacity() -> Obtained:
-    """Whether the law with the most weight also predicts the held-out capacity best."""
+    """Judges whether the law with the largest weight also predicts the held-out capacity best."""
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)
 
 
 def locations() -> Obtained:
-    """The recordings of getBlockLocations."""
+    """Counts the recordings of getBlockLocations; not judged."""
     found = recordings.of_scenario("wu-locations")
     planned = recordings.scenario("wu-locations")
     count = len(planned.points()) * planned.run.repetitions

@@ -50,13 +50,13 @@ pub struct Report {
 /// lines; its text is one line that names the queue.
 pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Vec<Report>, String> {
     std::thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let threads: Vec<_> = lines
             .iter()
             .map(|line| {
-                let tell = tell.clone();
+                let sender = sender.clone();
                 scope.spawn(move || {
-                    let outcome = hold(line, stop, &tell).map_err(|error| {
+                    let outcome = hold(line, stop, &sender).map_err(|error| {
                         format!("queue {} of {}: {error}", line.queue, line.netns)
                     });
                     if outcome.is_err() {
@@ -66,8 +66,8 @@ pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Ve
                 })
             })
             .collect();
-        drop(tell);
-        if told.iter().take(lines.len()).count() == lines.len() {
+        drop(sender);
+        if receiver.iter().take(lines.len()).count() == lines.len() {
             ready();
         }
         threads
@@ -77,12 +77,12 @@ pub fn run(lines: &[Line], stop: &AtomicBool, ready: impl FnOnce()) -> Result<Ve
     })
 }
 
-fn hold(line: &Line, stop: &AtomicBool, tell: &mpsc::Sender<()>) -> std::io::Result<Report> {
+fn hold(line: &Line, stop: &AtomicBool, sender: &mpsc::Sender<()>) -> std::io::Result<Report> {
     let mut queue = Queue::bind(&line.netns, line.queue)?;
     // By default the kernel may let this thread sleep up to 50 us longer than requested.
     // SAFETY: the call sets an attribute of the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let _ = tell.send(());
+    let _ = sender.send(());
     let began = Instant::now();
     let now = || began.elapsed().as_nanos() as u64;
     let mut schedule = Schedule::new(line.delay_s, line.jitter_s, line.loss, line.seed);

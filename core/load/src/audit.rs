@@ -47,18 +47,23 @@ impl Client<'_> {
 
     /// Compares the bytes read at `offset` of a file with the expected content. Returns an error
     /// that names the first difference.
-    pub(crate) fn check(&self, (owner, file): (u32, u64), offset: u64, seen: &[u8]) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        (owner, file): (u32, u64),
+        offset: u64,
+        observed: &[u8],
+    ) -> Result<()> {
         let content = &self.setup.content;
-        let end = offset + seen.len() as u64;
+        let end = offset + observed.len() as u64;
         let known = self.generations.get(&file).filter(|_| owner == self.number);
         let differs = match known {
-            None => content.first_difference(owner, (file, 0), offset, seen),
+            None => content.first_difference(owner, (file, 0), offset, observed),
             Some(known) => known
                 .stretches(offset, end)
                 .into_iter()
                 .find_map(|stretch| {
                     let (from, to, generation) = stretch;
-                    let part = &seen[(from - offset) as usize..(to - offset) as usize];
+                    let part = &observed[(from - offset) as usize..(to - offset) as usize];
                     let of = (file, generation);
                     let unknown = generation == UNKNOWN;
                     (!unknown).then(|| content.first_difference(owner, of, from, part))?
@@ -139,8 +144,8 @@ impl Client<'_> {
             match open.read(&mut buffer[from..from + transfer]) {
                 Ok(0) => break Ok(()),
                 Ok(got) => {
-                    let seen = &buffer[from..from + got];
-                    if let Err(error) = self.check((self.number, file), offset, seen) {
+                    let observed = &buffer[from..from + got];
+                    if let Err(error) = self.check((self.number, file), offset, observed) {
                         break Err(error);
                     }
                     offset += got as u64;

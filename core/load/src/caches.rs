@@ -17,26 +17,26 @@ pub const MOST_FILES: usize = 64;
 /// run would then measure memory.
 pub fn prove_cold(files: &[(String, u64)], target: &mut dyn Target) -> Result<Option<Resident>> {
     target.settle()?;
-    let mut seen = Resident::default();
+    let mut observed = Resident::default();
     for (path, bytes) in files.iter().filter(|(_, bytes)| *bytes > 0) {
         let Some(resident) = target.resident_bytes(path)? else {
             return Ok(None);
         };
-        seen.prepared_bytes += bytes;
-        seen.resident_bytes += resident;
+        observed.prepared_bytes += bytes;
+        observed.resident_bytes += resident;
     }
-    if seen.resident_bytes as f64 > MOST_RESIDENT * seen.prepared_bytes as f64 {
+    if observed.resident_bytes as f64 > MOST_RESIDENT * observed.prepared_bytes as f64 {
         let Resident {
             prepared_bytes,
             resident_bytes,
-        } = seen;
+        } = observed;
         let reason = format!(
             "a cold run was asked for, but {resident_bytes} of {prepared_bytes} bytes looked at \
              are still in the page cache when it was emptied; one in memory cannot be cold"
         );
         return Err(Error::input("target.drop_caches", reason));
     }
-    Ok(Some(seen))
+    Ok(Some(observed))
 }
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";

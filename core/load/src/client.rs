@@ -60,8 +60,8 @@ pub struct Client<'a> {
     paged: Option<((u32, u64), u64)>,
     pub(crate) done: Vec<Done>,
     /// Metadata-server calls within the last step, if the target reports them.
-    asked: Vec<Call>,
-    pub(crate) tells_calls: bool,
+    server_calls: Vec<Call>,
+    pub(crate) reports_calls: bool,
     pub(crate) clock: Clock,
     /// Whether each read is compared with the expected content.
     pub verifies: bool,
@@ -80,7 +80,7 @@ impl<'a> Client<'a> {
         let buffer = vec![0; setup.plan.stream.transfer_size_bytes as usize + ALIGNMENT];
         let buffer_start = buffer.as_ptr().align_offset(ALIGNMENT);
         let mut clock = Clock::new();
-        let tells_calls = target.tells_calls();
+        let reports_calls = target.reports_calls();
         Client {
             number,
             setup,
@@ -97,8 +97,8 @@ impl<'a> Client<'a> {
             buffer_start,
             paged: None,
             done: Vec::with_capacity(64),
-            asked: Vec::new(),
-            tells_calls,
+            server_calls: Vec::new(),
+            reports_calls,
             verifies: setup.plan.verify == Verify::Inline,
             renamed_by_others: BTreeSet::new(),
             generations: BTreeMap::new(),
@@ -221,7 +221,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Marks the prepared files as existing without creating them: the target stores nothing.
+    /// Marks the prepared files as existing, for a target that stores nothing.
     pub fn pretend(&mut self) {
         for (file, bytes) in prepared_files(&self.setup.plan.stream, self.number) {
             let made = Made {
@@ -294,7 +294,7 @@ impl<'a> Client<'a> {
     /// Reads the clock again, so that work since the last call is not counted in the next call's
     /// latency.
     #[inline]
-    pub(crate) fn look_anew(&mut self) {
+    pub(crate) fn read_clock(&mut self) {
         self.now = self.clock.now();
     }
 
@@ -329,7 +329,7 @@ impl<'a> Client<'a> {
         let start = self.now;
         let end = self.clock.now();
         self.now = end;
-        if self.tells_calls {
+        if self.reports_calls {
             self.ask_for_calls();
         }
         let value = outcome?;
@@ -339,7 +339,7 @@ impl<'a> Client<'a> {
             end,
             bytes,
         });
-        if self.tells_calls {
+        if self.reports_calls {
             self.note_calls(step);
         }
         Ok(value)
@@ -347,14 +347,14 @@ impl<'a> Client<'a> {
 
     #[cold]
     fn ask_for_calls(&mut self) {
-        self.asked.clear();
-        self.target.calls(&mut self.asked);
+        self.server_calls.clear();
+        self.target.calls(&mut self.server_calls);
     }
 
     /// Records the metadata-server calls within the step `outer`, which has just ended.
     #[cold]
     fn note_calls(&mut self, outer: Step) {
-        for call in self.asked.drain(..) {
+        for call in self.server_calls.drain(..) {
             if let Some(step) = outer.inner(&call.name) {
                 self.done.push(Done {
                     step,

@@ -175,14 +175,14 @@ mod tests {
         let (mut clock, mut before) = (Clock::new(), 0);
         let until = Instant::now() + Duration::from_millis(300);
         while Instant::now() < until {
-            let (low, seen, high) = (monotonic_ns(), clock.now(), monotonic_ns());
-            assert!(seen >= before);
-            before = seen;
+            let (low, observed, high) = (monotonic_ns(), clock.now(), monotonic_ns());
+            assert!(observed >= before);
+            before = observed;
             // The tolerance of 20 µs is far more than the two clocks ever differ, and far less than
             // a wrong scale would cause.
             assert!(
-                low < seen + 20_000 && seen < high + 20_000,
-                "{low} {seen} {high}"
+                low < observed + 20_000 && observed < high + 20_000,
+                "{low} {observed} {high}"
             );
         }
     }

@@ -94,14 +94,14 @@ impl Content {
         client: u32,
         of: (u64, u32),
         offset: u64,
-        seen: &[u8],
+        observed: &[u8],
     ) -> Option<u64> {
         let page = self.first_page(client, of.0);
-        let expected = self.lent((page, of.1), offset, seen.len());
-        if expected == seen {
+        let expected = self.lent((page, of.1), offset, observed.len());
+        if expected == observed {
             return None;
         }
-        let place = expected.iter().zip(seen).position(|(a, b)| a != b)?;
+        let place = expected.iter().zip(observed).position(|(a, b)| a != b)?;
         Some(offset + place as u64)
     }
 }
@@ -148,14 +148,14 @@ mod tests {
     fn generations_differ_wherever_one_looks() {
         let content = Content::new(5, 1 << 16, 0.0);
         for generation in 1..200 {
-            let seen = content.slice(0, (1, generation), 8192, 4096);
+            let observed = content.slice(0, (1, generation), 8192, 4096);
             assert_eq!(
-                content.first_difference(0, (1, generation), 8192, &seen),
+                content.first_difference(0, (1, generation), 8192, &observed),
                 None
             );
             for other in 0..generation {
                 assert!(content
-                    .first_difference(0, (1, other), 8192, &seen)
+                    .first_difference(0, (1, other), 8192, &observed)
                     .is_some());
             }
         }
@@ -168,9 +168,12 @@ mod tests {
             content.slice(0, (1, 0), 0, 4096),
             content.slice(0, (2, 0), 0, 4096)
         );
-        let mut seen = content.slice(0, (1, 0), 4096, 4096).to_vec();
-        assert_eq!(content.first_difference(0, (1, 0), 4096, &seen), None);
-        seen[17] ^= 1;
-        assert_eq!(content.first_difference(0, (1, 0), 4096, &seen), Some(4113));
+        let mut observed = content.slice(0, (1, 0), 4096, 4096).to_vec();
+        assert_eq!(content.first_difference(0, (1, 0), 4096, &observed), None);
+        observed[17] ^= 1;
+        assert_eq!(
+            content.first_difference(0, (1, 0), 4096, &observed),
+            Some(4113)
+        );
     }
 }

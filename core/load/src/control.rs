@@ -38,7 +38,7 @@ enum Gate {
 /// Statistics of the timed part so far: totals since its start, and the longest latency since the
 /// last query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct LiveCounts {
     /// Operations that succeeded.
     pub count: u64,
     /// Operations that failed.
@@ -53,10 +53,10 @@ pub struct Seen {
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
-    seen_count: AtomicU64,
-    seen_errors: AtomicU64,
-    seen_ns_sum: AtomicU64,
-    seen_ns_max: AtomicU64,
+    published_count: AtomicU64,
+    published_errors: AtomicU64,
+    published_ns_sum: AtomicU64,
+    published_ns_max: AtomicU64,
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU64,
@@ -152,25 +152,25 @@ impl Control {
 
     /// Returns the statistics of the timed part as last published by the clients, and resets the
     /// longest latency.
-    pub fn seen(&self) -> Seen {
-        Seen {
-            count: self.seen_count.load(Ordering::Relaxed),
-            errors: self.seen_errors.load(Ordering::Relaxed),
-            latency_ns_sum: self.seen_ns_sum.load(Ordering::Relaxed),
-            latency_ns_max: self.seen_ns_max.swap(0, Ordering::Relaxed),
+    pub fn live_counts(&self) -> LiveCounts {
+        LiveCounts {
+            count: self.published_count.load(Ordering::Relaxed),
+            errors: self.published_errors.load(Ordering::Relaxed),
+            latency_ns_sum: self.published_ns_sum.load(Ordering::Relaxed),
+            latency_ns_max: self.published_ns_max.swap(0, Ordering::Relaxed),
         }
     }
 
     /// Adds the operations that one client completed since its last report. `before` has the
     /// client's totals at that report, `now` its present totals.
-    pub(crate) fn tell(&self, before: &Second, now: &Second) {
+    pub(crate) fn publish(&self, before: &Second, now: &Second) {
         let (count, errors) = (now.count - before.count, now.errors - before.errors);
         let spent = now.latency_ns_sum - before.latency_ns_sum;
         self.count(count + errors);
-        self.seen_count.fetch_add(count, Ordering::Relaxed);
-        self.seen_errors.fetch_add(errors, Ordering::Relaxed);
-        self.seen_ns_sum.fetch_add(spent, Ordering::Relaxed);
-        self.seen_ns_max
+        self.published_count.fetch_add(count, Ordering::Relaxed);
+        self.published_errors.fetch_add(errors, Ordering::Relaxed);
+        self.published_ns_sum.fetch_add(spent, Ordering::Relaxed);
+        self.published_ns_max
             .fetch_max(now.latency_ns_max, Ordering::Relaxed);
     }
 

@@ -63,15 +63,15 @@ mod tests {
                 plain[from as usize..to as usize].fill(turn);
                 known.wrote(from, to, turn);
                 let (from, to) = (drawn(3).min(drawn(4)), drawn(3).max(drawn(4)));
-                let told = known.stretches(from, to);
+                let ranges = known.stretches(from, to);
                 assert_eq!(
-                    (told[0].0, told[told.len() - 1].1),
+                    (ranges[0].0, ranges[ranges.len() - 1].1),
                     (from, to),
                     "seed {seed}"
                 );
-                for (start, end, generation) in told {
-                    let seen = &plain[start as usize..end as usize];
-                    assert!(seen.iter().all(|one| *one == generation), "seed {seed}");
+                for (start, end, generation) in ranges {
+                    let observed = &plain[start as usize..end as usize];
+                    assert!(observed.iter().all(|one| *one == generation), "seed {seed}");
                 }
             }
         }

@@ -55,7 +55,7 @@ pub fn calibrate(setup: &Setup) -> GeneratorReport {
         }
         let mut rest = &ahead[..];
         while !rest.is_empty() {
-            client.look_anew();
+            client.read_clock();
             let ran = client.execute_row(rest, None, &mut record, |_| true);
             rest = &rest[ran.begun..];
         }

@@ -28,7 +28,7 @@ mod sparse;
 mod step;
 mod target;
 
-pub use control::{Control, Seen};
+pub use control::{Control, LiveCounts};
 pub use error::{Error, ErrorKind, Result, Status};
 pub use outcome::Outcome;
 pub use plan::{Plan, Spans, Verify};

@@ -140,10 +140,10 @@ impl GeneratorReport {
         self.share_of_latency = over(self.own_ns_per_op * 1e-9 * count as f64, spent_s);
         self.late = Summary::from(&self.late_histogram);
         let mut responses = Histogram::new();
-        let seen = operations
+        let observed = operations
             .values()
             .filter_map(|o| o.response_histogram.as_ref());
-        seen.for_each(|histogram| responses.merge(histogram));
+        observed.for_each(|histogram| responses.merge(histogram));
         let bearable_ns = (responses.quantile_ns(0.5) / 100).max(BEARABLE_NS);
         self.on_time = self.late_histogram.quantile_ns(0.99) <= bearable_ns;
     }
@@ -198,7 +198,7 @@ fn merged_errors(mine: &[ErrorCount], theirs: &[ErrorCount]) -> Vec<ErrorCount> 
     for error in mine.iter().chain(theirs) {
         found
             .entry((&error.operation, &error.kind))
-            .and_modify(|told| told.count += error.count)
+            .and_modify(|reported| reported.count += error.count)
             .or_insert_with(|| error.clone());
     }
     found.into_values().collect()

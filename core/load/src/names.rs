@@ -19,7 +19,7 @@ impl Client<'_> {
         intended: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
-        if self.tells_calls {
+        if self.reports_calls {
             return None;
         }
         let file = operation.file;
@@ -58,7 +58,7 @@ impl Client<'_> {
         intended: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
-        if self.tells_calls {
+        if self.reports_calls {
             return None;
         }
         self.find(operation.owner, operation.file);
@@ -75,7 +75,7 @@ impl Client<'_> {
         record: &mut Record,
     ) -> Option<bool> {
         let file = operation.file;
-        if self.tells_calls || self.made(file).is_none() {
+        if self.reports_calls || self.made(file).is_none() {
             return None;
         }
         self.find(self.number, file);
@@ -86,7 +86,7 @@ impl Client<'_> {
             if self.hold(self.number, file, None).is_some() {
                 // Closing the open file may have taken long, and its time must not count as part of
                 // the deletion.
-                self.look_anew();
+                self.read_clock();
             }
         }
         Some(deleted)
@@ -98,7 +98,7 @@ impl Client<'_> {
     #[inline]
     fn find(&mut self, owner: u32, file: u64) {
         if self.go_to(owner, file) {
-            self.look_anew();
+            self.read_clock();
         }
     }
 
@@ -252,25 +252,29 @@ mod tests {
             "target":{"kind":"null"},"run_directory":"x"}"#;
         let plan = Plan::parse(text).unwrap();
         let setup = Setup::new(&plan);
-        let seen = |long: bool| {
+        let observed = |long: bool| {
             let mut client = Client::new(0, &setup, Box::new(Null));
-            client.tells_calls = long;
+            client.reports_calls = long;
             client.pretend();
             let mut record = Record::new(0, 0, 0, 0);
             record.begin_part(0);
             for operation in Stream::new(&plan.stream, 0) {
                 assert!(client.execute(&operation, None, &mut record));
             }
-            let of = |(kind, seen): (OperationKind, &Kind)| {
-                let steps = seen.steps().into_iter();
+            let of = |(kind, observed): (OperationKind, &Kind)| {
+                let steps = observed.steps().into_iter();
                 let steps = steps.map(|(step, its)| (step, its.histogram.count(), its.bytes));
-                (kind, seen.operations().histogram.count(), steps.collect())
+                (
+                    kind,
+                    observed.operations().histogram.count(),
+                    steps.collect(),
+                )
             };
             let kinds: Vec<(_, u64, Vec<_>)> = record.part().kinds().map(of).collect();
             (kinds, client.own_files())
         };
-        let short = seen(false);
+        let short = observed(false);
         assert_eq!(short.0.len(), 3);
-        assert_eq!(short, seen(true));
+        assert_eq!(short, observed(true));
     }
 }

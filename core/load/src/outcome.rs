@@ -46,16 +46,16 @@ pub struct Timing {
 }
 
 /// Results of a run that the clients' records do not contain.
-pub struct Beside {
+pub struct RunFigures {
     pub generator: GeneratorReport,
     pub layers: BTreeMap<String, u64>,
     pub wall_s: f64,
 }
 
 /// Merges the clients' records into the report, the spans and the executed operations of the run.
-pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Beside) -> Outcome {
+pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, figures: RunFigures) -> Outcome {
     let plan = setup.plan;
-    let mut generator = beside.generator;
+    let mut generator = figures.generator;
     for part in records.iter().flat_map(|record| &record.parts) {
         generator.late_histogram.merge(&part.late());
     }
@@ -66,7 +66,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
     let only = phases.first().filter(|_| !several);
     let mut report = Report {
         complete: timing.complete,
-        wall_s: beside.wall_s,
+        wall_s: figures.wall_s,
         start_unix_ns: timing.zero_unix_ns,
         late_s: timing.late_s,
         clients: plan.client_count(),
@@ -90,7 +90,7 @@ pub fn outcome(setup: &Setup, records: &[Record], timing: &Timing, beside: Besid
         schedule: only.and_then(|phase| phase.schedule),
         phases: if several { phases } else { Vec::new() },
         generator,
-        layers: beside.layers,
+        layers: figures.layers,
     };
     report.settle();
     let recorded = records
@@ -168,10 +168,10 @@ fn seconds_between(start: u64, end: u64) -> f64 {
 /// Merges the counts and latencies of several clients or phases by operation type.
 fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, OperationReport> {
     let mut counted: BTreeMap<&str, (Counted, Option<Histogram>)> = BTreeMap::new();
-    for (kind, seen) in parts.flat_map(Part::kinds) {
+    for (kind, observed) in parts.flat_map(Part::kinds) {
         let (all, responses) = counted.entry(kind.name()).or_default();
-        all.merge(&seen.operations());
-        if let Some(response) = &seen.response {
+        all.merge(&observed.operations());
+        if let Some(response) = &observed.response {
             responses.get_or_insert_default().merge(response);
         }
     }
@@ -188,8 +188,8 @@ fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, Ope
 fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
     let mut found: BTreeMap<String, Counted> = BTreeMap::new();
     let parts = records.iter().flat_map(|record| &record.parts);
-    for (kind, seen) in parts.flat_map(Part::kinds) {
-        for (step, counted) in seen.steps() {
+    for (kind, observed) in parts.flat_map(Part::kinds) {
+        for (step, counted) in observed.steps() {
             let name = format!("{}/{}", kind.name(), step.name());
             found.entry(name).or_default().merge(&counted);
         }
@@ -216,13 +216,13 @@ fn errors(records: &[Record]) -> Vec<ErrorCount> {
     for record in records {
         for ((operation, kind), (count, first)) in &record.errors {
             let entry = found.entry((operation.clone(), kind));
-            let told = entry.or_insert_with(|| ErrorCount {
+            let reported = entry.or_insert_with(|| ErrorCount {
                 operation: operation.clone(),
                 kind: kind.to_string(),
                 count: 0,
                 first: first.clone(),
             });
-            told.count += count;
+            reported.count += count;
         }
     }
     found.into_values().collect()

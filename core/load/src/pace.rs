@@ -20,7 +20,7 @@ const LONGEST_SLEEP_NS: u64 = 20_000_000;
 const AWAKE_NS: u64 = 20_000;
 /// Interval at which a client adds its counts to the counters shared by all clients, ns. Updates
 /// after every operation would be contended.
-const TELL_EVERY_NS: u64 = 10_000_000;
+const PUBLISH_EVERY_NS: u64 = 10_000_000;
 
 /// Sleeps until the monotonic clock reads `due_ns`, or until `over` returns true.
 pub fn sleep_until(due_ns: u64, over: &dyn Fn() -> bool) {
@@ -204,9 +204,9 @@ impl Row {
 /// Adds the operations that the client completed since the last call to the counters shared by all
 /// clients. `before` has the client's totals at that call and is updated.
 #[cold]
-fn tell(together: &Together, before: &mut Second, record: &mut Record) {
+fn publish(together: &Together, before: &mut Second, record: &mut Record) {
     let now = record.part().so_far();
-    together.control.tell(before, &now);
+    together.control.publish(before, &now);
     *before = now;
 }
 
@@ -229,7 +229,8 @@ pub fn timed_phase(
         wake_exactly();
     }
     client.now = awake_at(pace.zero, &mut client.clock, &stopped);
-    let (mut failed, mut told, mut before) = (record.failures, client.now, Second::default());
+    let (mut failed, mut reported_at, mut before) =
+        (record.failures, client.now, Second::default());
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
@@ -240,7 +241,7 @@ pub fn timed_phase(
             if row.is_over() {
                 break;
             }
-            client.look_anew();
+            client.read_clock();
         }
         let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
         if due > client.now {
@@ -257,7 +258,7 @@ pub fn timed_phase(
             let begun = |one: &Operation| (*one, client.now);
             record.executed.extend(operations.iter().map(begun));
         }
-        let look_at = deadline.min(told + TELL_EVERY_NS);
+        let look_at = deadline.min(reported_at + PUBLISH_EVERY_NS);
         let go_on = |now: u64| now < look_at && !stopped();
         let ran = client.execute_row(operations, due.filter(|_| pace.open), record, go_on);
         if pace.open {
@@ -269,15 +270,15 @@ pub fn timed_phase(
                 .errors
                 .fetch_add(record.failures - failed, Ordering::Relaxed);
             failed = record.failures;
-            client.look_anew();
+            client.read_clock();
         }
-        if client.now.saturating_sub(told) >= TELL_EVERY_NS {
-            told = client.now;
-            tell(together, &mut before, record);
-            client.look_anew();
+        if client.now.saturating_sub(reported_at) >= PUBLISH_EVERY_NS {
+            reported_at = client.now;
+            publish(together, &mut before, record);
+            client.read_clock();
         }
     }
-    tell(together, &mut before, record);
+    publish(together, &mut before, record);
     record.part().begun = pace.begun;
     together.reached_wall(phase, record.last_end().unwrap_or_else(monotonic_ns));
 }

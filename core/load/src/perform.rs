@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
                 record.succeeded(operation, intended, (start, self.now), &self.done);
                 // The clock is read again, since the time for closing files and comparing content
                 // must not count towards the next operation.
-                self.look_anew();
+                self.read_clock();
                 true
             }
             Err(error) => {

@@ -170,8 +170,8 @@ impl Plan {
     fn wants_fsync(&self) -> bool {
         let phases = self.stream.all_phases();
         let shares = phases.iter().flat_map(|phase| &phase.mix);
-        let asked = shares.into_iter().any(|share| share.fsync == Some(true));
-        asked || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
+        let is_requested = shares.into_iter().any(|share| share.fsync == Some(true));
+        is_requested || self.target.wants_fsync() || self.target.wants_fsync_of_writes()
     }
 
     /// Whether any operation reads or writes a file in another order than from front to back.

@@ -224,24 +224,24 @@ impl Part {
 /// Returns the measurements of one operation type; they are created when the first operation of the
 /// type is counted.
 #[inline(always)]
-fn of_kind(seen: &mut Option<Box<Kind>>) -> &mut Kind {
+fn of_kind(observed: &mut Option<Box<Kind>>) -> &mut Kind {
     #[cold]
     fn new() -> Box<Kind> {
         Box::default()
     }
-    match seen {
+    match observed {
         Some(kind) => kind,
         none => none.insert(new()),
     }
 }
 
 #[inline(always)]
-fn of_responses(seen: &mut Option<Box<Histogram>>) -> &mut Histogram {
+fn of_responses(observed: &mut Option<Box<Histogram>>) -> &mut Histogram {
     #[cold]
     fn new() -> Box<Histogram> {
         Box::default()
     }
-    match seen {
+    match observed {
         Some(histogram) => histogram,
         none => none.insert(new()),
     }
@@ -302,11 +302,11 @@ impl Kind {
     pub fn steps(&self) -> Vec<(Step, Counted)> {
         let mut found: BTreeMap<Step, Counted> = BTreeMap::new();
         for step in Step::ALL {
-            let seen = self
+            let observed = self
                 .steps
                 .as_ref()
                 .and_then(|steps| steps[step as usize].as_deref());
-            if let Some(counted) = seen {
+            if let Some(counted) = observed {
                 found.entry(step).or_default().merge(counted);
             }
         }

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::clock::{monotonic_ns, ns_of};
 use crate::control::{Control, Phase};
 use crate::generator::calibrate;
-use crate::outcome::{outcome, Beside, Outcome, PhaseTiming, Timing};
+use crate::outcome::{outcome, Outcome, PhaseTiming, RunFigures, Timing};
 use crate::pace::{sleep_until, timed_phase};
 use crate::plan::{Plan, Verify};
 use crate::record::Record;
@@ -47,12 +47,12 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
         timing.complete = false;
         record.note("clean_up", &error);
     }
-    let beside = Beside {
+    let figures = RunFigures {
         generator,
         layers: layers.counts(),
         wall_s: began.elapsed().as_secs_f64(),
     };
-    let outcome = outcome(&setup, &records, &timing, beside);
+    let outcome = outcome(&setup, &records, &timing, figures);
     match refused {
         None => Ok(outcome),
         Some(error) => Err(with_what_is_left(error, &outcome)),
@@ -94,7 +94,7 @@ pub struct Together<'a> {
     /// page cache.
     uncached: Mutex<Vec<(String, u64)>>,
     phases: Vec<Times>,
-    /// When the preparation is given up.
+    /// The instant after which the preparation of files is aborted; None without a time limit.
     deadline: Option<Instant>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Together<'a> {
         self.broken.load(Ordering::Acquire) || self.cut.load(Ordering::Acquire)
     }
 
-    /// Whether the preparation has taken longer than it may.
+    /// Whether the preparation of files has exceeded its time limit.
     fn is_late(&self) -> bool {
         self.deadline.is_some_and(|at| Instant::now() > at)
     }
@@ -329,8 +329,8 @@ fn make_cold(together: &Together, factory: &dyn Factory) -> Result<Option<Reside
     let mut target = factory.connect()?;
     let proof = std::thread::scope(|scope| {
         let work = move || guarded("prove_cold", || prove_cold(&files, target.as_mut()));
-        let asked = scope.spawn(work);
-        asked.join().expect("panics are caught where work is done")
+        let thread = scope.spawn(work);
+        thread.join().expect("panics are caught where work is done")
     })?;
     if setup.plan.target.wants_cold() == Some("system") {
         // The check itself has cached names and attributes, so the system's caches are dropped

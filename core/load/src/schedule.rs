@@ -104,10 +104,10 @@ impl ScheduleReport {
         });
         moved.reduce(|before, after| {
             let span_s = before.span_s + after.span_s;
-            let asked = |one: &Self| one.offered_per_s * one.span_s;
+            let offered = |one: &Self| one.offered_per_s * one.span_s;
             ScheduleReport {
                 span_s,
-                offered_per_s: over(asked(&before) + asked(&after), span_s),
+                offered_per_s: over(offered(&before) + offered(&after), span_s),
                 behind_s: before.behind_s + after.behind_s,
                 ..before.with(after)
             }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_told_over_what_was_due() {
+    fn offered_rates_of_clients_are_weighted_by_their_spans() {
         const S: u64 = 1_000_000_000;
         let clients = [client(S, 9 * S, 9 * S), client(2 * S, 11 * S, 12 * S)];
         let whole = ScheduleReport::of(S, clients.into_iter()).unwrap();

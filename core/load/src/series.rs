@@ -226,13 +226,13 @@ mod tests {
         }
         so_far.errors += 1;
         let seconds = series.seconds(so_far);
-        let seen: Vec<(u64, u64, u64, u64)> = seconds
+        let observed: Vec<(u64, u64, u64, u64)> = seconds
             .iter()
             .map(|s| (s.count, s.latency_ns_sum, s.latency_ns_max, s.errors))
             .collect();
         let idle = (0, 0, 0, 0);
         assert_eq!(
-            seen,
+            observed,
             [(2, 16, 9, 0), (1, 1, 1, 0), idle, idle, (1, 2, 2, 1)]
         );
         let mut sum = seconds.clone();

@@ -125,10 +125,10 @@ fn rules(plan: &Plan, phase: &Phase) -> Vec<Rule> {
     // A single transfer is synced only if the workload's mix of operations or the target's option
     // `fsync = "write"` requests it.
     let single = OperationKind::Pwrite as usize;
-    let said = |share: &&Share| share.operation == OperationKind::Pwrite;
-    let asked = phase.mix.iter().find(said);
-    rules[single].fsync =
-        plan.target.wants_fsync_of_writes() || asked.is_some_and(|share| share.fsync == Some(true));
+    let is_pwrite = |share: &&Share| share.operation == OperationKind::Pwrite;
+    let share_of_writes = phase.mix.iter().find(is_pwrite);
+    rules[single].fsync = plan.target.wants_fsync_of_writes()
+        || share_of_writes.is_some_and(|share| share.fsync == Some(true));
     rules
 }
 

@@ -26,7 +26,7 @@ impl Client<'_> {
         intended: Option<u64>,
         record: &mut Record,
     ) -> Option<bool> {
-        if self.tells_calls || self.verifies {
+        if self.reports_calls || self.verifies {
             return None;
         }
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);
@@ -60,7 +60,7 @@ impl Client<'_> {
     ) -> Option<bool> {
         let setup = self.setup;
         let checked = setup.plan.verify != Verify::None;
-        if self.tells_calls || checked || setup.rule(operation.phase, operation.kind).fsync {
+        if self.reports_calls || checked || setup.rule(operation.phase, operation.kind).fsync {
             return None;
         }
         let (of, offset) = ((operation.owner, operation.file), operation.offset_bytes);

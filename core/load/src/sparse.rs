@@ -1,5 +1,6 @@
-//! Files of a replay: only the bytes that the trace reads or overwrites are written, the rest are
-//! holes, within the run's limits of time and space.
+//! Prepares the files of a replayed trace. Only the bytes that the trace reads or overwrites are
+//! written; the rest of each file is a hole. The preparation keeps to the run's limits of time and
+//! space.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::step::Step;
 use crate::target::Factory;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes that the prepared files of a plan's clients take on the target.
+/// The number of bytes that the prepared files of all clients of a plan occupy on the target.
 fn bytes_to_prepare(plan: &Plan, factory: &dyn Factory) -> u128 {
     if plan.stream.prepare == Prepare::Empty && plan.stream.given.is_empty() {
         return 0;
@@ -29,7 +30,8 @@ fn bytes_to_prepare(plan: &Plan, factory: &dyn Factory) -> u128 {
     plan.clients().map(of_client).sum()
 }
 
-/// Refuses a plan whose prepared files do not fit the free space of the target, where it is known.
+/// Returns an error if the prepared files of a plan do not fit into the free space of the target.
+/// Targets that do not report their free space are not checked.
 pub fn check_room(plan: &Plan, factory: &dyn Factory) -> Result<()> {
     let Some(free) = factory.free_bytes() else {
         return Ok(());
@@ -42,8 +44,9 @@ pub fn check_room(plan: &Plan, factory: &dyn Factory) -> Result<()> {
     Err(Error::new(ErrorKind::NoSpace, "prepare", "files", reason))
 }
 
-/// The instant at which a replay's preparation is given up: its traces decide how much is prepared,
-/// so the run's time limit holds for the preparation, too.
+/// The instant after which the preparation of a replay is aborted; None if the plan is no replay or
+/// has no time limit. A trace decides how much is prepared, so the run's time limit also covers the
+/// preparation.
 pub fn deadline(plan: &Plan) -> Option<Instant> {
     if plan.stream.given.is_empty() {
         return None;
@@ -53,14 +56,15 @@ pub fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }
 
-/// The error for a preparation that took too long.
+/// The error for a preparation that exceeded the run's time limit.
 pub fn too_slow(plan: &Plan) -> Error {
     let limit_s = plan.time_limit_s.unwrap_or(0.0);
     let reason = format!("the trace's files were not prepared within time_limit ({limit_s} s)");
     Error::new(ErrorKind::Timeout, "prepare", "files", reason)
 }
 
-/// Whether files may have holes: their content is the trace's business, unless it is checked.
+/// Whether prepared files may have holes. Only replayed files may, and only if the content of reads
+/// is not verified.
 fn is_sparse(plan: &Plan) -> bool {
     !plan.stream.given.is_empty() && plan.verify == Verify::None
 }
@@ -72,7 +76,8 @@ impl Client<'_> {
         is_sparse(self.setup.plan) && can.truncate && can.pwrite
     }
 
-    /// Creates the files of a replay with the bytes that its operations touch.
+    /// Creates the files of a replay and writes only the byte ranges that its operations read or
+    /// overwrite.
     pub(crate) fn prepare_sparse(
         &mut self,
         stop: &dyn Fn() -> bool,
@@ -133,7 +138,7 @@ mod tests {
     use super::*;
     use crate::target::Target;
 
-    /// A target with so much room, on which holes take none.
+    /// A target with this many free bytes, on which holes occupy no space.
     struct Room(u64);
 
     impl Factory for Room {

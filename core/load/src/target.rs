@@ -186,7 +186,7 @@ pub trait Target: Send {
         false
     }
     /// Whether the target reports the metadata-server calls within a step, through `calls`.
-    fn tells_calls(&self) -> bool {
+    fn reports_calls(&self) -> bool {
         false
     }
     /// Appends to `found` the metadata-server calls that this thread made since the last call of
@@ -256,11 +256,11 @@ pub trait File: Send {
 pub trait Factory: Send + Sync {
     /// Creates the run's directory, which must not exist unless other shards of the run share it.
     fn begin(&self, shared: bool) -> Result<()>;
-    /// Free bytes of the file system, where it tells them.
+    /// Free bytes of the file system; None if the file system does not report them.
     fn free_bytes(&self) -> Option<u64> {
         None
     }
-    /// Whether a range of a file that was never written takes no space.
+    /// Whether a range of a file that was never written occupies no space.
     fn makes_holes(&self) -> bool {
         false
     }

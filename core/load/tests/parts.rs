@@ -82,7 +82,7 @@ fn two_parts_do_what_one_run_does() {
 }
 
 #[test]
-fn merging_is_what_one_recorder_would_have_seen() {
+fn merged_reports_equal_the_report_of_one_recorder() {
     let root = directory("merge");
     let outcomes = in_two_parts(&root.display().to_string());
     fs::remove_dir(&root).unwrap();
@@ -98,8 +98,8 @@ fn merging_is_what_one_recorder_would_have_seen() {
     for (name, operation) in &forwards.operations {
         let mut whole = Histogram::new();
         for part in [one, two] {
-            if let Some(seen) = part.operations.get(name) {
-                whole.merge(&seen.histogram);
+            if let Some(observed) = part.operations.get(name) {
+                whole.merge(&observed.histogram);
             }
         }
         assert!(operation.histogram == whole, "{name}");

@@ -24,9 +24,9 @@ fn a_generator_that_is_late_is_off_the_truth() {
     let truths = truths(8);
     assert_eq!(off_the_truth(truths, truths), 0.0);
     for place in 0..truths.len() {
-        let mut told = truths;
-        told[place] *= 1.012;
-        assert!(off_the_truth(told, truths) > 0.01);
+        let mut reported = truths;
+        reported[place] *= 1.012;
+        assert!(off_the_truth(reported, truths) > 0.01);
     }
     assert!(off_the_truth(truths.map(|truth| truth + 0.1), truths) > 0.2);
 }

@@ -86,8 +86,8 @@ fn every_operation_works_is_verified_and_leaves_nothing() {
         .flat_map(|c| encode(&Stream::new(&plan.stream, c).collect::<Vec<_>>()))
         .collect();
     let rows = outcome.recorded.chunks(ENCODED_BYTES + 8);
-    let (told, begun): (Vec<_>, Vec<_>) = rows.map(|row| row.split_at(ENCODED_BYTES)).unzip();
-    assert_eq!(told.concat(), expected);
+    let (reported, begun): (Vec<_>, Vec<_>) = rows.map(|row| row.split_at(ENCODED_BYTES)).unzip();
+    assert_eq!(reported.concat(), expected);
     let begun_ns = |row: &&[u8]| u64::from_le_bytes((*row).try_into().unwrap());
     assert!(begun.chunks(60).all(|its| its.is_sorted_by_key(begun_ns)));
     let roots = outcome
@@ -458,7 +458,7 @@ fn values_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn an_hdfs_that_does_not_answer_is_told_at_once() {
+fn an_hdfs_that_does_not_answer_is_an_error_at_once() {
     let hdfs =
         r#"{"kind":"hdfs","uri":"hdfs://127.0.0.1:1","replication":1,"block_size_bytes":1048576}"#;
     let plan = Plan::parse(&NULL.replace(r#"{"kind":"null"}"#, hdfs)).unwrap();

@@ -5,8 +5,8 @@ use crate::compiled::{Discipline, View};
 use crate::definition::FieldType;
 use crate::ranked::{Rank, Ranked};
 
-/// The index that stands for "none" wherever an index refers to a node (one token's membership in
-/// one bucket), to a token, or to a group of buckets.
+/// The index that means "none", for an index of a node (the membership of one token in one bucket),
+/// of a token, or of a group of buckets.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// One token with its first membership in a bucket. The token's field values (its row) begin in the
@@ -45,7 +45,8 @@ impl Token {
         }
     }
 
-    /// Notes that the token is the last one of a lane of a cell. A token in a lane is in no bucket.
+    /// Records that the token is now the last one in a lane of a cell. A token in a lane is in no
+    /// bucket.
     #[inline(always)]
     pub(crate) fn enter_lane(&mut self, cell: u32, lane: u32) {
         self.next = NONE;

@@ -27,7 +27,7 @@ pub struct Net {
     pub(crate) clusters: Vec<Cluster>,
     /// What a run over clusters reads; None if such a run does not cover the net.
     pub(crate) cluster_plan: Option<ClusterPlan>,
-    /// Number of lines of the event list.
+    /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,
     pub(crate) library: Library,
     /// The lists in the initial tokens. Every run begins with a copy.
@@ -69,8 +69,8 @@ pub(crate) struct Place {
     pub(crate) inhibits: Vec<(u32, u32)>,
     /// Whether a reset arc may empty the place. The place's tokens are then listed by arrival.
     pub(crate) resets: bool,
-    /// Where the tokens wait if the transitions that take them form a cluster; None if the tokens
-    /// wait in buckets.
+    /// Where the place's tokens wait if the transitions that take them form a cluster. None if the
+    /// tokens wait in buckets.
     pub(crate) seat: Option<Seat>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Member {
     pub(crate) arcs: Box<[u32]>,
 }
 
-/// Where the tokens of a place in a cluster wait.
+/// Where the tokens of one place wait, if the place belongs to a cluster.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) cluster: u32,
@@ -129,7 +129,7 @@ pub(crate) enum Lanes {
 pub(crate) struct Test {
     /// A field and the value that the field must have.
     pub(crate) constant: Option<(u16, u64)>,
-    /// The view whose filter the token must pass, too.
+    /// The view whose filter the token must also pass.
     pub(crate) view: u32,
 }
 
@@ -320,7 +320,7 @@ pub(crate) struct Output {
     pub(crate) forwards: Option<u16>,
     /// The fields that a forwarded token changes, with their new values, in the order of fields.
     pub(crate) changed: Box<[(u16, Value)]>,
-    /// The line of the event list for the arc's tokens, if their delay is constant; else `NO_LINE`.
+    /// The line of the event list for the arc's tokens if their delay is constant, else `NO_LINE`.
     pub(crate) line: u8,
     /// Expression for the number of tokens that the arc makes; None means one token.
     pub(crate) count: Option<Box<Value>>,

@@ -288,7 +288,8 @@ impl<'n> Engine<'n> {
         Ok(())
     }
 
-    /// Finds the binding of a transition that is a member of a cluster.
+    /// Finds the binding of a transition that is a member of a cluster; None if the transition
+    /// cannot fire.
     #[inline(always)]
     fn first_in_cells(&mut self, transition: usize, definition: &Transition) -> Option<u64> {
         let start = transition * self.arcs_max;
@@ -414,7 +415,7 @@ impl<'n> Engine<'n> {
         let net = self.net;
         let definition = &net.transitions[transition];
         if !self.watched[transition].is_empty() {
-            self.tell_monitors(transition, chosen)?;
+            self.notify_monitors(transition, chosen)?;
         }
         // The tokens are taken in reverse order of the arcs. By convention the arcs to servers and
         // states come last. Once their token is gone, the group of joined buckets is incomplete,
@@ -479,14 +480,15 @@ impl<'n> Engine<'n> {
     }
 
     #[cold]
-    fn tell_monitors(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
+    fn notify_monitors(&mut self, transition: usize, chosen: &[u32]) -> Result<()> {
         let mut unused = Stream::new(0, 0, 0);
         for &index in &self.watched[transition] {
             let binding = self.marking.binding(chosen);
             let monitor = &mut self.monitors[index as usize];
             let now_ns = self.marking.now_ns;
-            let seen = monitor.fired(transition, now_ns, binding, self.observes, &mut unused);
-            seen.map_err(|fault| self.fault(transition, &format!(", monitor {index}"), fault))?;
+            let observed = monitor.fired(transition, now_ns, binding, self.observes, &mut unused);
+            observed
+                .map_err(|fault| self.fault(transition, &format!(", monitor {index}"), fault))?;
         }
         Ok(())
     }

@@ -21,18 +21,18 @@ pub(crate) const LINES_MAX: usize = 4;
 /// The line number of an event that goes to the heap.
 pub(crate) const NO_LINE: u8 = u8::MAX;
 
-/// Pending events, earliest first. Events of one constant delay are scheduled in the order in which
-/// they are due, so they wait in a line: a queue, in which an event costs the same however many are
-/// pending. All other events wait in a heap. With four children per node the heap has half the
-/// levels of a binary heap, and siblings share cache lines (measured: twice the rate of a binary
-/// heap below 500 events).
+/// Pending events, earliest first. Events with the same constant delay are scheduled in the order
+/// of their times, so they wait in a line: a first-in first-out queue, in which an event costs the
+/// same however many events are pending. All other events wait in a heap. With four children per
+/// node the heap has half the levels of a binary heap, and siblings share cache lines (measured:
+/// twice the rate of a binary heap below 500 events).
 #[derive(Debug)]
 pub(crate) struct EventList {
     heap: Vec<Event>,
     lines: Vec<VecDeque<Event>>,
-    /// The order of the earliest event; the largest number if no event is pending.
+    /// The sort key of the earliest event; the largest number if no event is pending.
     next: u128,
-    /// Number of the line with the earliest event; `NO_LINE` if the heap has it.
+    /// Number of the line that holds the earliest event; `NO_LINE` if the heap holds that event.
     next_line: u8,
 }
 
@@ -180,7 +180,7 @@ mod tests {
                 sequence,
                 first_token: 0,
             };
-            // The number 2 is of no line: the event goes to the heap.
+            // No line has the number 2, so such an event goes to the heap.
             list.push(event, stream.below(3) as u8);
             wanted.push((time_ns, sequence));
             if stream.below(3) == 0 {

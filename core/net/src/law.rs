@@ -68,11 +68,11 @@ pub(crate) fn stations(net: &Net, options: &RunOptions) -> Result<Vec<Station>> 
     if !options.laws {
         return Ok(Vec::new());
     }
-    let asked = options.stations.iter().map(|one| declared(net, one));
-    let mut found = asked.collect::<Result<Vec<Station>>>()?;
-    let asked: HashSet<usize> = found.iter().map(|one| one.idle).collect();
+    let requested = options.stations.iter().map(|one| declared(net, one));
+    let mut found = requested.collect::<Result<Vec<Station>>>()?;
+    let requested: HashSet<usize> = found.iter().map(|one| one.idle).collect();
     let others = shown_stations(net).into_iter();
-    let others = others.filter(|place| !asked.contains(place));
+    let others = others.filter(|place| !requested.contains(place));
     found.extend(others.map(|place| Station {
         idle: place,
         served: place,
@@ -321,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn a_service_too_many_is_told() {
+    fn an_additional_service_breaks_the_utilisation_law() {
         let error = queue(|engine| engine.laws.service_ns[1] += 1).expect_err("broken");
         assert!(error.to_string().contains("utilisation law"), "{error}");
     }
 
     #[test]
     #[should_panic(expected = "Little's law is broken")]
-    fn a_token_that_was_not_counted_is_told() {
+    fn a_token_that_was_not_counted_breaks_littles_law() {
         let lose = |engine: &mut Engine<'_>| engine.marking.lose_a_stay(1);
         queue(lose).expect("the canary sings");
     }

@@ -13,8 +13,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Number of independent runs of the net.
     pub replications: u32,
-    /// Number of the first replication. A run can so be continued with further replications, whose
-    /// draws differ from the earlier ones.
+    /// Number of the first replication. A later run can continue an earlier one with further
+    /// replications, whose random draws differ from those of the earlier replications.
     pub first_replication: u32,
     /// Number of threads that run the replications; the results do not depend on it.
     pub threads: u32,

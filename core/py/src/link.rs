@@ -20,14 +20,14 @@ fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String>
         .map_err(|error| InputError::new_err(format!("delay line: {error}")))?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let told = || {
+        let notify = || {
             Python::attach(|py| {
                 // An exception that `ready` raises does not stop the delay line.
                 let _ = ready.call0(py);
             });
         };
         let (lines, stop) = (&lines, &stop);
-        let worker = scope.spawn(move || run(lines, stop, told));
+        let worker = scope.spawn(move || run(lines, stop, notify));
         while !worker.is_finished() {
             py.detach(|| std::thread::sleep(POLL));
             if py.check_signals().is_err() {

@@ -127,11 +127,11 @@ fn run_load<'py>(
     let mut interrupted: Option<PyErr> = None;
     while !over.load(Ordering::Acquire) && !worker.is_finished() {
         py.detach(|| std::thread::park_timeout(POLL));
-        let told = match interrupted {
-            None => tell(py, &control, [&watch, &progress, &gate].map(Option::as_ref)),
+        let outcome_of_report = match interrupted {
+            None => report(py, &control, [&watch, &progress, &gate].map(Option::as_ref)),
             Some(_) => py.check_signals(),
         };
-        if let Err(error) = told {
+        if let Err(error) = outcome_of_report {
             control.stop();
             interrupted.get_or_insert(error);
         }
@@ -148,16 +148,16 @@ fn run_load<'py>(
 /// Does the work of the waiting thread once: checks for Ctrl-C, calls `watch` with the totals and
 /// `progress` with the progress, and calls `gate` for the start if the run waits at its barrier.
 /// Returns the exception of any of them.
-fn tell(
+fn report(
     py: Python<'_>,
     control: &Control,
     [watch, progress, gate]: [Option<&Bound<'_, PyAny>>; 3],
 ) -> PyResult<()> {
     py.check_signals()?;
     if let Some(watch) = watch {
-        let seen = control.seen();
-        let spent = (seen.latency_ns_sum, seen.latency_ns_max);
-        watch.call1((seen.count, seen.errors, spent.0, spent.1))?;
+        let counts = control.live_counts();
+        let spent = (counts.latency_ns_sum, counts.latency_ns_max);
+        watch.call1((counts.count, counts.errors, spent.0, spent.1))?;
     }
     if let Some(progress) = progress {
         progress.call1(control.progress())?;

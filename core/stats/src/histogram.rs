@@ -169,10 +169,10 @@ impl Histogram {
             return 0;
         }
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
-        let mut seen = 0;
+        let mut cumulative = 0;
         for (index, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
+            cumulative += count;
+            if cumulative >= rank {
                 return middle_of(index).clamp(self.minimum, self.maximum);
             }
         }
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(histogram.count_up_to(*sorted.last().unwrap()), 5_000.0);
         assert_eq!(Histogram::new().count_up_to(7), 0.0);
         for value in (1_000_000..5_900_000).step_by(12_345) {
-            let exact = sorted.iter().filter(|seen| **seen <= value).count() as f64;
+            let exact = sorted.iter().filter(|observed| **observed <= value).count() as f64;
             let shown = histogram.count_up_to(value);
             assert!(
                 (shown - exact).abs() <= 2.0,

@@ -187,15 +187,15 @@ impl Profile {
         for call in 0..nodes.len() as u32 {
             for &child in forest.children.get(call) {
                 let place = nodes[child as usize];
-                let seen = &mut times[place as usize];
-                if *seen == 0 {
+                let observed = &mut times[place as usize];
+                if *observed == 0 {
                     met.push(place);
                 }
-                *seen += 1;
+                *observed += 1;
             }
             for place in met.drain(..) {
-                let seen = std::mem::take(&mut times[place as usize]);
-                self.nodes[place as usize].repeats.record(seen);
+                let observed = std::mem::take(&mut times[place as usize]);
+                self.nodes[place as usize].repeats.record(observed);
             }
         }
     }

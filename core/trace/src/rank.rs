@@ -73,11 +73,11 @@ impl Options {
 }
 
 fn probability<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let told = f64::deserialize(deserializer)?;
-    if weight_of(told).is_some() {
-        return Ok(told);
+    let reported = f64::deserialize(deserializer)?;
+    if weight_of(reported).is_some() {
+        return Ok(reported);
     }
-    let line = format!("sampled {told}: must be above 0 and at most 1");
+    let line = format!("sampled {reported}: must be above 0 and at most 1");
     Err(serde::de::Error::custom(line))
 }
 

@@ -58,7 +58,7 @@ impl Repeats {
     }
 
     /// Returns the figures of the distribution; None for root calls, which have no parent.
-    pub fn told(&self) -> Option<Times> {
+    pub fn distribution(&self) -> Option<Times> {
         (self.callers > 0).then(|| Times {
             callers: self.callers,
             least: self.least,

@@ -249,7 +249,7 @@ fn removed(before: u64, after: u64) -> f64 {
 /// each is moved into its parent.
 fn nested(profile: &Profile) -> Vec<TreeNode> {
     let nodes = profile.nodes();
-    let mut by_host = told_by_host(profile);
+    let mut by_host = sums_by_host(profile);
     let mut below: Vec<Vec<(u64, TreeNode)>> = vec![Vec::new(); nodes.len()];
     let mut roots = Vec::new();
     for (index, node) in nodes.iter().enumerate().rev() {
@@ -269,13 +269,13 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
 }
 
 /// Returns the sums of each node by host name. The maps are empty if all calls are of one host.
-fn told_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
+fn sums_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();
     if hosts.len() < 2 {
         return vec![BTreeMap::new(); by_host.len()];
     }
-    let told = |(host, share): (&TextId, &Share)| {
+    let of_host = |(host, share): (&TextId, &Share)| {
         let Share {
             count,
             self_ns,
@@ -287,7 +287,7 @@ fn told_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
         (count > 0).then(|| (profile.host(*host).to_owned(), of))
     };
     let each = by_host.iter();
-    each.map(|place| place.iter().filter_map(told).collect())
+    each.map(|place| place.iter().filter_map(of_host).collect())
         .collect()
 }
 
@@ -331,7 +331,7 @@ fn tree_node(
         total_ns: all.total_ns,
         self_ns: all.self_ns,
         again: node.again,
-        times: node.repeats.told(),
+        times: node.repeats.distribution(),
         kind: if statistics.mostly_waits() {
             "blocked"
         } else {

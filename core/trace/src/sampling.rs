@@ -28,8 +28,9 @@ pub fn weight_of_trace_state(state: &[u8]) -> Option<u64> {
     let members = state
         .split(',')
         .filter_map(|member| member.trim().split_once('='));
-    let (_, told) = members.into_iter().find(|(vendor, _)| *vendor == "ot")?;
-    told.split(';')
+    let (_, reported) = members.into_iter().find(|(vendor, _)| *vendor == "ot")?;
+    reported
+        .split(';')
         .find_map(|field| match field.split_once(':')? {
             ("th", digits) if (1..=14).contains(&digits.len()) => {
                 let rejected = u64::from_str_radix(digits, 16).ok()? << (4 * (14 - digits.len()));

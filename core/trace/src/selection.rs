@@ -56,8 +56,8 @@ impl Rule {
 
     fn fits(&self, span: &Span, texts: &Texts) -> bool {
         let fits = |pattern: &Option<String>, id| {
-            let told = |pattern: &String| matches(pattern, texts.text(id));
-            pattern.as_ref().is_none_or(told)
+            let is_match = |pattern: &String| matches(pattern, texts.text(id));
+            pattern.as_ref().is_none_or(is_match)
         };
         fits(&self.step, span.name)
             && fits(&self.service, span.service)
@@ -123,11 +123,11 @@ pub struct Selection {
     drop: Vec<Rule>,
     /// The names for the report: one for each `drop` rule, and the last for calls that match no
     /// `keep` rule.
-    told: Vec<String>,
+    names: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
     /// The number of the step's name that replaces each name, for the names that occurred.
     renamed: HashMap<TextId, TextId, Mixing>,
-    /// Cached decisions by (name, service, host, wait): the index in `told` of the rule that drops
+    /// Cached decisions by (name, service, host, wait): the index in `names` of the rule that drops
     /// the call, or None for a kept call.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
@@ -145,12 +145,12 @@ impl Selection {
             });
             each.collect()
         };
-        let mut told = choice.drop.clone();
-        told.push(NOT_KEPT.to_owned());
+        let mut names = choice.drop.clone();
+        names.push(NOT_KEPT.to_owned());
         Ok(Selection {
             keep: parse("keep", &choice.keep)?,
             drop: parse("drop", &choice.drop)?,
-            told,
+            names,
             steps: choice.steps.clone(),
             ..Selection::default()
         })
@@ -228,7 +228,7 @@ impl Selection {
                 total_ns: span.duration_ns().into(),
                 self_ns: forest.self_ns[node].into(),
             };
-            let one = AllLeftOut::from([(self.told[rule].clone(), found)]);
+            let one = AllLeftOut::from([(self.names[rule].clone(), found)]);
             add_left_out(&mut left_out, &one);
         }
         if !left_out.is_empty() {

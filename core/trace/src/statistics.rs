@@ -414,10 +414,10 @@ impl Buckets {
     fn quantile(&self, fraction: f64) -> u64 {
         let all: u64 = self.counts.iter().sum();
         let rank = ((fraction * all as f64).ceil() as u64).clamp(1, all);
-        let mut seen = 0;
+        let mut cumulative = 0;
         for (number, count) in (self.first..).zip(&self.counts) {
-            seen += count;
-            if seen >= rank {
+            cumulative += count;
+            if cumulative >= rank {
                 return Histogram::bucket_middle_ns(number);
             }
         }

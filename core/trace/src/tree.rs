@@ -162,12 +162,12 @@ impl Forest {
         }
         let same = |left: &Span, right: &Span| left.trace_id == right.trace_id;
         for trace in self.spans.chunk_by_mut(same) {
-            let told = trace
+            let reported = trace
                 .iter()
                 .map(|span| span.sampling)
-                .find(|&told| told != 0);
+                .find(|&reported| reported != 0);
             for span in trace.iter_mut().filter(|span| span.sampling == 0) {
-                span.sampling = told.unwrap_or(0);
+                span.sampling = reported.unwrap_or(0);
             }
         }
     }

@@ -32,7 +32,7 @@ const SPANS_PER_MESSAGE: usize = 65_536;
 
 /// Writes all spans of the store to the file `path`, and replaces an existing file atomically.
 pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Result<()> {
-    let temporary = temporary_beside(path);
+    let temporary = temporary_path(path);
     let written =
         write_new(store, &temporary, format).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
@@ -47,7 +47,7 @@ pub fn write_file(store: &SpanStore, path: &Path, format: OutputFormat) -> Resul
 
 /// Returns a unique file name in the folder of `path`, so that the last step of writing is an
 /// atomic rename.
-fn temporary_beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let mut name = std::ffi::OsString::from(".");

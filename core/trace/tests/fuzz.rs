@@ -56,18 +56,18 @@ fn corpus(kind: &str) -> BTreeMap<String, PathBuf> {
 #[test]
 fn every_hostile_file_says_what_was_lost_or_why_it_is_refused() {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/OUTCOMES");
-    let mut told = String::new();
+    let mut reported = String::new();
     for (name, path) in corpus("evil-") {
-        told += &match outcome(&path) {
+        reported += &match outcome(&path) {
             Ok((spans, losses)) => format!("{name}: {spans} spans; {losses}\n"),
             Err(reason) => format!("{name}: refused: {reason}\n"),
         };
     }
     if std::env::var_os("DFSLAB_RECORD").is_some() {
-        fs::write(&recorded, &told).expect("a writable corpus");
+        fs::write(&recorded, &reported).expect("a writable corpus");
     }
     let expected = fs::read_to_string(recorded).expect("recorded outcomes");
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]

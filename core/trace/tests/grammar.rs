@@ -146,19 +146,19 @@ fn alternations_of_any_length_are_one_rule_with_its_counts() {
     assert_eq!((profile.tree_shapes(), profile.nodes().len()), (1, 4));
     let report = Report::of(&profile, &Options::default());
     assert_eq!(report.roots[0].times, None);
-    let told = |name: &str| {
+    let reported = |name: &str| {
         let below = &report.roots[0].children;
         let step = below.iter().find(|step| step.name == name).expect(name);
         let times = step.times.as_ref().expect("it has a caller");
         (times.callers, times.least, times.p50, times.most)
     };
-    assert_eq!(told("open"), (5, 1, 1, 1));
-    assert_eq!(told("read"), (5, 1, 5, 300));
-    assert_eq!(told("write"), (5, 2, 10, 600));
+    assert_eq!(reported("open"), (5, 1, 1, 1));
+    assert_eq!(reported("read"), (5, 1, 5, 300));
+    assert_eq!(reported("write"), (5, 2, 10, 600));
 }
 
 #[test]
-fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
+fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     let mut store = SpanStore::default();
     let mut trace = Trace::new(&mut store, 1);
     let write = trace.begin("write", 0);
@@ -186,11 +186,11 @@ fn what_fails_for_good_and_what_fails_beside_others_is_no_retry() {
 
 /// The expected figures of a node: number of parent calls, fewest and most calls within one of
 /// them, and whether the calls were retried.
-type Seen = (u64, u64, u64, bool);
+type Figures = (u64, u64, u64, bool);
 
 /// Computes the figures of each node from the definition of the compression. The key of a node is
 /// the path of structures from the root to the call.
-fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Seen)> {
+fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];
         let parent = forest.parents[node as usize];
@@ -216,7 +216,7 @@ fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Seen)> {
         format!("{name}({})", below.join(","))
     }
     let mut place_of: Vec<String> = vec![String::new(); forest.spans.len()];
-    let mut found: BTreeMap<String, (u64, u128, Seen)> = BTreeMap::new();
+    let mut found: BTreeMap<String, (u64, u128, Figures)> = BTreeMap::new();
     for &node in &forest.order {
         let above = match forest.parents[node as usize] {
             u32::MAX => "",
@@ -236,22 +236,31 @@ fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Seen)> {
             *times.entry(&place_of[child as usize]).or_default() += 1;
         }
         for (place, times) in times {
-            let seen = &mut found.get_mut(place).expect("each call has a place").2;
-            *seen = (seen.0 + 1, seen.1.min(times), seen.2.max(times), seen.3);
+            let figures = &mut found.get_mut(place).expect("each call has a place").2;
+            *figures = (
+                figures.0 + 1,
+                figures.1.min(times),
+                figures.2.max(times),
+                figures.3,
+            );
         }
     }
     found
 }
 
-fn places_of(profile: &Profile) -> Vec<(u64, u128, Seen)> {
-    let mut found: Vec<(u64, u128, Seen)> = Vec::new();
+fn places_of(profile: &Profile) -> Vec<(u64, u128, Figures)> {
+    let mut found: Vec<(u64, u128, Figures)> = Vec::new();
     for node in profile.nodes() {
-        let told = node.repeats.told();
-        let seen = told.map_or((0, u64::MAX, 0), |told| {
-            (told.callers, told.least, told.most)
+        let reported = node.repeats.distribution();
+        let figures = reported.map_or((0, u64::MAX, 0), |reported| {
+            (reported.callers, reported.least, reported.most)
         });
         let sums = (node.statistics.count, node.statistics.total_ns);
-        found.push((sums.0, sums.1, (seen.0, seen.1, seen.2, node.again)));
+        found.push((
+            sums.0,
+            sums.1,
+            (figures.0, figures.1, figures.2, node.again),
+        ));
     }
     found.sort_unstable();
     found
@@ -278,7 +287,7 @@ proptest! {
             span.status_error = random.below(2) == 0;
         }
         let forest = Forest::recover(store);
-        let mut expected: Vec<(u64, u128, Seen)> = naive(&forest).into_values().collect();
+        let mut expected: Vec<(u64, u128, Figures)> = naive(&forest).into_values().collect();
         expected.sort_unstable();
         prop_assert_eq!(places_of(&Profile::of(&forest)), expected);
     }

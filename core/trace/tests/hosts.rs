@@ -44,7 +44,7 @@ fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
 type Sums = BTreeMap<(String, String), (u64, u128, u128)>;
 
 /// Adds the number of calls, bytes and durations in a report's trees to `sums`, by name and host.
-fn told(roots: &[TreeNode], sums: &mut Sums) {
+fn add_sums(roots: &[TreeNode], sums: &mut Sums) {
     for node in roots {
         let all: u64 = node.of.values().map(|of| of.0).sum();
         assert_eq!(all, node.read, "{}: every call is somebody's", node.name);
@@ -54,7 +54,7 @@ fn told(roots: &[TreeNode], sums: &mut Sums) {
             let sum = sums.entry((node.name.clone(), host.clone())).or_default();
             *sum = (sum.0 + of.0, sum.1 + of.2, sum.2 + of.3);
         }
-        told(&node.children, sums);
+        add_sums(&node.children, sums);
     }
 }
 
@@ -70,12 +70,12 @@ fn sums_by_host_are_those_of_the_spans() {
     }
     let report = Report::of(&profile_of(&store), &Options::default());
     let mut found = Sums::new();
-    told(&report.roots, &mut found);
+    add_sums(&report.roots, &mut found);
     assert_eq!(found, naive);
 }
 
 #[test]
-fn any_order_of_merging_tells_the_same_hosts() {
+fn any_order_of_merging_gives_the_same_hosts() {
     let store = several_hosts(7);
     let whole = Report::of(&profile_of(&store), &Options::default());
     let mut parts: Vec<Profile> = dealt(&store, 5).iter().map(profile_of).collect();
@@ -89,7 +89,7 @@ fn any_order_of_merging_tells_the_same_hosts() {
 }
 
 #[test]
-fn a_trace_of_one_host_tells_none() {
+fn a_trace_of_one_host_reports_no_hosts() {
     let mut store = random_forest(8, 50, 12, 5);
     for at in 0..store.spans.len() {
         store.spans[at].host = store.intern("node-1");

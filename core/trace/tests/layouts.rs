@@ -87,10 +87,10 @@ fn file_of(spans: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The spans of a file, each with its texts instead of their numbers, and the losses.
-type Said = (Vec<(Span, String)>, Losses);
+type Parsed = (Vec<(Span, String)>, Losses);
 
 /// Reads a file and returns its spans and losses; None if the file is invalid.
-fn told(file: &[u8]) -> Option<Said> {
+fn parsed(file: &[u8]) -> Option<Parsed> {
     let mut store = SpanStore::default();
     // A file without a usable span is an error for the reader, but here only its losses matter.
     let outcome = read_bytes(Path::new("trace"), file, &mut store);
@@ -115,17 +115,17 @@ fn told(file: &[u8]) -> Option<Said> {
 }
 
 /// Reads each span from a separate file, so that there are no earlier spans to compare with.
-fn singly(spans: &[Vec<u8>]) -> Option<Said> {
+fn singly(spans: &[Vec<u8>]) -> Option<Parsed> {
     joined(&spans.iter().map(|span| alone(span)).collect::<Vec<_>>())
 }
 
 /// Reads one span from a file that contains only that span.
-fn alone(span: &[u8]) -> Option<Said> {
-    told(&file_of(&[span.to_vec()]))
+fn alone(span: &[u8]) -> Option<Parsed> {
+    parsed(&file_of(&[span.to_vec()]))
 }
 
 /// Concatenates the spans and adds the losses of several files. None if one of them is invalid.
-fn joined(files: &[Option<Said>]) -> Option<Said> {
+fn joined(files: &[Option<Parsed>]) -> Option<Parsed> {
     let (mut all, mut losses) = (Vec::new(), Losses::default());
     for file in files {
         let (words, lost) = file.as_ref()?;
@@ -142,14 +142,14 @@ fn encoded(seed: u64, spans: u64) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn spans_beside_like_ones_are_told_as_they_are_alone() {
+fn a_span_is_parsed_the_same_among_like_spans_and_alone() {
     let spans = encoded(5, SPANS);
     let file = file_of(&spans);
-    assert_eq!(told(&file), singly(&spans));
+    assert_eq!(parsed(&file), singly(&spans));
     let decoded = TracesData::decode(file.as_slice()).expect("valid OTLP");
     let ResourceSpans { scope_spans, .. } = &decoded.resource_spans[0];
     let ScopeSpans { spans: oracle, .. } = &scope_spans[0];
-    let (words, _) = told(&file).expect("a sound file");
+    let (words, _) = parsed(&file).expect("a sound file");
     for ((span, text), written) in words
         .iter()
         .zip(oracle.iter().filter(|one| one.trace_id != [0; 16]))
@@ -163,7 +163,7 @@ fn spans_beside_like_ones_are_told_as_they_are_alone() {
 }
 
 #[test]
-fn a_changed_byte_is_seen_as_it_is_alone() {
+fn a_changed_byte_has_the_same_effect_in_a_file_and_alone() {
     // There are few layouts, and each occurs before the span that is changed.
     let kinds = encoded(7, 12);
     let kinds = [kinds.clone(), kinds.clone(), kinds].concat();
@@ -173,19 +173,19 @@ fn a_changed_byte_is_seen_as_it_is_alone() {
     let mut random = Random(9);
     let (mut same, mut wrong) = (0, 0);
     for _ in 0..FLIPS {
-        let (mut spans, mut said) = (kinds.clone(), known.clone());
+        let (mut spans, mut expected_parts) = (kinds.clone(), known.clone());
         let which = 24 + random.below(6) as usize;
         let changed = &mut spans[which];
         let at = random.below(changed.len() as u64) as usize;
         changed[at] ^= 1 << random.below(8);
-        said[which] = alone(&spans[which]);
-        let expected = joined(&said);
+        expected_parts[which] = alone(&spans[which]);
+        let expected = joined(&expected_parts);
         *(if expected.is_some() {
             &mut same
         } else {
             &mut wrong
         }) += 1;
-        assert_eq!(told(&file_of(&spans)), expected);
+        assert_eq!(parsed(&file_of(&spans)), expected);
     }
     assert!(same > FLIPS / 4 && wrong > FLIPS / 40, "{same} {wrong}");
 }

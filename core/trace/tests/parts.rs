@@ -93,7 +93,7 @@ fn any_order_of_parts_gives_the_bytes_of_one_reader() {
 }
 
 #[test]
-fn files_that_share_traces_are_told_apart_from_those_that_do_not() {
+fn files_that_share_traces_are_distinguished_from_others() {
     let shared = files("shared", true);
     let mut parts: Vec<Part> = shared
         .iter()

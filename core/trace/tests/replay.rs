@@ -186,7 +186,7 @@ fn clients_that_queue_for_one_thread_gain_more_than_their_own_call() {
 }
 
 #[test]
-fn a_pause_that_nothing_ends_cannot_tell() {
+fn a_pause_that_nothing_ends_gives_no_verdict() {
     let rows: [Row<'_>; 4] = [
         ("write", "client", 1, None, 0, 10_000, false),
         ("prepare", "client", 1, Some(0), 0, 3000, false),

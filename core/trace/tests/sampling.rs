@@ -12,7 +12,7 @@ use support::Random;
 const TRACES: u64 = 40_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Told {
+enum Recorded {
     /// The probability is in the trace state of every span.
     TraceState,
     /// The probability is an attribute of every span.
@@ -25,7 +25,7 @@ enum Told {
 
 /// Creates the trace of a recorder that samples with this probability. Returns (number of kept
 /// traces, sum of the durations of their first calls in ns, OTLP document).
-fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
+fn recorded(place: Recorded, probability: f64, seed: u64) -> (u64, u128, String) {
     let (mut random, mut spans) = (Random(seed), Vec::new());
     let (mut kept, mut kept_ns) = (0, 0);
     for trace in 1..=TRACES {
@@ -36,15 +36,15 @@ fn recorded(told: Told, probability: f64, seed: u64) -> (u64, u128, String) {
         kept += 1;
         kept_ns += u128::from(duration);
         for id in 1..=3u64 {
-            let more = match told {
-                Told::TraceState => r#","traceState":"ot=th:c""#.to_owned(),
-                Told::Attribute => attributes(r#""sampling.probability""#, probability),
-                Told::FirstSpan if id == 1 => format!(
+            let more = match place {
+                Recorded::TraceState => r#","traceState":"ot=th:c""#.to_owned(),
+                Recorded::Attribute => attributes(r#""sampling.probability""#, probability),
+                Recorded::FirstSpan if id == 1 => format!(
                     r#","attributes":[{{"key":"sampler.param",
                     "value":{{"doubleValue":{probability}}}}},
                     {{"key":"sampler.type","value":{{"stringValue":"probabilistic"}}}}]"#
                 ),
-                Told::FirstSpan | Told::Nowhere => String::new(),
+                Recorded::FirstSpan | Recorded::Nowhere => String::new(),
             };
             let (name, parent, end) = match id {
                 1 => ("first", String::new(), duration),
@@ -82,14 +82,14 @@ fn first(report: &Report) -> &TreeNode {
 #[test]
 fn planted_counts_come_back_within_the_error_of_the_lot() {
     let cases = [
-        (Told::TraceState, 0.25),
-        (Told::Attribute, 0.01),
-        (Told::FirstSpan, 0.1),
-        (Told::Nowhere, 0.05),
+        (Recorded::TraceState, 0.25),
+        (Recorded::Attribute, 0.01),
+        (Recorded::FirstSpan, 0.1),
+        (Recorded::Nowhere, 0.05),
     ];
-    for (seed, (told, probability)) in (1..).zip(cases) {
-        let (kept, kept_ns, document) = recorded(told, probability, seed);
-        let assumed = if told == Told::Nowhere {
+    for (seed, (place, probability)) in (1..).zip(cases) {
+        let (kept, kept_ns, document) = recorded(place, probability, seed);
+        let assumed = if place == Recorded::Nowhere {
             probability
         } else {
             1.0
@@ -100,7 +100,7 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         assert_eq!(
             sampling.spans_weighted,
             3 * kept,
-            "{told:?}: every span is weighed"
+            "{place:?}: every span is weighed"
         );
         assert_eq!((report.spans, report.trees), (3 * kept, kept));
         let node = first(&report);
@@ -111,14 +111,17 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
         let missed = (node.count as f64 - TRACES as f64).abs();
         assert!(
             missed < 5.0 * error,
-            "{told:?}, seed {seed}: {missed} of {error}"
+            "{place:?}, seed {seed}: {missed} of {error}"
         );
         // Given the sample, the estimates are exact: the recorded amount divided by the
         // probability.
         let exact = |kept: f64, found: u128| (found as f64 * probability / kept - 1.0).abs() < 1e-5;
-        assert!(exact(kept as f64, node.count), "{told:?}: {}", node.count);
-        assert!(exact(kept_ns as f64, node.total_ns), "{told:?}");
-        assert!(exact(2.0 * kept as f64, node.children[0].count), "{told:?}");
+        assert!(exact(kept as f64, node.count), "{place:?}: {}", node.count);
+        assert!(exact(kept_ns as f64, node.total_ns), "{place:?}");
+        assert!(
+            exact(2.0 * kept as f64, node.children[0].count),
+            "{place:?}"
+        );
         assert_eq!(report.rankings.ranking[0].count, node.count);
         assert!(
             (report
@@ -136,7 +139,7 @@ fn planted_counts_come_back_within_the_error_of_the_lot() {
 
 #[test]
 fn what_is_not_sampled_stays_exact_and_unmarked() {
-    let (kept, kept_ns, document) = recorded(Told::Nowhere, 0.02, 9);
+    let (kept, kept_ns, document) = recorded(Recorded::Nowhere, 0.02, 9);
     let report = report(&document, 1.0);
     let node = first(&report);
     assert_eq!(report.sampling, None);
@@ -145,27 +148,27 @@ fn what_is_not_sampled_stays_exact_and_unmarked() {
 
 #[test]
 fn what_cannot_be_a_probability_is_not_believed() {
-    for told in ["0", "-1", "2", "1e-300"] {
+    for place in ["0", "-1", "2", "1e-300"] {
         let document = format!(
             r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"{:032x}",
             "spanId":"{:016x}",
             "name":"a","startTimeUnixNano":"0","endTimeUnixNano":"5","traceState":"ot=p:63",
             "attributes":[{{"key":"sampling.probability",
-            "value":{{"doubleValue":{told}}}}}]}}]}}]}}]}}"#,
+            "value":{{"doubleValue":{place}}}}}]}}]}}]}}]}}"#,
             1, 1
         );
         let report = report(&document, 1.0);
         assert_eq!(
             (report.sampling.clone(), first(&report).count),
             (None, 1),
-            "{told}"
+            "{place}"
         );
     }
     assert!(weight_of(f64::INFINITY).is_none());
 }
 
 #[test]
-fn jaeger_and_protobuf_tell_it_too() {
+fn jaeger_and_protobuf_record_the_probability_too() {
     let jaeger = r#"{"data": [{"traceID": "abc", "spans": [
         {"traceID": "abc", "spanID": "1", "operationName": "put", "startTime": 5, "duration": 9,
          "tags": [{"key": "sampler.type", "value": "probabilistic"},

@@ -121,16 +121,19 @@ fn wrong_rules_are_named() {
         ("kind=slow", "must be wait or work"),
         ("step=a,size=1", "size: must"),
     ] {
-        let told = Selection::of(&choice(&[], &[rule])).expect_err(rule);
-        assert!(told.contains(named) && told.contains(rule), "{told}");
+        let reported = Selection::of(&choice(&[], &[rule])).expect_err(rule);
+        assert!(
+            reported.contains(named) && reported.contains(rule),
+            "{reported}"
+        );
     }
     let nothing = summary(&hdfs_like(2, 1), &choice(&["no such step"], &[]))
         .profile
         .some_kept();
-    let Err(told) = nothing else {
+    let Err(reported) = nothing else {
         panic!("nothing is kept");
     };
-    assert!(told.starts_with("no call is kept: all "), "{told}");
+    assert!(reported.starts_with("no call is kept: all "), "{reported}");
 }
 
 #[test]
@@ -155,11 +158,14 @@ fn calls_of_many_names_are_one_step() {
         ..Choice::default()
     };
     let found = summary(&store, &choice).profile;
-    let told = |name: &str| {
+    let reported = |name: &str| {
         let node = found.nodes().iter().find(|node| found.name(node) == name);
         node.expect(name).statistics.count
     };
-    assert_eq!((told("open"), told("other"), found.trees), (2, 1, 3));
+    assert_eq!(
+        (reported("open"), reported("other"), found.trees),
+        (2, 1, 3)
+    );
     assert_eq!(found.left_out.values().map(|one| one.calls).sum::<u64>(), 1);
 }
 
@@ -206,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn parts_tell_together_what_was_left_out() {
+fn merged_parts_report_what_was_left_out() {
     let store = hdfs_like(12, 3);
     let chosen = choice(&[], &["receiveBlock"]);
     let part = |number: u128| {

@@ -379,16 +379,16 @@ mod tests {
             if waits {
                 continue;
             }
-            let (mut quick, mut other, mut seen) = (new(), new(), Vec::new());
-            (0..10).for_each(|_| quick.starts(5, 7, &mut seen));
+            let (mut quick, mut other, mut observed) = (new(), new(), Vec::new());
+            (0..10).for_each(|_| quick.starts(5, 7, &mut observed));
             let one = |_| match other.next_start(None) {
                 Start::At(ns) => Some(5 + ns),
                 _ => None,
             };
             let expected: Vec<u64> = (0..70).map_while(one).collect();
-            assert_eq!(seen, expected, "{arrival:?}");
+            assert_eq!(observed, expected, "{arrival:?}");
             let given = matches!(arrival, Arrival::Given(_));
-            assert_eq!(seen.len(), if given { 33 } else { 70 });
+            assert_eq!(observed.len(), if given { 33 } else { 70 });
         }
     }
 
@@ -401,10 +401,10 @@ mod tests {
         };
         let arrival = Arrival::Open(silent);
         arrival.validate().unwrap();
-        let mut seen = Vec::new();
-        Schedule::new(&arrival, 7, (0, 1), 0.0).starts(1 << 60, 150, &mut seen);
-        assert!(seen.windows(2).all(|pair| pair[0] <= pair[1]));
-        assert_eq!(seen.last(), Some(&u64::MAX));
+        let mut observed = Vec::new();
+        Schedule::new(&arrival, 7, (0, 1), 0.0).starts(1 << 60, 150, &mut observed);
+        assert!(observed.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert_eq!(observed.last(), Some(&u64::MAX));
     }
 
     #[test]

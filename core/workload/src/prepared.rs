@@ -41,8 +41,8 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The bytes (from, to) of each prepared file that the operations of a replay read or overwrite, in
-/// ascending order and apart from each other; the rest of the file may be a hole.
+/// For each prepared file, the byte ranges (from, to) that the operations of a replay read or
+/// overwrite. The ranges are in ascending order and do not touch; the rest of a file may be a hole.
 pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u64, u64)>> {
     use OperationKind::{Pread, Pwrite, Read};
     let mut touched: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();

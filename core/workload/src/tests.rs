@@ -119,7 +119,7 @@ fn every_operation_is_possible_when_it_is_reached() {
 }
 
 #[test]
-fn the_mix_is_as_asked() {
+fn the_mix_is_as_specified() {
     let spec = spec(&[(OperationKind::Read, 4.0), (OperationKind::Write, 1.0)]);
     let reads = run(&spec, 0)
         .iter()
@@ -140,9 +140,9 @@ fn all_kinds_come_as_often_as_weighed() {
     let chi_square: f64 = FIRST
         .iter()
         .map(|kind| {
-            let seen = all.iter().filter(|o| o.kind == *kind).count() as f64;
+            let observed = all.iter().filter(|o| o.kind == *kind).count() as f64;
             let expected = all.len() as f64 * weights(*kind) / 45.0;
-            (seen - expected).powi(2) / expected
+            (observed - expected).powi(2) / expected
         })
         .sum();
     // The chi-square statistic has eight degrees of freedom. It exceeds 26.1 once in a thousand.
@@ -172,8 +172,8 @@ fn sizes_follow_their_distribution() {
     let uniform = sizes(&spec);
     assert_eq!((uniform[0], uniform[10_000]), (10, 19));
     let chi_square: f64 = (10..20)
-        .map(|size| uniform.iter().filter(|seen| **seen == size).count() as f64)
-        .map(|seen| (seen - 1000.1).powi(2) / 1000.1)
+        .map(|size| uniform.iter().filter(|observed| **observed == size).count() as f64)
+        .map(|observed| (observed - 1000.1).powi(2) / 1000.1)
         .sum();
     // The chi-square statistic has nine degrees of freedom. It exceeds 27.9 once in a thousand.
     assert!(chi_square < 27.9, "{chi_square}");
@@ -314,8 +314,11 @@ fn more_distributions_have_their_mean() {
     ] {
         spec.file_size = serde_json::from_str(size).unwrap();
         spec.file_size.validate("file_size").unwrap();
-        let seen = mean(&spec);
-        assert!((seen - expected).abs() < 0.025 * sd + 1.0, "{size}: {seen}");
+        let observed = mean(&spec);
+        assert!(
+            (observed - expected).abs() < 0.025 * sd + 1.0,
+            "{size}: {observed}"
+        );
     }
 }
 
@@ -336,7 +339,7 @@ fn a_cycle_goes_round_and_takes_the_newest() {
         {"operation":"mkdir"},{"operation":"create"},{"operation":"exists"},
         {"operation":"rename"},{"operation":"delete"},{"operation":"rmdir"}]}]"#,
     );
-    let seen: Vec<(&str, u64)> = run(&spec, 1)
+    let observed: Vec<(&str, u64)> = run(&spec, 1)
         .iter()
         .map(|o| (o.kind.name(), o.file))
         .collect();
@@ -350,7 +353,7 @@ fn a_cycle_goes_round_and_takes_the_newest() {
             ("rmdir", n),
         ]
     };
-    assert_eq!(seen, [turn(0), turn(2)].concat());
+    assert_eq!(observed, [turn(0), turn(2)].concat());
 }
 
 #[test]
@@ -360,13 +363,13 @@ fn a_later_phase_takes_what_a_neighbour_wrote() {
         "files":{"neighbour":1}},
         {"operations_per_client":30,"mix":[{"operation":"stat"}],"files":"shared"}]"#;
     let spec = phases(&text.replace('N', "5"));
-    let seen = run(&spec, 2);
-    let reads: Vec<(u32, u64)> = seen[5..10].iter().map(|o| (o.owner, o.file)).collect();
+    let observed = run(&spec, 2);
+    let reads: Vec<(u32, u64)> = observed[5..10].iter().map(|o| (o.owner, o.file)).collect();
     assert_eq!(reads, (0..5).map(|file| (0, file)).collect::<Vec<_>>());
-    assert!(seen[5..10]
+    assert!(observed[5..10]
         .iter()
         .all(|o| o.phase == 1 && o.size_bytes == 4096));
-    let stats: Vec<(u32, u64)> = seen[10..25].iter().map(|o| (o.owner, o.file)).collect();
+    let stats: Vec<(u32, u64)> = observed[10..25].iter().map(|o| (o.owner, o.file)).collect();
     let all = (0..3).flat_map(|owner| (0..5).map(move |file| (owner, file)));
     assert_eq!(stats, all.collect::<Vec<_>>());
     let wrong = text
@@ -412,10 +415,10 @@ fn given_operations_come_as_they_are_and_find_their_files() {
     spec.validate().unwrap();
     assert_eq!(prepared_files(&spec, 1), [(7, 150)]);
     assert_eq!(prepared_files(&spec, 0), []);
-    let seen: Vec<(&str, u64)> = run(&spec, 1)
+    let observed: Vec<(&str, u64)> = run(&spec, 1)
         .iter()
         .map(|o| (o.kind.name(), o.index))
         .collect();
-    assert_eq!(seen, [("pread", 0), ("read", 1), ("delete", 2)]);
+    assert_eq!(observed, [("pread", 0), ("read", 1), ("delete", 2)]);
     assert_eq!(spec.operations_of(1), 3);
 }

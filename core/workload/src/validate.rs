@@ -6,9 +6,10 @@ use crate::error::SpecError;
 use crate::spec::{FileChoice, Files, MixOrder, Phase, Prepare, StreamSpec};
 use crate::OperationKind;
 
-/// Largest number of operations of one client. A larger number is taken for a mistake.
-/// Offsets and sizes together fit a signed number of the kernel.
+/// Largest offset or size in bytes of one operation. The sum of an offset and a size then fits a
+/// signed 64-bit number, which the kernel uses for both.
 const MOST_OFFSET_BYTES: u64 = 1 << 62;
+/// Largest number of operations of one client. A larger number is taken for a mistake.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Largest number of files of one client. A client keeps state for its files: 10 million files take
 /// about 1 GB.

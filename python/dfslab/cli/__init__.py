@@ -32,7 +32,8 @@ def main() -> None:
 
             commands()
     except BrokenPipeError:
-        # Nobody reads the output any more, so that Python must not write it at its exit either.
+        # The reader of the output has gone. Without this line, Python would try to write the rest
+        # of the output at exit and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
@@ -41,16 +42,17 @@ def main() -> None:
 
 
 def deliver_interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python calls this function for an exception that cannot be raised: one in a destructor, or in
-    Python code that a library written in C or Rust calls and whose errors the library ignores.
+    """Python calls this function for an exception that cannot be raised: an exception in a
+    destructor, or in Python code called by a C or Rust library that ignores its errors.
 
-    Such an exception is printed, as Python does. An interrupt is delivered a second time instead:
-    the user pressed Ctrl-C once, and the command must end.
+    Such an exception is printed, as Python does by default. An interrupt is delivered a second time
+    instead: the user pressed Ctrl-C, so the command must end.
     """
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
-    # The second interrupt has to come after this function, which cannot raise it either.
+    # The second interrupt has to come after this function returns, because this function cannot
+    # raise it either.
     ended = threading.Event()
 
     def deliver() -> None:

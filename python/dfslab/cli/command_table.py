@@ -138,7 +138,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
-# Command, or command and subcommand -> an example that its help shows.
+# Command, or command and subcommand -> the example that the command's help shows.
 EXAMPLES = {
     "run": "dfslab run quickstart",
     "design": "dfslab design learn-hdfs.toml --budget 20min",

@@ -27,9 +27,10 @@ from dfslab.spec.scenario import Scenario
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
-from dfslab.studies.runs.offered import RateProbe
+from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
-# A part of a load holds its series, which grow with its length.
+# Upper limit on the size of a shard's result file. The file contains time series, which grow with
+# the length of the run.
 MOST_PART_BYTES = 4 << 30
 
 
@@ -63,15 +64,15 @@ def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[
 
 
 def export_runs(folder: Path, output: Output) -> int:
-    """Writes the measurements of a run as CSV. Returns the number of rows."""
+    """Writes the measurements of a run as CSV to `output`. Returns the number of rows."""
     output.check()
     return csv_runs.write(store.results_of(folder), output)
 
 
 def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> None:
-    """Writes a run in the format of another program.
+    """Writes a run to `output` in the format of another program, by the exporter `form`.
 
-    Raises InputError with the known exporters if none is named `form`.
+    Raises InputError with the names of all exporters if none is named `form`.
     """
     of_run, of_results = exporters.find(RunExporter, form), exporters.find(ResultExporter, form)
     if of_run is None and of_results is None:
@@ -97,8 +98,7 @@ def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
     No run folder is created.
     """
     point = check(scenario)[0]
-    with laboratory.session() as session:
-        session.progress = lambda share, phase: laboratory.progress(share, 1, phase)
+    with laboratory.session(lambda share, phase: laboratory.progress(share, 1, phase)) as session:
         method = Measure(session)
         return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
 
@@ -114,14 +114,10 @@ def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Vis
 def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.SearchOutcome:
     """Searches the highest rate at which the scenario's first configuration meets the objective
     of `run.search`."""
-    with laboratory.session() as session:
+    progress = SearchProgress(laboratory.progress)
+    with laboratory.session(progress) as session:
         probe = RateProbe(scenario, session)
-        session.progress = lambda share, phase: laboratory.progress(
-            share, 1, f"{probe.text} {phase}"
-        )
-        return rate_search.search(
-            scenario.run.search, probe, lambda text: setattr(probe, "text", text)
-        )
+        return rate_search.search(scenario.run.search, probe, progress.begin)
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:

@@ -3,7 +3,8 @@
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
 conf/dfs-perf-env.sh, given one by one or as these files; iozone's and mdtest's are their options.
 Arguments without a counterpart in a scenario are rejected, not ignored. A setting that only some
-file systems have is noted in the scenario's title and in the output for others.
+file systems have is ignored for the other file systems, and the scenario's title and the output say
+so.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ def _scenario(
 
 
 def iozone(words: Sequence[str]) -> Scenario:
-    """The scenario for the options of iozone.
+    """Returns the scenario for the command-line options of iozone.
 
     Raises InputError for an option that a scenario cannot express.
     """
@@ -272,7 +273,8 @@ def iozone(words: Sequence[str]) -> Scenario:
 
 
 def say_iozone(results: Sequence[Result]) -> str:
-    """The summary of iozone's throughput mode as text: kB/s (of 1,024 bytes) of each test."""
+    """Returns the summary of iozone's throughput mode as text: the rate of each test in kB/s (1,024
+    bytes per second)."""
     rates: dict[str, float] = {}
     for result in results:
         for one in rates_of(result):
@@ -426,8 +428,8 @@ LINES = {
 
 
 def say_mdtest(results: Sequence[Result], phases: str = "") -> str:
-    """mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate of
-    every phase, or of those that `phases` names by mdtest's letters."""
+    """Returns mdtest's summary as text: maximum, minimum, mean and standard deviation of the rate
+    of each phase. `phases`: letters by which mdtest names the phases to list; "" for all phases."""
     rows: dict[str, list[float]] = {}
     for result in results:
         for one in rates_of(result):

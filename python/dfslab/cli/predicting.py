@@ -63,11 +63,12 @@ def metadata_limits(
     servers: int | None,
     fitted_on: Path | None,
 ) -> list[metadata_server.ServerLimits]:
-    """The limits of the metadata servers of every configuration of a scenario. Configurations with
-    the same limits are one answer, which names them.
+    """Returns the limits of the metadata servers for every configuration of a scenario.
+    Configurations with equal limits share one entry, which names them.
 
-    `bound_s`: bound on the mean response time in a burst. `burst_s`: length of a burst; None: 1, 10
-    and 60 s. `servers`: number of metadata servers; None: as deployed.
+    `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
+    seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.
+    `fitted_on`: folder of a run whose measurements calibrate the model; None: not calibrated.
     """
     from dfslab.models.fit.demand import calibrate
     from dfslab.models.queue import metadata_server

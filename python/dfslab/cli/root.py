@@ -43,7 +43,8 @@ def command(name: str) -> Any:
 
 
 def _with_common_options(found: Any, name: str) -> Any:
-    """Adds what every command has: `--quiet` and an example. Flags are shown without a value."""
+    """Returns a command with the parts that every command has: the option `--quiet`, and an example
+    in its help. The help shows flags without a value."""
     found.params = [*found.params, _quiet()]
     for option in found.params:
         if option.param_type_name == "option" and option.is_flag:
@@ -53,7 +54,8 @@ def _with_common_options(found: Any, name: str) -> Any:
 
 
 def _quiet() -> Any:
-    """The option `--quiet` of a command, made by Typer from a command that has nothing else."""
+    """Returns the option `--quiet` as Typer represents it, taken from a command that has only this
+    option."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_with_quiet)
     (option,) = (one for one in typer.main.get_command(bare).params if "--quiet" in one.opts)
@@ -71,7 +73,7 @@ def _with_quiet(
         bool, typer.Option("-q", "--quiet", callback=_become_quiet, help="Print no progress.")
     ] = False,
 ) -> None:
-    """Has the option that every command gets."""
+    """A command that has only the option `--quiet`, from which all commands copy it."""
 
 
 class _OnDemand(TyperGroup):
@@ -156,11 +158,13 @@ def _stop_for_failure(error: Exception) -> None:
     if isinstance(error, RunFailed | DiscoveryError | TestbedError):
         _stop("\n".join(f"dfslab: {line}" for line in str(error).splitlines() or [""]), 1)
     if isinstance(error, BrokenPipeError):
-        # Nobody reads the output any more, so that Python must not write it at its exit either.
+        # The reader of the output has gone. Without this line, Python would try to write the rest
+        # of the output at exit and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     if isinstance(error, OSError):
-        # A full, read-only or vanished folder: what was written is whole, and a run is resumed.
+        # The folder is full, read-only or has vanished. All files written so far are complete, so
+        # the run can be resumed.
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"dfslab: {where}{error.strerror or error}", 1)
     if isinstance(error, RecursionError):
@@ -190,7 +194,8 @@ def _stop_for_usage(error: Exception) -> None:
 
 
 def _where_to_look() -> str:
-    """Which help lists what is allowed: that of the command that was called, if there is one."""
+    """Returns the hint where to find help: with the called command if there is one, else with
+    dfslab."""
     called = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
     return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
 

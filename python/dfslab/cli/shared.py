@@ -60,7 +60,7 @@ AllowIncomplete = Annotated[
 ]
 # The scenario key with a path. On the command line, this path is relative to the working directory.
 TRACE = "workload.trace"
-# Columns of sentences: longer lines are hard to read.
+# Number of columns for sentences, because longer lines are hard to read.
 WIDEST_TEXT = 100
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
@@ -113,14 +113,14 @@ def read_scenario(
 
     _refuse_folder(path)
     path = scenario_file(path)
-    # Methods that the command line replaces need no note.
+    # No note is printed about methods that the command line replaces.
     replaced = any(text.startswith("run.methods") for text in sets or ())
     notify = silent if replaced else note
     return checked_with(read_checked(path, methods, notify), sets, budget, scheduler)
 
 
 def _refuse_folder(path: Path) -> None:
-    """InputError for a folder that is named instead of a scenario file."""
+    """Raises InputError if `path` is a folder where a scenario file is expected."""
     if (path / "scenario.toml").exists():
         raise InputError(
             "SCENARIO", str(path), f"is a run folder; its scenario is {path}/scenario.toml"
@@ -180,7 +180,8 @@ def time_s(key: str, text: str) -> float:
 
 
 def named_output(path: Path, force: bool, as_json: bool, key: str = "--output") -> Output:
-    """The file that an option names. InputError for "-" with --json: both are standard output."""
+    """Returns the file that an option names. Raises InputError for "-" together with --json,
+    because both would write to standard output."""
     output = Output(key, path, force)
     if output.is_standard and as_json:
         raise InputError(key, str(path), "and --json are both standard output")
@@ -280,8 +281,8 @@ def note(text: str) -> None:
 
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
-    """Print first whether measured results are incomplete; after the block, exit with 1 if any is
-    and that is not allowed."""
+    """Prints first whether measured results are incomplete. After the block, exits with 1 if a
+    result is incomplete, unless incomplete results are allowed."""
     from dfslab.studies.runs import completeness
 
     warning = completeness.warning(results)
@@ -313,7 +314,7 @@ def emit(as_json: bool, document: object, *tables: object) -> None:
             print(textwrap.fill(printable(table.text), width, subsequent_indent="  "))
             continue
         if isinstance(table, str):
-            # `print` does not wrap lines, because programs may read this text.
+            # Uses `print`, which does not wrap lines, because programs may parse this text.
             print(printable(table))
         else:
             console.print(terminal.drawn(table) if isinstance(table, Table) else table)

@@ -75,16 +75,30 @@ class RegressionFit(Document):
 
 
 class Limit(Document):
-    """What a small change of moves a prediction: a resource, a latency, a wait or a pool.
+    """One factor that limits a prediction: a resource, a latency, a wait or a pool whose small
+    change changes the predicted rate.
 
-    `share`: by how many per cent the time per operation changes if it takes one per cent more time.
-    `round_trips`: of the network's latency, operation -> round trips on its critical path.
+    `share`: by how many per cent the time per operation grows if this factor takes one per cent
+    more time. `round_trips`: for network latency, operation -> round trips on its critical path.
     """
 
     name: str
     share: float
     meaning: str = ""
     round_trips: dict[str, float] = {}
+
+
+class PredictedPhase(Document):
+    """The predicted rate of one phase of a workload, in operations per second with its 90 %
+    interval, the bytes of files that the phase moves per second, and what limits the phase.
+    """
+
+    name: str
+    rate_per_s: float
+    rate_per_s_low: float
+    rate_per_s_high: float
+    throughput_bytes_per_s: float
+    limits: list[Limit]
 
 
 class OpenLoadAnswer(Document):

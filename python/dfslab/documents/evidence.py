@@ -1,7 +1,8 @@
-"""What is known of one figure: the evidence that rules judge.
+"""The evidence about one figure: all facts that the plausibility rules use to judge the figure.
 
-Every field that is None or empty is not known, and a rule that needs it does not fire. The same
-classes read a file of figures (TOML), so that a published figure is judged like a measured one.
+A field that is None or empty is unknown, and a rule that needs an unknown field does not fire. The
+same classes describe a file of figures (TOML), so that a published figure is judged like a measured
+one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ Cache = Literal["warm", "cold", "direct"]
 
 
 class Speed(CheckedModel):
-    """The figures themselves. Latencies are those of one operation, over all clients."""
+    """The figures themselves: rates, throughput and latencies. Latencies are per operation, over
+    all clients."""
 
     rate: PerSecond | None = Field(None, description="Operations a second of all clients")
     throughput: BytesPerSecond | None = Field(None, description="Bytes a second of all clients")
@@ -32,7 +34,7 @@ class Speed(CheckedModel):
 
 
 class Work(CheckedModel):
-    """What was done to get the figures."""
+    """The workload that produced the figures."""
 
     operation: Operation = Field("", description="What the operations do")
     operation_size: Bytes | None = Field(None, description="Bytes of each operation")
@@ -64,7 +66,7 @@ class Work(CheckedModel):
 
 
 class Hardware(CheckedModel):
-    """What the figures were measured on."""
+    """The hardware on which the figures were measured."""
 
     client_nodes: WholeNumber | None = Field(None, description="Nodes that ran clients")
     server_nodes: WholeNumber | None = Field(None, description="Nodes that stored data")
@@ -80,7 +82,7 @@ class Hardware(CheckedModel):
 
 
 class Caches(CheckedModel):
-    """What was observed of caches and disks."""
+    """The observed state of page caches and the observed traffic of disks."""
 
     resident: FromZero | None = Field(
         None, description="Share of the files in clients' page caches at the start"
@@ -90,7 +92,7 @@ class Caches(CheckedModel):
 
 
 class Data(CheckedModel):
-    """What the data was made of."""
+    """The content of the data, such as its compressibility."""
 
     compressible: FromZero | None = Field(None, description="Share that compression removes")
     duplicate: FromZero | None = Field(None, description="Share that deduplication removes")
@@ -112,6 +114,9 @@ class Generator(CheckedModel):
     is_late: bool | None = Field(
         None, description="Whether operations began later than scheduled because of the generator"
     )
+    others: FromZero | None = Field(
+        None, description="Processor time of programs that do not belong to the run"
+    )
     stolen: FromZero | None = Field(None, description="Processor time that a hypervisor took")
     throttled: FromZero | None = Field(
         None, description="Share of the time without processor, by quota or by heat"
@@ -120,7 +125,7 @@ class Generator(CheckedModel):
 
 
 class Coverage(CheckedModel):
-    """How much of the planned work the figures cover."""
+    """How much of the planned work was done and is included in the figures."""
 
     phases_planned: WholeNumber | None = Field(
         None, description="Phases that belong to the benchmark"
@@ -155,7 +160,7 @@ class Repetitions(CheckedModel):
 
 
 class Evidence(CheckedModel):
-    """Everything that is known of one figure. `subject` names the figure in findings."""
+    """All evidence about one figure. `subject` names the figure in findings."""
 
     subject: str = Field("the figure", description="What the figure is called")
     speed: Speed = Field(default_factory=Speed, description="The figures")
@@ -169,13 +174,13 @@ class Evidence(CheckedModel):
 
 
 def least(values: Sequence[float | None]) -> float | None:
-    """The smallest of the known values; None if none is known."""
+    """Returns the smallest of the known values; None if all are unknown."""
     known = [one for one in values if one is not None]
     return min(known) if known else None
 
 
 def product(*factors: float | None) -> float | None:
-    """The product; None if a factor is not known."""
+    """Returns the product of the factors; None if any factor is unknown."""
     found = 1.0
     for one in factors:
         if one is None:

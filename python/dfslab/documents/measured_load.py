@@ -217,14 +217,16 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """What the controller's machine did during a run besides the load. None: not reported.
+    """What other activity the machine of the controller observed during a run. None: not reported.
 
-    stolen_share: processor time that a hypervisor took, of all processor time. throttled_share:
-    time for which quotas kept the clients' control group from running, of all processors' time.
-    clock_step_s: by how much the clock was set, in either direction.
+    The shares are of the time of all processors. others_share: processor time of programs that
+    belong neither to the load nor to the file system. stolen_share: processor time that a
+    hypervisor took. throttled_share: time for which quotas kept the clients' control group from
+    running. clock_step_s: by how much the clock was set, in either direction.
     """
 
     took_s: float
+    others_share: float | None = None
     stolen_share: float | None = None
     throttled_share: float | None = None
     clock_step_s: float | None = None

@@ -114,7 +114,7 @@ class NetReport:
 def net_report(document: Mapping[str, Any], names: Sequence[str]) -> NetReport:
     """Parses the engine's report. `names` are the names of the requested monitors, in order.
 
-    ValueError when the number of monitors differs, or two monitors have the same name.
+    Raises ValueError when the number of monitors differs, or two monitors have the same name.
     """
     if len(set(names)) != len(names):
         raise ValueError("two monitors have one name")

@@ -197,9 +197,11 @@ def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
 def shared_text(
     group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
 ) -> str:
-    """Returns what a group of configurations has in common and others have not: the values of each
-    key that the group does not hold all values of. Configurations that no value tells from the
-    others are named one by one.
+    """Returns as text what a group of configurations has in common and the other configurations do
+    not have.
+
+    The text lists each key for which the group does not contain all values. Configurations that no
+    key distinguishes from the others are named one by one.
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):

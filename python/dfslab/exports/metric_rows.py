@@ -42,7 +42,8 @@ def _rows(result: Result) -> list[MetricRow]:
     origin = result.provenance
     labels = json.dumps(dict(result.labels), sort_keys=True)
     found = []
-    # A result without any metric is a failure, which a table of metrics would be silent about.
+    # A result without any metric is a failure. It gets a row, because a table of metrics would not
+    # show it otherwise.
     given = result.metrics or {"complete": Metric(value=0.0)}
     for key, one in given.items():
         named = metrics.parsed(key)

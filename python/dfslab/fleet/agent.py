@@ -2,16 +2,16 @@
 created.
 
 The agent and its controller exchange one JSON document per line. Input: a plan, then
-`{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` once prepared
-and at every later barrier (`shards.turns`), `{"progress": [share, phase], "seen": [...]}` at
-intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error": kind,
-"text": ...}`.
+`{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` when the agent
+is prepared and at every later barrier (`shards.turns`), `{"progress": [share, phase], "seen":
+[...]}` at intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error":
+kind, "text": ...}`.
 
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
 has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
 of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. With `--controller` it survives the loss only while that process lives.
-FILE with `.lock` appended is locked while the agent lives.
+loss of the connection. With `--controller` it survives the loss only while that process lives. FILE
+with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Agent:
             self._alone = True
 
     def _check_controller(self) -> None:
-        """Raises Stopped if the controller's process ran on this machine and has ended.
+        """Raises Stopped if the controller's process was on this machine and has ended.
 
         A lost connection alone is no reason to stop: the scheduler between controller and agent may
         have ended.

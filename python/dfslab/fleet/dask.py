@@ -61,9 +61,8 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 class ClockOffset:
     """A worker's Unix clock minus the controller's (seconds), and the largest error of this.
 
-    Of several probes the one with the shortest round trip is used. The worker reads its clock
-    between sending and receiving, so half of the round trip bounds the error (Cristian 1989,
-    Distributed Computing 3).
+    The probe with the shortest round trip is used. The worker reads its clock between sending and
+    receiving, so half of the round trip bounds the error (Cristian 1989, Distributed Computing 3).
     """
 
     offset_s: float
@@ -165,6 +164,8 @@ class Controller:
         self._scheduler_lost = False
 
     async def work(self) -> shards.LoadRun:
+        """Runs all shards of the workload on the scheduler's workers; returns the merged
+        results."""
         address = self._nodes.scheduler
         client = Client(address, asynchronous=True, timeout=CONNECT_LIMIT_S, set_as_default=False)
         try:
@@ -236,6 +237,7 @@ class Controller:
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
     async def measure_clock(self, part: AgentState) -> None:
+        """Measures the offset of a worker's clock from this host's clock in PROBES round trips."""
         best: ClockOffset | None = None
         for _ in range(PROBES):
             sent_s, requested_unix_s = time.monotonic(), time.time()
@@ -294,10 +296,8 @@ class Controller:
             self._watch.started(start_s)
 
     async def _start(self) -> float:
-        """Sends the start to every agent, in the time of the agent's clock.
-
-        Returns the start in seconds of this process's CLOCK_MONOTONIC.
-        """
+        """Sends every agent the start in the agent's own clock; returns it in this process's
+        CLOCK_MONOTONIC (s)."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -454,11 +454,9 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """Starts a cluster by `make` and returns it.
-
-    A partly started cluster could not be ended. So a first Ctrl-C waits until the start has
-    succeeded or failed; a second Ctrl-C does not.
-    """
+    """Starts a cluster by `make` and returns it. A first Ctrl-C waits until the start has succeeded
+    or failed, because a partly started cluster could not be ended. A second Ctrl-C does not
+    wait."""
     outcome: Future[Any] = Future()
 
     def work() -> None:

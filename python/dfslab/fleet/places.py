@@ -54,10 +54,10 @@ class Nodes:
 
     `within` runs a function where that address can be reached, for example in the network of an
     emulated host. `wanted` workers take part (0: all), each with `processes` processes, once
-    `expected` workers have joined. `passing`: whether the hosts are ephemeral, as in ClientHost.
+    `expected` workers have joined. `passing`: whether the hosts are ephemeral (see ClientHost).
     `own`: whether dfslab started the cluster. Agents of such a cluster stop when the process of
-    their controller has ended, so that a killed controller leaves no load. In a cluster of the user
-    they finish their part.
+    their controller has ended, so that no load continues after a controller was killed. Agents in a
+    cluster that the user started finish their shard.
     """
 
     scheduler: str
@@ -70,7 +70,7 @@ class Nodes:
 
     @property
     def controller(self) -> LiveProcess | None:
-        """This process, if agents stop when it ends; None if they finish their part."""
+        """This process, if the agents stop when it ends; None if the agents finish their shards."""
         return LiveProcess.of(os.getpid()) if self.own else None
 
 

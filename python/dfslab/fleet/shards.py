@@ -40,20 +40,28 @@ class Shard(Protocol):
     """
 
     @property
-    def place(self) -> ClientHost: ...
+    def place(self) -> ClientHost:
+        """The host on which the agent of this shard runs."""
+
     @property
-    def clients(self) -> range: ...
+    def clients(self) -> range:
+        """The numbers of the clients that this shard runs."""
+
     @property
-    def answer(self) -> AgentAnswer | None: ...
+    def answer(self) -> AgentAnswer | None:
+        """The final document of the agent; None until the agent has sent it."""
+
     @property
-    def ended(self) -> str | None: ...
+    def ended(self) -> str | None:
+        """The reason why the agent ended; None while the agent runs."""
 
 
 class RunningShard(Shard, Protocol):
     """A shard whose agent still runs and reports progress."""
 
     @property
-    def progress(self) -> tuple[float, str]: ...
+    def progress(self) -> tuple[float, str]:
+        """(completed share of the current phase from 0 to 1, name of the phase)."""
 
 
 PHASES = ("preparing", "running", "verifying", "cleaning up")

@@ -116,7 +116,8 @@ def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator
     The agents that the process started have ended by then.
     """
     words = (*place.prefix, sys.executable, "-P", "-m", f"distributed.cli.{module}", *words)
-    # The kernel ends the Dask process when this process ends, also when this process is killed.
+    # With this option, the kernel ends the Dask process when this process ends, even if this
+    # process is killed.
     command = tied_to_owner(words)
     try:
         with log.open("wb") as output:

@@ -1,7 +1,7 @@
 """Converts a report of another tool to results of dfslab.
 
-What the tool did not report stays unknown: the provenance has empty texts and zeros, and the
-scenario is the workload `command` on an unnamed host, of which only the number of clients is known.
+Unreported facts stay unknown: the provenance has empty texts and zeros there. The scenario is the
+workload `command` on an unnamed host, of which only the number of clients is known.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ WORKLOAD = "workload"
 
 
 def results(report: ToolReport, path: Path, findings: Sequence[str] = ()) -> list[Result]:
-    """One result for each measurement, in the order of the report; `path` is the report's file.
-    `findings`: notes of every result, on the whole report."""
+    """Returns one result for each measurement, in the order of the report. `path`: the file of the
+    report. `findings`: notes on the whole report, which are added to every result."""
     scenario = scenario_of(report, path)
     origin = _provenance(report)
     return [_result(one, scenario, origin, report.command, findings) for one in report.measurements]
 
 
 def scenario_of(report: ToolReport, path: Path) -> Scenario:
-    """The scenario of an imported file; its title says where it comes from."""
+    """Returns the scenario of an imported file. Its title names the file as its origin."""
     name = re.sub(r"[^a-z0-9-]+", "-", f"{report.tool}-{path.name}".lower()).strip("-")
     version = f" {report.version}" if report.version else ""
     return build(
@@ -57,7 +57,7 @@ def scenario_of(report: ToolReport, path: Path) -> Scenario:
 
 
 def _provenance(report: ToolReport) -> Provenance:
-    """The origin as the tool reports it; empty and 0 where it does not."""
+    """Returns the provenance that the tool reported; "" and 0 where it reported none."""
     return Provenance(
         software=f"{report.tool} {report.version}".strip(),
         commit="",
@@ -111,7 +111,8 @@ def _metrics(one: ToolMeasurement) -> dict[str, Metric]:
 
 
 def table_rows(found: Sequence[Result]) -> list[str]:
-    """One line of text for each result: part, operation, and the reported figures in SI units."""
+    """Returns one line of text for each result: part, operation, and the reported figures in SI
+    units."""
     rows = []
     for one in found:
         part, operation = (one.labels[f"{WORKLOAD}.{key}"] for key in ("part", "operation"))

@@ -1,4 +1,5 @@
-"""What fio's JSON and options say of the work, beyond its figures."""
+"""Facts about the workload from fio's JSON and options, such as caches and queue depth, as evidence
+for the plausibility rules."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dfslab.imports.tool_report import KIBI, Json, optional, tables
 # fio's default block size.
 BLOCK_BYTES = 4096.0
 OPERATIONS: Mapping[str, Operation] = {"read": "read", "write": "write", "mixed": "mixed"}
-# Engines with one outstanding operation for each job, whatever iodepth says.
+# I/O engines with one outstanding operation for each job, whatever the option iodepth is.
 SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.I)
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -24,7 +25,8 @@ def evidence(
     clients: int,
     document: Json,
 ) -> Evidence:
-    """The evidence of one direction of a group of jobs; `given`: their options."""
+    """Returns the evidence about one direction ("read" or "write") of a group of jobs. `given`: the
+    options of the jobs."""
     return Evidence(
         work=_work(direction, rows, given, clients),
         caches=_caches(direction, rows, given, document),
@@ -34,7 +36,8 @@ def evidence(
 
 
 def size_bytes(text: str) -> float | None:
-    """A size as fio writes it (4k, 1M, 64MiB; kibi by default); None for ranges and shares."""
+    """Returns a size in fio's notation (4k, 1M, 64MiB) in bytes; k is 1024. None for ranges and
+    percentages."""
     found = SIZE.fullmatch(text.strip())
     return float(found[1]) * 1024.0 ** POWERS[found[2].lower()] if found else None
 
@@ -42,7 +45,7 @@ def size_bytes(text: str) -> float | None:
 def _work(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], clients: int
 ) -> Work:
-    # Jobs that were not summed may have run for different times.
+    # Jobs that fio did not sum up may have run for different times.
     only = rows[0][1] if len(rows) == 1 else {}
     runtime_ms, count = optional(only, "runtime"), optional(only, "total_ios")
     errors = sum(optional(job, "total_err") or 0.0 for job, _ in rows)
@@ -71,7 +74,8 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """fio 3 has `bw_bytes`, and bytes; before, `io_bytes` are KiB."""
+    """Returns the bytes that a job moved. fio 3 reports `bw_bytes` and bytes; in fio 2, `io_bytes`
+    counts KiB."""
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved
@@ -92,7 +96,8 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
-    """`rate_iops` of each job: one number, or one for reads, writes and trims each."""
+    """Returns the scheduled rate of all jobs in operations per second. `rate_iops` has one number,
+    or one each for reads, writes and trims."""
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]
@@ -103,7 +108,9 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Direct reads of local disks all reach the disk: its requests × block size, at most all."""
+    """Returns the traffic of the caches and disks. Direct reads from local disks all reach a disk,
+    so the bytes from disks are the number of requests times the block size, at most all bytes
+    read."""
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

@@ -1,4 +1,5 @@
-"""What the command lines of IOR and mdtest say of the work."""
+"""Facts about the workload from the command lines of IOR and mdtest, as evidence for the
+plausibility rules."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ from dataclasses import dataclass
 
 from dfslab.documents.evidence import Cache, Coverage, Evidence, Hardware, Work
 
-# Options with one letter that take a value, in the word or as the next word.
+# One-letter options that take a value, either in the same word or as the next word.
 IOR_VALUES = "aAbdDfGhiJlmMNoOpqsStTuUX"
 IOR_SHIFTS = ("C", "Z", "Q")
 
 
 def options(command: str, with_value: str) -> dict[str, str]:
-    """Option -> value of a command line; "" for options without a value. Letters that share a word
-    are separated, except behind one that takes a value."""
+    """Returns option -> value for a command line; "" for options without a value. Letters that
+    share a word are separated; after an option that takes a value, the rest of the word is the
+    value."""
     found: dict[str, str] = {}
     pending = ""
     try:
@@ -35,7 +37,8 @@ def options(command: str, with_value: str) -> dict[str, str]:
 
 
 def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
-    """Adds the options in one word; returns the option whose value is the next word."""
+    """Adds the options in one word to `found`. Returns the option whose value is the next word; ""
+    if there is none."""
     for place, letter in enumerate(word):
         if letter in with_value:
             value = word[place + 1 :].lstrip("=")
@@ -47,7 +50,8 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """What the head of IOR's text says; None and "": not reported. size_bytes: all data."""
+    """The test as described at the beginning of IOR's text. None and "": not reported. size_bytes:
+    bytes of all data."""
 
     command: str
     tasks: int | None
@@ -56,7 +60,7 @@ class IorTest:
 
 
 def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
-    """The evidence of one access of IOR."""
+    """Returns the evidence about one access ("read" or "write") of an IOR test."""
     command, size_bytes = test.command, test.size_bytes
     given = options(command, IOR_VALUES)
     is_known = bool(command)
@@ -81,7 +85,8 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
-    """The evidence of one phase of mdtest. Tasks of several nodes can shift by -N."""
+    """Returns the evidence about one phase of mdtest. With the option -N, a task works on files
+    that a task of another node created."""
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

@@ -16,19 +16,21 @@ MAGIC = b"\x1f\x8b"
 
 
 def compressed(path: Path) -> bool:
-    """Whether a file begins as gzip's files do. OSError if it cannot be read."""
+    """Returns whether a file is compressed with gzip. Raises OSError if the file cannot be read."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file's bytes, decompressed where they are compressed. OSError if it cannot be opened."""
+    """Opens a file for reading its bytes, decompressed if the file is compressed. Raises OSError if
+    the file cannot be opened."""
     return cast(BinaryIO, gzip.open(path, "rb")) if compressed(path) else path.open("rb")
 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """A file's bytes like `opened`; ValueError, not an error of gzip, if an archive is damaged."""
+    """Opens a file like `opened`, but raises ValueError instead of gzip's own exceptions if an
+    archive is damaged."""
     try:
         with opened(path) as file:
             yield file
@@ -38,8 +40,8 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def lines(path: Path) -> Iterator[TextIO]:
-    """A file's lines as text, in which bytes that are no UTF-8 are kept as surrogates. OSError if
-    the file cannot be read, ValueError if it is damaged gzip."""
+    """Opens a file for reading its lines as text. Bytes that are not UTF-8 become surrogates.
+    Raises OSError if the file cannot be read, ValueError if it is a damaged gzip archive."""
     with (
         unpacked(path) as file,
         io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape") as text,
@@ -48,8 +50,8 @@ def lines(path: Path) -> Iterator[TextIO]:
 
 
 def beginning(path: Path, size_bytes: int) -> bytes:
-    """Up to `size_bytes` of a file's first bytes, decompressed; of a damaged archive those before
-    the damage, at least none."""
+    """Returns the first `size_bytes` bytes of a file, decompressed; fewer if the file is shorter.
+    For a damaged archive, returns the bytes before the damage."""
     with opened(path) as file:
         try:
             return file.read(size_bytes)
@@ -58,8 +60,8 @@ def beginning(path: Path, size_bytes: int) -> bytes:
 
 
 def content(path: Path, most_bytes: int, key: str) -> bytes:
-    """All of a file's bytes, decompressed. InputError, with the key `key`, if they are more than
-    `most_bytes` or the archive is damaged."""
+    """Returns all bytes of a file, decompressed. Raises InputError for `key` if there are more than
+    `most_bytes` bytes or the archive is damaged."""
     try:
         with unpacked(path) as file:
             found = file.read(most_bytes + 1)

@@ -13,11 +13,11 @@ from dfslab.spec.model import InputError
 from dfslab.spec.streams.vocabulary import Given, OperationName
 
 KEY = "workload.trace"
-# Linux moves at most this many bytes in one call (read(2): 0x7ffff000), block layers included.
+# Linux moves at most this many bytes in one call (read(2): 0x7ffff000).
 MOST_CALL_BYTES = 0x7FFFF000
-# Offsets are signed 64-bit numbers.
+# Limit of file offsets, which are signed 64-bit numbers.
 MOST_OFFSET_BYTES = 1 << 62
-# The largest transfer of the load generator.
+# Largest number of bytes that the load generator transfers in one call.
 MOST_TRANSFER_BYTES = 1 << 30
 
 
@@ -32,7 +32,7 @@ def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
-    """As `load`, of a regular file that is not compressed."""
+    """Reads a recording like `load`, but only from a regular file that is not compressed."""
     importer = contract.importer(form)
     try:
         if not isinstance(importer, CallImporter):
@@ -158,10 +158,9 @@ class _Replaying:
 
 
 def _parts(done: FileCall) -> Iterator[FileCall]:
-    """A call as calls of at most MOST_TRANSFER_BYTES, which is what the load generator transfers.
-
-    ValueError for a call that no kernel makes, so that a broken trace fills no disk.
-    """
+    """Splits a call into calls of at most MOST_TRANSFER_BYTES bytes, which is what the load
+    generator transfers in one call. Raises ValueError for an impossible call, so that a malformed
+    trace does not fill the disk."""
     end_bytes = done.offset_bytes + done.size_bytes
     if done.size_bytes > MOST_CALL_BYTES or end_bytes > MOST_OFFSET_BYTES:
         where = f"{done.operation} of {done.size_bytes} bytes at offset {done.offset_bytes}"

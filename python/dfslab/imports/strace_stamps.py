@@ -1,7 +1,9 @@
-"""Reads the time stamps of strace's lines: of `-ttt`, of `-tt`, and refuses the others by name.
+"""Reads the time stamps of strace's lines, as printed with the options `-ttt` and `-tt`. Other
+forms are rejected by name.
 
 `-tt` prints the time of day, so a trace may cross midnight: a stamp that is earlier than the latest
-one belongs to the next day. Threads may be out of order by less than REORDERED_S.
+stamp so far belongs to the next day, unless the difference is below REORDERED_S. Smaller
+differences occur where threads are out of order.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import re
 from dataclasses import dataclass
 
 PROCESS = r"(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?"
-# With -r besides, the time since the line before follows in brackets.
+# With the option -r in addition, the time since the previous line follows in parentheses.
 RELATIVE_BESIDES = r"(?:\(\+\s*[\d.]+\)\s+)?"
 UNIX = re.compile(rf"^{PROCESS}(\d+\.\d+)\s+{RELATIVE_BESIDES}(.*)$")
 DAYTIME = re.compile(rf"^{PROCESS}(\d\d):(\d\d):(\d\d)\.(\d+)\s+{RELATIVE_BESIDES}(.*)$")
-# The reason is the user's next step, so each form has its own.
+# Form of stamp -> reason for the rejection. The reason tells the user how to record again, so each
+# form has a separate one.
 REFUSED = (
     (
         re.compile(rf"^{PROCESS}\d\d:\d\d:\d\d\s"),
@@ -42,8 +45,8 @@ REORDERED_S = 60
 
 @dataclass(frozen=True)
 class StampedLine:
-    """A line without its stamp; `process` is 0 where strace printed none. `time_s` is in seconds
-    since 1970, or since the midnight before the first line."""
+    """A line without its time stamp. `process`: 0 where strace printed no process number. `time_s`:
+    seconds since 1970 (`-ttt`), or since the midnight before the first line (`-tt`)."""
 
     process: int
     time_s: float
@@ -51,14 +54,15 @@ class StampedLine:
 
 
 class Stamps:
-    """Splits the lines of one file, in order."""
+    """Separates the time stamps from the lines of one file. Lines have to be passed in their
+    order."""
 
     def __init__(self) -> None:
         self._latest_s: float | None = None
 
     def split(self, line: str, number: int) -> StampedLine | None:
-        """The parts of a line; None for an empty line. ValueError names a line without a stamp that
-        can be read."""
+        """Returns the stamp and the remainder of a line; None for an empty line. Raises ValueError
+        with the number of a line that has no readable time stamp."""
         if not line.strip():
             return None
         for form, reason in REFUSED:
@@ -69,7 +73,7 @@ class Stamps:
             return StampedLine(process, float(found[3]), found[4])
         if found := DAYTIME.match(line.lstrip()):
             hours, minutes, seconds = (int(found[at]) for at in (3, 4, 5))
-            # A leap second is printed as 60.
+            # strace prints a leap second as second 60.
             if hours < 24 and minutes < 60 and seconds <= 60:
                 time_s = hours * 3600 + minutes * 60 + float(f"{seconds}.{found[6]}")
                 process = int(found[1] or found[2] or 0)
@@ -77,7 +81,7 @@ class Stamps:
         raise ValueError(f"line {number}: {line[:60]!r} has no time: use strace -ttt")
 
     def _of_day(self, time_s: float) -> float:
-        """The time since the midnight before the first line."""
+        """Returns the seconds since the midnight before the first line of the file."""
         if self._latest_s is None:
             self._latest_s = time_s
         days = max(0, math.ceil((self._latest_s - REORDERED_S - time_s) / DAY_S))
@@ -86,14 +90,15 @@ class Stamps:
 
 
 def is_daytime(head: bytes) -> bool:
-    """Whether the first line of a file begins with a time of day and a call."""
+    """Returns whether the first line of a file begins with a time of day and a system call."""
     line = head.decode(errors="surrogateescape").lstrip().partition("\n")[0]
     found = DAYTIME.match(line)
     return found is not None and CALLED.match(found[7]) is not None
 
 
 def is_refused(head: bytes) -> str:
-    """Why the first line of strace's output cannot be read; empty if it can."""
+    """Returns the reason why the first line of strace's output cannot be read; "" if it can be
+    read."""
     line = head.decode(errors="surrogateescape").partition("\n")[0]
     called = CALLED_ANYWHERE.search(line) or line.lstrip().startswith("% time")
     return next((reason for form, reason in REFUSED if called and form.match(line)), "")

@@ -22,7 +22,8 @@ from dfslab.spec.model import InputError, unknown
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16
-# Results are summaries; larger files hold single operations, which are traces.
+# Upper limit on the size of a result file. Results are summaries; a larger file contains single
+# operations, so it is a trace.
 MOST_BYTES = 256 << 20
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
 Json: TypeAlias = "Mapping[str, object]"
@@ -30,11 +31,12 @@ Json: TypeAlias = "Mapping[str, object]"
 
 @dataclass(frozen=True)
 class ToolMeasurement:
-    """What a tool reported of one operation; None and missing keys: not reported.
+    """The figures that a tool reported for one operation. None and missing keys: not reported.
 
     part: the job, test or phase. latency_s: statistic of `metrics.STATISTICS` -> seconds. clients:
     processes or threads that worked concurrently. complete: no error and no abort was reported.
-    evidence: what else is known of the work, for the lie detector; its figures are filled in later.
+    evidence: other facts about the workload, for the plausibility rules; the figures are added to
+    it later.
     """
 
     part: str
@@ -57,9 +59,9 @@ class ToolMeasurement:
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The measurements of one file, and where they come from; empty texts: not reported.
+    """The measurements in one file, and their origin. Empty texts: not reported.
 
-    evidence: what is known of all measurements together, such as the phases that are missing.
+    evidence: facts about all measurements together, such as missing phases.
     """
 
     tool: str
@@ -73,10 +75,11 @@ class ToolReport:
 
 @dataclass(frozen=True)
 class ResultReader:
-    """Reads results of one tool.
+    """A reader for the results of one tool.
 
-    recognises(head): whether a file with these first HEAD_BYTES bytes is such a result.
-    read(text): the report in a text. ValueError with a one-line reason if it is malformed.
+    recognises(head): whether a file with these first HEAD_BYTES bytes is a result of the tool.
+    read(text): the report in a text; raises ValueError with a one-line reason if the text is
+    malformed.
     """
 
     title: str
@@ -85,15 +88,17 @@ class ResultReader:
 
 
 def reader(name: str) -> ResultReader:
-    """The reader `name`. DiscoveryError if its module declares none."""
+    """Returns the reader called `name`. Raises DiscoveryError if its module declares none."""
     path = discover.named(discover.RESULT_READERS, name, "--format")
     return discover.declared(path, "READER", ResultReader)
 
 
 def read(path: Path, form: str = "") -> ToolReport:
-    """The report in a file, by the reader `form`, or by the one that recognises the file.
+    """Reads the report in a file, with the reader `form` or, if `form` is "", with the reader that
+    recognises the file.
 
-    InputError if no reader or more than one recognises the file, or if the file is malformed.
+    Raises InputError if no reader or more than one recognises the file, or if the file is
+    malformed.
     """
     try:
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -115,7 +120,7 @@ def read(path: Path, form: str = "") -> ToolReport:
 
 
 def is_recognised(path: Path) -> bool:
-    """Whether a file is a result of a known tool; False if it cannot be read."""
+    """Returns whether a file is a result of a known tool. False if the file cannot be read."""
     try:
         return bool(recognised(plain_file.beginning(path, HEAD_BYTES)))
     except OSError:
@@ -123,7 +128,7 @@ def is_recognised(path: Path) -> bool:
 
 
 def recognised(head: bytes) -> list[str]:
-    """The names of the readers that recognise the beginning of a file."""
+    """Returns the names of the readers that recognise the beginning of a file."""
     names = discover.members(discover.RESULT_READERS)
     return [name for name in names if reader(name).recognises(head)]
 
@@ -136,34 +141,37 @@ def _choice(names: list[str]) -> str:
 
 
 def table(value: object, what: str) -> Json:
-    """`value` as an object of JSON. ValueError, naming `what`, if it is none."""
+    """Returns `value` as a JSON object. Raises ValueError with the name `what` if it is not an
+    object."""
     if not is_table(value):
         raise ValueError(f"{what} is no object")
     return value
 
 
 def is_table(value: object) -> TypeGuard[Json]:
-    """Whether a value of JSON is an object; its keys are texts."""
+    """Returns whether a JSON value is an object with texts as keys."""
     return isinstance(value, dict)
 
 
 def tables(value: object) -> list[Json]:
-    """The objects of a list of JSON, and of the lists in it; empty if `value` is no list."""
+    """Returns the objects in a JSON list and in its nested lists; empty if `value` is not a
+    list."""
     if not isinstance(value, list):
         return []
     return [one for item in value for one in ([item] if is_table(item) else tables(item))]
 
 
 def loaded(text: str) -> Json:
-    """The object of a JSON text, behind lines of messages if there are any. ValueError if there is
-    none."""
+    """Parses a text whose JSON object may follow lines of messages. Returns the object. Raises
+    ValueError if there is none."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     found, _ = json.JSONDecoder().raw_decode(text[start:].lstrip())
     return table(found, "the document")
 
 
 def number(value: object, what: str) -> float:
-    """A number of JSON or text, from 0 on. ValueError, naming `what`, if it is none."""
+    """Converts a JSON number or a text to a number that is 0 or more. Raises ValueError with the
+    name `what` if this is not possible."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
@@ -174,12 +182,13 @@ def number(value: object, what: str) -> float:
 
 
 def optional(values: Json, key: str) -> float | None:
-    """The number of a key; None if the key is missing or empty."""
+    """Returns the number of a key; None if the key is missing or empty."""
     return number(values[key], key) if values.get(key) not in (None, "") else None
 
 
 def one_of(name: str, known: Mapping[str, str], what: str) -> str:
-    """The value of `name` in `known`. ValueError with the known names if there is none."""
+    """Returns `known[name]`. Raises ValueError that lists the known names if `name` is not one of
+    them."""
     if name not in known:
         raise ValueError(f"{what} {name[:40]!r} is {unknown(name, list(known))}")
     return known[name]

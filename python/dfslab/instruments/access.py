@@ -77,8 +77,8 @@ class InstrumentSession:
         if access.testbed:
             return self._reach_testbed(scenario)
         if self._testbed is not None and self._testbed[0]:
-            # A testbed of another file system of the sweep is up. Its client hosts are not for
-            # this one.
+            # A testbed of another file system of the sweep is running. It is closed, because its
+            # client hosts belong to that file system.
             self.close()
         if "uri" in system.access_keys:
             _answers(access.uri, system.address(access.uri))
@@ -87,6 +87,14 @@ class InstrumentSession:
             writable(Path(access.directory))
             return Endpoint(directory=str(Path(access.directory).resolve()))
         return Endpoint(directory=str(self._temporary_directory()))
+
+    def server_processes(self) -> list[int]:
+        """The first processes of the running testbed's hosts, and its daemons outside of hosts."""
+        if self.testbed is None:
+            return []
+        hosts = self.testbed.cluster.hosts if self.testbed.cluster is not None else []
+        started = [one.process for one in self.testbed.daemons.values()]
+        return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
 
     def target(self, scenario: Scenario) -> FileTarget:
         """The file system as a target of the load generator.
@@ -168,7 +176,8 @@ class InstrumentSession:
                 raise InputError("run.fleet", run.fleet, str(error)) from error
             self._clusters[key] = (address, count)
         within = hosts[0].in_network if hosts else directly
-        # Emulated hosts number their processes by themselves and end with their testbed.
+        # Emulated hosts number their processes separately and end with their testbed. Agents there
+        # neither can nor need to check the process of their controller.
         own = not hosts
         return Nodes(address, wanted, processes, count, within, passing=bool(hosts), own=own)
 
@@ -338,10 +347,11 @@ def session(
     notify: Notify = lambda text: None,
     trace_directory: Path | None = None,
     progress: Callable[[float, str], None] | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[InstrumentSession]:
     """A context with one session for everything that runs inside. The session is closed at the
     end."""
-    opened = InstrumentSession(notify, trace_directory, progress=progress)
+    opened = InstrumentSession(notify, trace_directory, progress=progress, watch=watch)
     try:
         yield opened
     finally:

@@ -156,10 +156,11 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
     """
     child: subprocess.Popen[bytes] | None = None
     try:
-        # An interruption that comes while the command starts takes effect when it has started, so
-        # that the command receives it, too.
+        # An interrupt that arrives while the command is being started takes effect after the start,
+        # so that the command receives it as well.
         with uninterrupted():
-            # Standard output is reserved for the profile.
+            # Standard output is reserved for the profile, so the command's output goes to standard
+            # error.
             child = subprocess.Popen(words, env=dict(environment), stdout=sys.stderr)
         return child.wait()
     except KeyboardInterrupt:
@@ -169,7 +170,7 @@ def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _interrupt(child: subprocess.Popen[bytes]) -> None:
-    """Passes an interruption on to a command, and kills the command if it does not end."""
+    """Passes an interrupt on to a command, and kills the command if it does not end."""
     child.send_signal(signal.SIGINT)
     try:
         child.wait(INTERRUPTED_S)

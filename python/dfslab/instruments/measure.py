@@ -122,7 +122,7 @@ def run_load(
     if observed is not None:
         observed.observe()  # discards the counts from before this run
     places = session.places(point.scenario)
-    machine = MachineWatch()
+    machine = MachineWatch(session.server_processes())
     before = machine.moment()
     done = _run(plan, places, point, session, _listeners(session, conductor, disks))
     during = machine.since(before)
@@ -150,7 +150,8 @@ def run_load(
 
 
 def only_time_was_up(load: MeasuredLoad) -> bool:
-    """Whether nothing but the time limit ended the run: no error, and no host of clients lost."""
+    """Returns whether the time limit alone ended the run: there was no error, and no client host
+    was lost."""
     lost = any(place.lost for place in load.places or ())
     return not load.errors and not lost and load.window_s > 0
 

@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dfslab.documents import metrics as metric_names
-from dfslab.documents.answers import CalibrationFit, FittedConstant, Limit, OpenLoadAnswer
+from dfslab.documents.answers import (
+    CalibrationFit,
+    FittedConstant,
+    Limit,
+    OpenLoadAnswer,
+    PredictedPhase,
+)
 from dfslab.documents.metrics import LATENCY, MEAN, RESPONSE
 from dfslab.models.fit.demand import Calibration
 from dfslab.models.tree.limits import text_of
@@ -25,8 +31,10 @@ def to_result(
     calibration: Calibration,
     factors: Mapping[str, float] | None = None,
     limits: Sequence[Limit] = (),
+    limits_of_phases: Sequence[Sequence[Limit]] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits`: what limits the rate (models/tree/limits.py).
+    """Converts a prediction to a Result. `limits`: the resources and waits that limit the rate
+    (models/tree/limits.py), `limits_of_phases`: those that limit each phase.
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.
@@ -38,8 +46,8 @@ def to_result(
         return Metric(value=value, low=value / reach, high=value * reach)
 
     values = {metric_names.RATE: prediction.rate_per_s}
-    if prediction.mean_size_bytes:
-        values[metric_names.THROUGHPUT] = prediction.rate_per_s * prediction.mean_size_bytes
+    if prediction.moved_bytes:
+        values[metric_names.THROUGHPUT] = prediction.rate_per_s * prediction.moved_bytes
     for operation, latency in prediction.latency_s.items():
         values[metric_names.key(LATENCY, MEAN, operation)] = latency
     for (operation, label), latency in prediction.quantiles_s.items():
@@ -57,6 +65,7 @@ def to_result(
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
         binding=text_of(limits),
         limits=list(limits),
+        phases=_phases(prediction, factor, limits_of_phases),
         notes=list(notes),
         fit=CalibrationFit(
             bounds_per_s=(low, high),
@@ -75,6 +84,23 @@ def to_result(
         ),
         provenance=provenance(point.scenario.run.seed),
     )
+
+
+def _phases(
+    prediction: Prediction, factor: float, limits_of_phases: Sequence[Sequence[Limit]]
+) -> list[PredictedPhase]:
+    """Returns the phases of a prediction. Each interval is [rate / `factor`, rate * `factor`]."""
+    return [
+        PredictedPhase(
+            name=one.name,
+            rate_per_s=one.rate_per_s,
+            rate_per_s_low=one.rate_per_s / factor,
+            rate_per_s_high=one.rate_per_s * factor,
+            throughput_bytes_per_s=one.throughput_bytes_per_s,
+            limits=list(limits),
+        )
+        for one, limits in zip(prediction.phases, limits_of_phases, strict=True)
+    ]
 
 
 def to_open_result(

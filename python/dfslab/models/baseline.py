@@ -164,9 +164,8 @@ class Serial:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the rate for the number of clients of `point`; other factors are ignored.
-        RunFailed if its operations were never fitted.
-        """
+        """Predicts the rate for the number of clients of `point`; other factors are ignored. Raises
+        RunFailed if its operations were never fitted."""
         situation = situation_of(point.scenario)
         key = operations_key(situation)
         if key not in self._lines:

@@ -27,13 +27,13 @@ from dfslab.spec.scenario import Point
 NAMES = ("components",)
 # Level of network detail, such as packets -> (result of the simulation, CPU seconds that it took).
 Levels = Mapping[str, tuple["Simulated", float]]
-# Clients -> relative half-width of the 90 % interval before any fit: the errors of Nguyen & Apon
-# 2012 (sections 6.2 to 6.4), within 20 % at one client, within 25 % at four, and for many points
-# over 40 % at eight.
+# Clients -> relative half-width of the 90 % interval before any fit. These are the errors in Nguyen
+# & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at four, and over 40 %
+# at eight for many points.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
-# Residuals at one number of clients that are enough to estimate the error there.
+# Number of residuals at one number of clients that is enough to estimate the error at this number.
 FEWEST_RESIDUALS = 5
-# A station that is busy for this share of the time limits the rate.
+# A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
 
 
@@ -63,13 +63,12 @@ class Simulated(Protocol):
 
     @property
     def utilisation(self) -> Mapping[str, float]:
-        """Station -> busy share of its servers' time."""
+        """Station -> fraction of time for which its servers were busy."""
 
 
 def _own_net(situation: Situation) -> Any:
-    """Returns the Python module `net.py` in the file system's folder. InputError where the folder
-    has none.
-    """
+    """Returns the Python module `net.py` in the file system's folder. Raises InputError where the
+    folder has none."""
     path = situation.system.folder / "net.py"
     if not path.exists():
         allowed = "a file system with a net of its own (net.py), which this one has not"
@@ -100,10 +99,11 @@ class Components:
         return self
 
     def half_width(self, clients: int) -> float:
-        """Returns the half-width of the 90 % interval of a rate's logarithm at a number of clients.
+        """Returns the half-width of the 90 % interval of a rate's natural logarithm at a number of
+        clients.
 
-        It is estimated from the residuals at this number of clients if there are enough, else from
-        all residuals. Without residuals it is the paper's error.
+        The half-width is estimated from the residuals at this number of clients if there are enough
+        of them, else from all residuals. Without residuals it is the error in the paper.
         """
         every = [one for own in self._residuals.values() for one in own]
         if not every:
@@ -129,7 +129,7 @@ class Components:
             "throughput_bytes_per_s": metric(found.throughput_bytes_per_s),
         }
         if situation.trace is None and len(situation.mix) == 1:
-            # Every client has one operation in progress all the time (Little's law).
+            # Every client always has one operation in progress, so Little's law gives the latency.
             (operation,) = situation.mix
             metrics[key(LATENCY, MEAN, operation)] = metric(clients / found.rate_per_s)
         error = f"{unfitted_error(clients):.0%}"
@@ -168,16 +168,16 @@ class Components:
 
 
 def unfitted_error(clients: int) -> float:
-    """Returns the relative half-width of the 90 % interval before any fit: the paper's errors,
-    interpolated in the logarithm of the number of clients. Above eight clients it is the error at
-    eight, the most that the paper has.
-    """
+    """Returns the relative half-width of the 90 % interval before any fit: the errors in the paper,
+    interpolated over the logarithm of the number of clients. Above eight clients, the largest
+    number in the paper, it is the error at eight."""
     counts = np.log([float(count) for count in UNFITTED_ERROR])
     return float(np.interp(np.log(clients), counts, list(UNFITTED_ERROR.values())))
 
 
 def limit_text(utilisation: Mapping[str, float]) -> str:
-    """Returns the busiest station as text, and whether it limits the rate."""
+    """Returns a sentence that names the busiest station and says whether the station limits the
+    rate."""
     if not utilisation:
         return ""
     station, share = max(utilisation.items(), key=lambda one: one[1])

@@ -35,7 +35,8 @@ from dfslab.spec.input_error import NothingLearnt
 from dfslab.spec.scenario import Point
 
 NAMES = ("greybox", "boosting", "gaussian", "linear", "linear-split")
-# The forms of Kumar 2018, linear in MB/s: one model, and one for each operation.
+# The two forms of Kumar 2018, which are linear in MB/s: one model for all operations, and one model
+# for each operation.
 LINEAR = ("linear", "linear-split")
 CONFORMAL_FOLDS = 5
 # Least number of configurations to learn from: a conformal interval of confidence 1 - a needs more
@@ -68,9 +69,8 @@ class TrainingRows:
 
 
 def rows_of(results: Sequence[Result]) -> TrainingRows:
-    """Returns the training rows of measured results. RunFailed when there are too few
-    configurations.
-    """
+    """Returns the training rows of measured results. Raises RunFailed when there are too few
+    configurations."""
     found: dict[str, list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and result.value() > 0:
@@ -162,11 +162,12 @@ class LearntModel:
 
     @property
     def is_log(self) -> bool:
-        """Whether the target is a logarithm, as in all methods except the forms of Kumar 2018."""
+        """Whether the target is the logarithm of a rate. This holds for all methods except the
+        forms of Kumar 2018."""
         return self.name not in LINEAR
 
     def fit(self, results: Sequence[Result]) -> LearntModel:
-        """Learns from measured results. RunFailed when there are too few configurations."""
+        """Learns from measured results. Raises RunFailed when there are too few configurations."""
         try:
             rows = rows_of(results)
         except RunFailed as error:
@@ -248,9 +249,8 @@ class LearntModel:
         return np.log(rates) if self.is_log else rates / 1e6
 
     def predict(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns predicted rates in bytes per second. All methods except the linear ones work with
-        logarithms.
-        """
+        """Returns predicted rates in bytes per second. All methods except the forms of Kumar 2018
+        predict the logarithm of the rate, which is converted back."""
         shown: Floats = self.fitted.predict(self.matrix(points))
         return np.exp(shown) if self.is_log else shown * 1e6
 
@@ -277,9 +277,8 @@ class LearntModel:
         return self.run_many([point])[0]
 
     def run_many(self, points: Sequence[Point]) -> list[Result]:
-        """Predicts several configurations at once, which is faster than one by one. RunFailed if
-        the method has not learnt.
-        """
+        """Predicts several configurations at once, which is faster than one by one. Raises
+        RunFailed if the method has not learnt."""
         if self.fitted is None:
             raise NothingLearnt(f"{self.name}: needs measured results to learn from (--from RUN)")
         bounds = self.intervals(points)

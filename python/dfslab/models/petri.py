@@ -14,18 +14,18 @@ of the sequence model, by which constants are calibrated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dfslab import _core, quantiles
+from dfslab import quantiles
 from dfslab.documents import metrics as metric
 from dfslab.documents.answers import StreamSimulation
 from dfslab.documents.net_definition import NetDefinition
 from dfslab.documents.net_report import LogRow, NetReport
 from dfslab.documents.net_run import DeclaredStation, MonitorDefinition, RunLimits
-from dfslab.documents.rows import PlannedOperation, operations
+from dfslab.documents.rows import PlannedOperation
 from dfslab.method import CONFIDENCE, RunFailed
 from dfslab.models.answer import to_result
 from dfslab.models.compiled.net_amount import MOST_UNITS
@@ -38,10 +38,11 @@ from dfslab.models.fit.demand import (
     shrunk_sd,
     uncalibrated,
 )
+from dfslab.models.phase_stream import PhaseStream
+from dfslab.models.simulation import Goal, Simulation, together
 from dfslab.models.tree.ignored import note
-from dfslab.models.tree.limits import limits_of
-from dfslab.models.tree.placement import Station
-from dfslab.models.tree.predicted import Prediction
+from dfslab.models.tree.limits import limits_of, limits_of_phases
+from dfslab.models.tree.predicted import PhaseRate, Prediction
 from dfslab.models.tree.prediction import Situation
 from dfslab.nets import engine
 from dfslab.nets.build import Net
@@ -50,8 +51,7 @@ from dfslab.result import Result
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.spec.steps.calls import UNFORCED
-from dfslab.spec.streams.stream import operations_per_client, stream_spec
-from dfslab.spec.streams.vocabulary import Stream
+from dfslab.spec.streams.stream import stream_spec
 from dfslab.spec.systems.filesystem import FileSystem
 
 NAMES = ("petri",)
@@ -61,6 +61,8 @@ THREADS = 2
 # model is fitted on.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
+# Smallest number of firings of one phase of a workload with several phases.
+FEWEST_FIRINGS = 20_000
 # Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
@@ -73,51 +75,6 @@ PROBED_OF_TRACE = 64
 def make(name: str) -> PetriModel:
     """Returns the method `petri`, the only one of this module."""
     return PetriModel()
-
-
-@dataclass(frozen=True)
-class Goal:
-    """When replications end: the half-width of the interval of `metric` is at most `precision` of
-    its mean, or there are `most` replications.
-
-    A metric that is not the latency of an operation stands for the rate.
-    """
-
-    metric: str
-    precision: float
-    most: int
-
-    @property
-    def figure(self) -> str:
-        """The metric as a key of `Simulation.errors`."""
-        stem = metric.key(metric.LATENCY, metric.MEAN, "")
-        return self.metric.removeprefix(stem) if self.metric.startswith(stem) else "rate"
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """The pooled results of one configuration's replications; times are in seconds.
-
-    `errors`: relative standard error of the rate (key "rate") and of each operation's latency.
-    """
-
-    rate_per_s: float
-    latency_s: Mapping[str, float]
-    steps: Mapping[tuple[str, str], float]
-    utilisation: Mapping[Station, float]
-    errors: Mapping[str, float]
-    operations: int
-    offered: int
-    firings: int
-    replications: int
-    units: int
-
-    def half_width(self, goal: Goal) -> float:
-        """Returns the relative half-width of the interval of a goal's metric; 0 where nothing is
-        random.
-        """
-        error = self.errors.get(goal.figure, self.errors["rate"])
-        return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 
 
 class PetriModel:
@@ -178,8 +135,17 @@ class PetriModel:
         }
         factors |= dict.fromkeys((metric.RATE, metric.THROUGHPUT), reach["rate"])
         answer = _as_prediction(found, situation.predict(constants))
-        limits = limits_of(situation, constants)
-        result = to_result(self.name, point, answer, factor, notes, calibration, factors, limits)
+        result = to_result(
+            self.name,
+            point,
+            answer,
+            factor,
+            notes,
+            calibration,
+            factors,
+            limits_of(situation, constants),
+            limits_of_phases(situation, constants),
+        )
         return result.model_copy(update={"simulation": _simulated(found, situation)})
 
 
@@ -205,17 +171,12 @@ def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
         latency_s={**sequence.latency_s, **found.latency_s},
         steps={**sequence.steps, **found.steps},
         quantiles_s={},
+        phases=[
+            PhaseRate(one.name, rate, rate * one.throughput_bytes_per_s / one.rate_per_s)
+            for one, rate in zip(sequence.phases, found.phases, strict=True)
+        ],
         utilisation={**dict.fromkeys(sequence.utilisation, 0.0), **found.utilisation},
     )
-
-
-def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
-    """Returns the first `limit` operations of each client, interleaved."""
-    text = spec.text
-    each = [
-        list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
-    ]
-    return [one[index] for index in range(limit) for one in each if index < len(one)]
 
 
 def fire(
@@ -230,8 +191,8 @@ def fire(
     """Fires a net until no transition can fire. Returns the engine's report on each replication.
     `first` is the number of the first replication.
 
-    The engine asserts Little's law and the utilisation law at the stations. RunFailed if a net is
-    malformed.
+    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if a
+    net is malformed.
     """
     limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
     if first:
@@ -252,12 +213,12 @@ def job_of(
     """Returns the input of a configuration's net, with the operation types that occur in
     `stream`.
     """
-    values = {**situation.environment, **constants}
+    values = {**situation.environment, **constants, **situation.symbols}
     kinds = sorted({one.operation for one in stream})
     trace = situation.trace
     if trace is None and "open" in kinds:
-        # A stream that opens files closes them, too, and has written nothing to them. Constants of
-        # the close are not fitted, so they have their priors.
+        # A stream that opens files also closes them, and has written nothing to them. The constants
+        # of the close are not fitted, so their priors are used.
         declared = situation.system.parameters.of_origin("calibrated")
         priors = {key: float(one.default or 0.0) for key, one in declared.items()}
         values = {**priors, **values, UNFORCED: 0.0}
@@ -286,25 +247,50 @@ def simulate(
     replications: int = REPLICATIONS,
     goal: Goal | None = None,
 ) -> Simulation:
-    """Fires the net of one configuration, with about `firings` firings in each replication.
+    """Fires the nets of one configuration, with about `firings` firings in each replication.
 
-    With a goal, the number of replications doubles until the goal is met. Doubling keeps the number
-    of tests small, so that repeated tests hardly bias the interval.
+    The phases of a workload are simulated one after the other, each by a separate net. Equal
+    phases are simulated once. With a goal, the number of replications doubles until the goal is
+    met. Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
     """
-    scenario = situation.scenario
-    spec, clients = stream_spec(scenario), scenario.workload.clients
-    offered = operations_per_client(spec)
+    spec = stream_spec(situation.scenario)
+    if len(situation.phases) == 1:
+        part = PhaseStream(situation, spec, 0)
+        return _of_phase(part, constants, service, firings, replications, goal)
+    each = max(FEWEST_FIRINGS, firings // len(situation.phases))
+    known: dict[str, Simulation] = {}
+    found = []
+    for index, phase in enumerate(situation.phases):
+        key = f"{phase.work} {phase.weight}"
+        if key not in known:
+            part = PhaseStream(situation.alone(index), spec, index)
+            known[key] = _of_phase(part, constants, service, each, replications, goal)
+        found.append(known[key])
+    return together(situation.phases, found)
+
+
+def _of_phase(
+    part: PhaseStream,
+    constants: Mapping[str, float],
+    service: str,
+    firings: int,
+    replications: int,
+    goal: Goal | None,
+) -> Simulation:
+    """Fires the net of one phase, with about `firings` firings in each replication."""
+    situation, offered = part.situation, part.offered
+    scenario, clients = situation.scenario, situation.scenario.workload.clients
     units, operations = MOST_UNITS, 0
     if situation.trace is not None:
         firings = TRACE_FIRINGS
     while True:
-        each = _firings_per_operation(situation, constants, spec, units)
+        each = _firings_per_operation(part, constants, units)
         operations = min(offered, max(1, int(firings / (each * clients))))
         if operations >= min(offered, FEWEST_OPERATIONS) or units <= MOST_UNITS // 4:
             break
         units //= 2
     operations = min(offered, max(operations, FEWEST_OPERATIONS))
-    stream = streams(spec, operations, clients)
+    stream = part.first(operations, clients)
     job = job_of(situation, constants, stream, service, units)
     net, watched = job.net(scenario.name, clients, stream)
     if not any(draw in json_text(net.document()) for draw in ("uniform(", "exponential(")):
@@ -330,12 +316,11 @@ def simulate(
         replications = min(len(parts), goal.most - len(parts))
 
 
-def _firings_per_operation(
-    situation: Situation, constants: Mapping[str, float], spec: Stream, units: int
-) -> float:
+def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], units: int) -> float:
     """Returns the number of firings per operation, from a trial run with one client."""
+    situation = part.situation
     probed = PROBED_OPERATIONS if situation.trace is None else PROBED_OF_TRACE
-    stream = streams(spec, probed, 1)
+    stream = part.first(probed, 1)
     job = job_of(situation, constants, stream, "deterministic", units)
     net, _ = job.net("trial", 1, stream)
     (report,) = fire(net.document(), seed=0, replications=1)

@@ -97,9 +97,8 @@ class Regression:
         self.fitted: FittedRegression | None = None
 
     def fit(self, results: Sequence[Result]) -> Regression:
-        """Fits the regression to measured results. RunFailed when there are fewer than three
-        configurations.
-        """
+        """Fits the regression to measured results. Raises RunFailed when there are fewer than three
+        configurations."""
         measured = [r for r in results if r.method == "measure" and r.complete and r.value() > 0]
         if len({result.point_id for result in measured}) < FEWEST_CONFIGURATIONS:
             raise RunFailed("regression: needs at least three measured configurations")
@@ -204,10 +203,9 @@ def metrics_of(point: Point, rate: Metric) -> dict[str, Metric]:
     law if the workload has a single operation.
     """
     situation = situation_of(point.scenario)
-    size = situation.environment["file_size"]
     metrics = {"rate_per_s": rate}
-    if size:
-        metrics["throughput_bytes_per_s"] = _scaled(rate, size)
+    if moved_bytes := situation.whole.moved_bytes:
+        metrics["throughput_bytes_per_s"] = _scaled(rate, moved_bytes)
     workload = point.scenario.workload
     if len(situation.mix) == 1 and rate.low and rate.low > 0 and rate.high:
         latency = Metric(

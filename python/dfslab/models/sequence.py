@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dfslab.models.answer import to_open_result, to_result
 from dfslab.models.fit.demand import Calibration, calibrate, uncalibrated
 from dfslab.models.tree.ignored import note
-from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.limits import limits_of, limits_of_phases
 from dfslab.models.tree.prediction import situation_of
 from dfslab.result import Result
 from dfslab.spec.scenario import Point
@@ -57,5 +57,13 @@ class SequenceModel:
             response = calibration.open_factor(situation, constants, found)
             return to_open_result(self.name, point, found, (factor, response), notes)
         prediction = situation.predict(constants)
-        limits = limits_of(situation, constants)
-        return to_result(self.name, point, prediction, factor, notes, calibration, limits=limits)
+        return to_result(
+            self.name,
+            point,
+            prediction,
+            factor,
+            notes,
+            calibration,
+            limits=limits_of(situation, constants),
+            limits_of_phases=limits_of_phases(situation, constants),
+        )

@@ -164,8 +164,8 @@ class Page:
         return made
 
     def substitute(self, name: str, page: Page, sockets: Mapping[str, Place]) -> None:
-        """Adds a copy of `page` to this page. `sockets` maps the name of each port of the copy
-        to a place of this page. InputError if they do not match."""
+        """Adds a copy of `page` to this page. `sockets` maps the name of each port of the copy to a
+        place of this page. Raises InputError if they do not match."""
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
@@ -200,8 +200,8 @@ class Net(Page):
         self.monitors: dict[str, MonitorDefinition] = {}
 
     def colour(self, name: str, **fields: FieldKind) -> Colour:
-        """Declares and returns a colour whose tokens are records, as in `net.colour("job",
-        id=int, size=float)`. InputError if the name is already declared."""
+        """Declares and returns a colour whose tokens are records, as in `net.colour("job", id=int,
+        size=float)`. Raises InputError if the name is already declared."""
         if name in self.colours:
             raise InputError(f"colour {name}", None, "is declared twice")
         made = Colour(name, fields_of(fields))
@@ -209,8 +209,8 @@ class Net(Page):
         return made
 
     def enum(self, name: str, *values: str) -> Enumeration:
-        """Declares an enumeration with these values and returns it. InputError if the name is
-        already declared."""
+        """Declares an enumeration with these values and returns it. Raises InputError if the name
+        is already declared."""
         if name in self.enums:
             raise InputError(f"enumeration {name}", None, "is declared twice")
         self.enums[name] = Enumeration(name, values)
@@ -229,8 +229,8 @@ class Net(Page):
     def function(
         self, name: str, parameters: Mapping[str, str], result: str, body: Inscription
     ) -> None:
-        """Declares a function that all inscriptions may call. `parameters` maps parameter names
-        to type names; `result` is a type name. InputError if declared twice."""
+        """Declares a function that all inscriptions may call. `parameters` maps parameter names to
+        type names; `result` is a type name. Raises InputError if declared twice."""
         if name in self.functions:
             raise InputError(f"function {name}", None, "is declared twice")
         self.functions[name] = FunctionDefinition(
@@ -238,22 +238,22 @@ class Net(Page):
         )
 
     def fuse(self, name: str, *places: Place) -> None:
-        """Merges places of one colour into one place with the tokens of all. InputError if their
-        colours differ."""
+        """Merges places of one colour into one place with the tokens of all. Raises InputError if
+        their colours differ."""
         if len({place.colour for place in places}) != 1:
             raise InputError(f"fusion {name}", [p.name for p in places], "needs one colour")
         self.fusions.append((name, places))
 
     def watch(self, name: str, monitor: MonitorDefinition) -> None:
         """Adds a monitor that observes every run of the net. Reports contain its figures under
-        `name`. InputError if the name is already used."""
+        `name`. Raises InputError if the name is already used."""
         if name in self.monitors:
             raise InputError(f"monitor {name}", None, "is declared twice")
         self.monitors[name] = monitor
 
     def document(self) -> NetDefinition:
-        """Returns the flat net definition that the engine reads. InputError if the net is not
-        well formed."""
+        """Returns the flat net definition that the engine reads. Raises InputError if the net is
+        not well formed."""
         try:
             with _no_cycles_sought():
                 return _Flat(self).document()

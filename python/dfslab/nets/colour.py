@@ -23,7 +23,7 @@ class Enumeration:
     values: tuple[str, ...]
 
     def __getitem__(self, value: str) -> Expr:
-        """Returns one value of the enumeration as an expression. InputError for an unknown
+        """Returns one value of the enumeration as an expression. Raises InputError for an unknown
         value."""
         if value not in self.values:
             allowed = f"the values are {', '.join(self.values)}"
@@ -47,7 +47,7 @@ class Colour:
     def row(self, token: TokenValue) -> list[Cell]:
         """Returns the field values of a token in the order of the colour's fields. The token is
         given as its only value, as a sequence in the order of the fields, or as a mapping by field.
-        InputError if it does not fit.
+        Raises InputError if it does not fit.
 
         If the only field is a list, a Python list of single values, or of tuples (records), is the
         value of that field.
@@ -73,8 +73,8 @@ class Token:
     colour: Colour
 
     def __getitem__(self, label: str) -> Field:
-        """Returns a field of the token as an expression. InputError if the colour has no field
-        of that name."""
+        """Returns a field of the token as an expression. Raises InputError if the colour has no
+        field of that name."""
         kinds = dict(self.colour.fields)
         if label not in kinds:
             allowed = f"the fields are {', '.join(kinds) or '(none)'}"

@@ -58,8 +58,8 @@ def check(net: Net | NetDefinition) -> NetSizes:
 
 
 def check_text(text: str, name: str) -> NetSizes:
-    """Checks a net given as JSON text and returns its sizes. InputError if it is invalid; `name`
-    is the net's name in the message."""
+    """Checks a net given as JSON text and returns its sizes. Raises InputError if it is invalid;
+    `name` is the net's name in the message."""
     with _Errors(name):
         return NetSizes.model_validate_json(_core.net_check(text))
 
@@ -80,8 +80,8 @@ def run(
     stations of a report are those in `stations` and those that the net's structure shows: places of
     servers to which every transition that takes a server returns it. With `laws=False` nothing is
     asserted, and there are no stations. When nothing can fire any more, the report's `reason` is
-    "dead" and `left` has the places that still hold tokens. InputError if the net or an option is
-    wrong, RunFailed if a run cannot continue.
+    "dead" and `left` has the places that still hold tokens. Raises InputError if the net or an
+    option is wrong, RunFailed if a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
     watched = {**own, **(monitors or {})}
@@ -111,8 +111,8 @@ def collect(
     """Returns the values of `expression` at those firings of a transition for which the condition
     `when` is true.
 
-    There is one list of (time in seconds, value) for each replication. InputError if the net or an
-    option is wrong, RunFailed if a run cannot continue.
+    There is one list of (time in seconds, value) for each replication. Raises InputError if the net
+    or an option is wrong, RunFailed if a run cannot continue.
     """
     fields = [str(written(expression))]
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
@@ -196,7 +196,7 @@ class Estimate:
 
 def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Returns the mean of independent values with its confidence interval by Student's t
-    distribution. InputError for fewer than two values."""
+    distribution. Raises InputError for fewer than two values."""
     if len(values) < 2:
         raise InputError("values", len(values), "an interval needs at least two")
     quantile = quantiles.student(0.5 + confidence / 2, len(values) - 1)
@@ -218,7 +218,7 @@ def replicate(
     `relative_width` of the mean. Returns the estimate.
 
     The number of replications begins at `first` and doubles at each step, so that repeated tests
-    hardly bias the interval. RunFailed if `at_most` replications do not suffice.
+    hardly bias the interval. Raises RunFailed if `at_most` replications do not suffice.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

@@ -23,7 +23,7 @@ HEAD_BYTES = 4096
 
 
 def _json(text: str) -> NetDefinition:
-    """Parses a net definition in JSON. InputError if it is invalid, with the message of the
+    """Parses a net definition in JSON. Raises InputError if it is invalid, with the message of the
     engine."""
     try:
         found = json.loads(text)
@@ -61,7 +61,8 @@ FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
 def _recognised(data: bytes) -> str:
-    """The suffix of the format of a net without a name, by its first bytes."""
+    """Returns the file name suffix of the format of a net, recognised from the first bytes of its
+    content."""
     if data.lstrip().startswith(b"{"):
         return ".json"
     return ".pnml" if b"<pnml" in data[:HEAD_BYTES] else ".cpn"
@@ -70,8 +71,8 @@ def _recognised(data: bytes) -> str:
 def read(path: Path) -> NetDefinition:
     """Reads a file as a flat net definition. gzip may have compressed the file.
 
-    The suffix of the file determines the format. The content of a pipe determines it, if the name
-    has no suffix of `READERS`. InputError for an unknown suffix or invalid content.
+    The suffix of the file determines the format. A pipe without a suffix of `READERS` is recognised
+    by its content. Raises InputError for an unknown suffix or invalid content.
     """
     data = inputs.content("FILE", path, BYTES_MOST)
     suffix = Path(path.name.removesuffix(".gz")).suffix

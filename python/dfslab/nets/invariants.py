@@ -35,8 +35,8 @@ class Invariant:
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
     """Returns all minimal invariants of a net, those with the fewest places first.
 
-    A token in transit counts as in its destination. InputError if an intermediate step of the
-    algorithm would need more than some thousand sums.
+    A token in transit counts as in its destination. Raises InputError if an intermediate step of
+    the algorithm would need more than some thousand sums.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]

@@ -75,7 +75,8 @@ def flatten(
 
 
 def facets(nodes: Iterable[Bar]) -> list[str]:
-    """Sorted names of processes for which a node has separate counts, times and bytes (`of`)."""
+    """Returns the sorted names of processes for which a node has separate counts, times and bytes
+    (`of`)."""
     return sorted({name for node in nodes for name in node.get("of", {})})
 
 

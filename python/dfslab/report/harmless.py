@@ -1,4 +1,5 @@
-"""A console whose text cannot command the terminal: names in traces and scenarios are of others."""
+"""A console whose output cannot control the terminal. Names in traces and scenarios may come from
+other people and contain control characters."""
 
 from __future__ import annotations
 
@@ -17,21 +18,22 @@ from dfslab.spec.printable import printable
 
 
 def harmless(console: Console) -> Console:
-    """The console itself, which from now on prints printable text only."""
+    """Changes a console so that it prints printable text only; returns the same console."""
     console.push_render_hook(_Harmless())
     return console
 
 
 class _Harmless(RenderHook):
-    """Changes text after markup has become styles, so that the styles of tables stay."""
+    """Filters text after markup was converted to styles, so that the styles of tables are kept."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """The same things, drawn with printable text."""
+        """Returns the same objects, rendered with printable text only."""
         return [_Printable(one) for one in renderables]
 
 
 class _Printable:
-    """Something to print, whose text has no control characters but those of its styles."""
+    """An object to print. Control characters in its text are removed, except those of its
+    styles."""
 
     def __init__(self, inner: RenderableType) -> None:
         self._inner = inner

@@ -98,7 +98,7 @@ def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str
     from plotly.offline import get_plotlyjs  # imported here, because importing Plotly is slow
 
     template = environment().get_template("page.html")
-    # Everything but the library's own text is made harmless.
+    # Control characters are removed from everything except the library's own text.
     library = uuid.uuid4().hex
     page = template.render(
         name=name,
@@ -113,7 +113,7 @@ def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:
-    """Write the page of a run to a file that a user names, or to the run's own folder."""
+    """Writes the page of a run to a file that the user names, or to the run's folder."""
     page = render(run)
     if output is None:
         write_atomically(run.page, page)

@@ -56,10 +56,10 @@ def _has_summary(run: FinishedRun) -> bool:
 
 
 def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph]:
-    """The tables that `dfslab run` prints: first the results, unless a study's tables replace
-    them, then the tables of the studies, then the answer in sentences.
+    """Returns the tables that `dfslab run` prints: first the results, unless a study's tables
+    replace them, then the tables of the studies, then the summary in sentences.
 
-    `wide`: all methods and every repetition, instead of one line a configuration.
+    `wide`: show all methods and every repetition instead of one line for each configuration.
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
@@ -76,20 +76,20 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
 
 
 def answer(found: verdicts.RunAnswer | None) -> list[Paragraph]:
-    """The sentences of an answer, as commands print them last."""
+    """Returns the sentences of a summary, which commands print last."""
     return [Paragraph(one) for one in found.sentences] if found is not None else []
 
 
 def result_tables(results: Sequence[Result]) -> list[Table]:
-    """A table for each method, with one line for each configuration."""
+    """Returns a table for each method, with one line for each configuration."""
     names = dict.fromkeys(one.method for one in results)
     of_method = [[one for one in results if one.method == name] for name in names]
     return [rates.rate_table(group, rates.title_of(group)) for group in of_method]
 
 
 def every_table(run: FinishedRun) -> list[Table]:
-    """The tables of all studies, including those that `dfslab run` does not print; before them, the
-    incomplete results."""
+    """Returns the tables of all studies, including those that `dfslab run` does not print. The
+    incomplete results come first."""
     lacking = completeness.table(run.results)
     return [*([lacking] if lacking else []), *_of_studies(run)]
 

@@ -9,8 +9,8 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """The configurations, tables of the largest number of files, the largest rate of requests and
-    the largest bursts, and what they assume."""
+    """Returns the configurations, tables of the largest number of files, the largest request rate
+    and the largest bursts, and the assumptions of the limits."""
     found: list[Table | str] = [f"{limits.system}: {limits.configuration}"]
     if limits.files:
         found.append(_files(limits))

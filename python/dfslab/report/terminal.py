@@ -160,7 +160,8 @@ def console(json_wanted: bool) -> Console:
 
 
 def _width_of_pipe() -> int:
-    """Columns of output that no terminal shows: COLUMNS, or enough for most tables."""
+    """Returns the number of columns for output that is not shown by a terminal: COLUMNS, or enough
+    for most tables."""
     given = os.environ.get("COLUMNS", "")
     return int(given) if given.isdecimal() and int(given) else WIDE
 

@@ -22,7 +22,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 
 # Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}
-# The varied keys of a configuration other than its file system: number of the grid, (key, value).
+# Identifies a configuration apart from its file system: (number of the grid, varied keys with their
+# values).
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
@@ -41,7 +42,7 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
     system.
 
     `methods`, if any, replace those of the scenario. `notify` receives a line if models are left
-    out. InputError names the first error.
+    out. Raises InputError, which names the first error.
     """
     scenario = read(path)
     if methods:
@@ -57,10 +58,11 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Leaves out the models of a scenario that names no methods, if they cannot answer it but
-    instruments can. Returns the scenario and the reason, which is "" if all methods are kept.
+    """Removes the models that cannot predict a scenario, if the scenario names no methods and
+    instruments can measure it. Returns the scenario and the reason, which is "" if all methods are
+    kept.
 
-    Methods that a scenario names are all kept, so that `check` reports what is wrong with them.
+    If the scenario names methods, all of them are kept, so that `check` can report errors in them.
     """
     if "methods" in scenario.run.model_fields_set:
         return scenario, ""
@@ -75,7 +77,7 @@ def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
 
 
 def check(scenario: Scenario) -> list[Point]:
-    """Checks every configuration of a scenario and returns the legal ones, as `checked` does."""
+    """Checks every configuration of a scenario and returns the legal ones (see `checked`)."""
     return checked(scenario).points
 
 
@@ -89,7 +91,7 @@ class CheckedPoints(NamedTuple):
 
 
 def checked(scenario: Scenario) -> CheckedPoints:
-    """Checks every configuration of a scenario. InputError names the first error.
+    """Checks every configuration of a scenario. Raises InputError, which names the first error.
 
     A grid over several file systems may combine them with keys that only some of them have. A
     combination that is legal for another file system of the grid is left out, not an error.
@@ -119,9 +121,8 @@ def checked(scenario: Scenario) -> CheckedPoints:
 def _of_system(
     error: InputError, scenario: Scenario, labels: Mapping[str, LevelValue]
 ) -> InputError:
-    """Returns the error of a configuration, with the advice to write a table for its file system
-    if the scenario has none.
-    """
+    """Returns the error of a configuration. If the scenario has no table for the configuration's
+    file system, the error advises to write one."""
     name = labels[NAME_KEY]
     if str(name) in scenario.systems or not error.key.startswith("deployment.node"):
         return error
@@ -156,7 +157,8 @@ def _left_out(refused: Sequence[tuple[SharedLabels, str, InputError]]) -> list[s
 
 
 def _check_held_out(scenario: Scenario, points: Sequence[Point]) -> None:
-    """Checks that every held-out table names swept values, and that something is fitted."""
+    """Checks that every held-out table names swept values, and that at least one configuration
+    remains for the fit."""
     if scenario.judge.hold_out:
         swept: dict[str, dict[LevelValue, None]] = {}
         for point in points:
@@ -211,8 +213,7 @@ def _check_point(scenario: Scenario) -> None:
 
 def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) -> None:
     """Checks a workload that is an external program: all placeholders of its command are known, and
-    no key of generated workloads is set. InputError names the first wrong key.
-    """
+    no key of generated workloads is set. Raises InputError, which names the first wrong key."""
     assert workload.argv is not None
     run, name = scenario.run, scenario.workload.name
     of_loads = (run.fault, run.layer, run.count_calls, run.verify != "none")
@@ -237,8 +238,8 @@ def _check_command(scenario: Scenario, workload: Workload, own: FileParameters) 
 
 def _check_times(scenario: Scenario, own: FileParameters) -> None:
     """Checks a workload that replays a trace: the trace is named, has operations of all clients,
-    and is replayed at the recorded times or back to back. InputError names the first wrong key.
-    """
+    and is replayed at the recorded times or back to back. Raises InputError, which names the first
+    wrong key."""
     requested = scenario.workload
     stream = discover.workload(requested.name).stream(own)
     if not stream.given:
@@ -265,13 +266,13 @@ def _check_described(
     scenario: Scenario, system: FileSystem, own: FileParameters, modelled: set[str]
 ) -> None:
     """Checks that the file system describes every operation that is to be modelled, as a whole or
-    as single calls of a trace. InputError names the first operation without a description.
-    """
+    as single calls of a trace. Raises InputError, which names the first operation without a
+    description."""
     if not modelled:
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    # The opening of a file is a part of every read.
+    # Every read includes the opening of its file.
     known = system.trees if stream.given else {*system.operations, "open"} & {*system.trees}
     for operation in workload.mix(own):
         if operation not in known:
@@ -317,9 +318,9 @@ def _check_arrival(scenario: Scenario, modelled: set[str]) -> None:
 
 
 def _check_calls(scenario: Scenario, modelled: set[str]) -> None:
-    """Checks that no model is requested for layers. Descriptions do not distinguish layers, which
-    can only be measured. InputError names the key.
-    """
+    """Checks that no model is used for a workload with `run.layer`: layers that throttle, delay or
+    fail calls. Operation trees do not describe layers, so their effect can only be measured. Raises
+    InputError for the key `run.layer`."""
     if scenario.run.layer and modelled:
         allowed = f"is not modelled; without {', '.join(sorted(modelled))} it runs"
         raise InputError("run.layer", scenario.run.layer[0].kind, allowed)

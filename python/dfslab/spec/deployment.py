@@ -103,12 +103,13 @@ class NodeGroup(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Omit a later key at its default: stored runs are identified by this text.
+        # A key that is added in a later version must be omitted here while it has its default,
+        # because stored runs are identified by this text.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if key != "power" or self.power}
 
 
-# The key and value that are left out of a stored network.
+# The key and its default, which the text of a stored network omits.
 _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
 
@@ -133,7 +134,8 @@ class Network(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Omit a later key at its default: stored runs are identified by this text.
+        # A key that is added in a later version must be omitted here while it has its default,
+        # because stored runs are identified by this text.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if (key, self.window) != _USUAL_WINDOW}
 

@@ -26,9 +26,8 @@ CACHE_SHARE = 0.5
 
 
 def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameters:
-    """Returns the parameters that belong to the workload, validated. InputError names the first
-    wrong key.
-    """
+    """Returns the parameters that belong to the workload, validated. Raises InputError, which names
+    the first wrong key."""
     given, declared = scenario.workload.parameters, workload.parameters
     if declared.model_config.get("extra") != "allow":
         allowed = [*declared.model_fields, *type(scenario.workload).model_fields]
@@ -55,8 +54,7 @@ def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
 
 def number(parameter: Parameter, written: Any) -> float:
     """Converts a parameter's value `written` in the scenario to SI units; None means the default.
-    InputError if the value is invalid.
-    """
+    Raises InputError if the value is invalid."""
     key = f"file_system.{parameter.key}"
     if written is None:
         assert parameter.default is not None
@@ -110,7 +108,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 
 
 def payload_share(scenario: Scenario) -> float:
-    """The share of an adapter's bytes that are those of a stream."""
+    """Returns the share of an adapter's bytes that are payload of a TCP stream."""
     return PAYLOAD_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
 
 
@@ -152,7 +150,8 @@ def _is_scattered(stream: Stream) -> bool:
 
 
 def _is_forced(scenario: Scenario) -> bool:
-    """Whether every write call waits for the disk: by an fsync after it, or by O_DSYNC, O_SYNC."""
+    """Returns whether every write call waits for the disk: because of an fsync after the call, or
+    because of O_DSYNC or O_SYNC."""
     return scenario.workload.fsync == "write" or scenario.workload.sync_io != "none"
 
 
@@ -211,7 +210,8 @@ def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, flo
 
 
 def _of_group(group: NodeGroup, payload: float) -> dict[str, float]:
-    """Hardware symbols of a group; `payload`: share of an adapter's bytes that are a stream's."""
+    """Returns the hardware symbols of a node group. `payload`: share of an adapter's bytes that are
+    payload."""
     return {
         "nic_bandwidth": group.adapter.bandwidth * payload,
         "nic_latency": group.adapter.latency,

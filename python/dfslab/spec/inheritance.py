@@ -20,9 +20,8 @@ HERE = "{here}"
 
 
 def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns a scenario's table, completed from the base that it names. InputError names the key
-    and the file.
-    """
+    """Returns a scenario's table, completed from the base that it names. Raises InputError, which
+    names the key and the file."""
     whole = dict(table)
     if KEY not in whole:
         return whole
@@ -36,9 +35,8 @@ def extended(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
 
 
 def named(name: str, key: str, folder: Path) -> TomlTable:
-    """Reads the TOML file `name`, relative to `folder`. InputError for `key` if the file cannot be
-    read.
-    """
+    """Reads the TOML file `name`, relative to `folder`. Raises InputError for `key` if the file
+    cannot be read."""
     try:
         return inputs.table(key, folder / name)
     except InputError as error:

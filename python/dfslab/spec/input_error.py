@@ -32,7 +32,7 @@ class RunFailed(Exception):
 
 
 class NothingLearnt(RunFailed):
-    """A method that learns from measured results cannot predict before it had any."""
+    """Raised when a method that learns from measurements has to predict before it has any."""
 
 
 def unknown(name: str, allowed: list[str]) -> str:

@@ -16,8 +16,8 @@ from dfslab.spec.input_error import InputError, unknown
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
-# Types of pydantic's errors -> what is allowed, in the words of the files that people write. Names
-# in braces are of the error's context.
+# Type of a pydantic error -> what is allowed, in the terms of a scenario file. Names in braces are
+# filled from the error's context.
 _ALLOWED = {
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
@@ -74,9 +74,8 @@ class CheckedModel(BaseModel):
 
 
 def build(model: type[Built], table: object, prefix: str = "") -> Built:
-    """Validates `table` as an object of `model`. InputError names the first error; its key starts
-    with `prefix`.
-    """
+    """Validates `table` as an object of `model`. Raises InputError, which names the first error;
+    its key starts with `prefix`."""
     try:
         return model.model_validate(table)
     except ValidationError as error:
@@ -108,7 +107,8 @@ def input_error(error: ValidationError, model: type[BaseModel], prefix: str = ""
 
 
 def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
-    """What is allowed, for one of pydantic's errors; its own message if the error is a rare one."""
+    """Returns what is allowed for a pydantic error; pydantic's own message if the type of the error
+    is not listed."""
     return _ALLOWED[kind].format(**context) if kind in _ALLOWED else message
 
 

@@ -1,22 +1,24 @@
-"""Text of others, made harmless: control characters and marks of direction become visible."""
+"""Makes control characters and direction marks in foreign text visible, so that the text cannot
+control the terminal."""
 
 from __future__ import annotations
 
 import re
 
-# Controls but newline and tab; Arabic letter mark; marks of direction; separators of lines and
-# paragraphs; embeddings, overrides and isolates (Unicode's bidirectional algorithm, UAX 9); halves
-# of surrogate pairs.
+# Control characters except newline and tab; the Arabic letter mark; direction marks; separators of
+# lines and paragraphs; embeddings, overrides and isolates (Unicode's bidirectional algorithm, UAX
+# 9); unpaired surrogates.
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-# The block of pictures of the first 32 control characters.
+# First character of Unicode's block of symbols for the first 32 control characters.
 _PICTURES = 0x2400
 _DELETE = 0x7F
 
 
 def printable(text: str) -> str:
-    """The text with harmful characters replaced, each by one; newlines and tabs stay."""
+    """Returns the text with each harmful character replaced by a visible one. Newlines and tabs are
+    kept."""
     return _HARMFUL.sub(_shown, text)
 
 

@@ -25,7 +25,7 @@ def applied(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
     """Returns a scenario's table, completed from the profiles that it names. File names of profiles
     are relative to `folder`.
 
-    InputError names the key, the file and what is wrong with it.
+    Raises InputError, which names the key, the file and what is wrong with it.
     """
     deployment = table.get("deployment")
     if not isinstance(deployment, dict):

@@ -174,7 +174,8 @@ class Scenario(CheckedModel):
 
     @model_validator(mode="after")
     def _former_system(self) -> Scenario:
-        """Reads the earlier name of a file system where its roles tell it from today's."""
+        """Replaces the earlier name of a file system, which its roles identify, with the present
+        name."""
         for (name, role), today in FORMER_SYSTEMS.items():
             if self.file_system.name == name and self.deployment.instances(role):
                 renamed = self.file_system.model_copy(update={"name": today})
@@ -192,7 +193,8 @@ class Scenario(CheckedModel):
         # of a TOML file.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # Omit a later key at its default: an unfinished run is found again by this text.
+            # A key that is added in a later version must be omitted here while it has its default,
+            # because an unfinished run is found by this text.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -218,7 +220,7 @@ class Scenario(CheckedModel):
         return list(found.values())
 
     def point(self, labels: dict[str, LevelValue]) -> Point:
-        """Returns the configuration with the varied keys at these values."""
+        """Returns the configuration in which the varied keys have these values."""
         scenario = self.with_values(labels)
         return Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
 
@@ -317,8 +319,8 @@ class Scenario(CheckedModel):
 
     def with_values(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns the scenario of one configuration: a copy with the dotted keys of `values` set
-        and without sweep. A file system of `systems` is set first, as a whole.
-        """
+        and without sweep. If `values` selects a file system of `systems`, all keys of that file
+        system are set first."""
         one = self.model_copy(update={"sweep": [], "systems": {}})
         name = str(values.get(NAME_KEY, self.file_system.name))
         chosen = self.systems.get(name)
@@ -339,6 +341,7 @@ class Scenario(CheckedModel):
         return self.with_sweep(sweep)
 
     def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[LevelValue]]]) -> Scenario:
+        """Returns a copy with the grids `sweep`: for each, varied key -> its values."""
         checked = build(_Sweep, {"sweep": sweep}).sweep
         return self.model_copy(update={"sweep": checked})
 
@@ -441,8 +444,8 @@ def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
 
 
 def read(path: Path) -> Scenario:
-    """Reads a scenario file and checks its form. InputError names file, key, value and what is
-    allowed."""
+    """Reads a scenario file and checks its form. Raises InputError, which names file, key, value
+    and what is allowed."""
     table = inputs.table("scenario", path, str(path))
     try:
         whole = applied(extended(table, path.parent), path.parent)

@@ -33,9 +33,8 @@ class Objective:
 
 
 def objective(text: str) -> Objective:
-    """Parses the text of a latency objective, such as "response_s_p99 <= 20 ms". ValueError if the
-    text is malformed.
-    """
+    """Parses the text of a latency objective, such as "response_s_p99 <= 20 ms". Raises ValueError
+    if the text is malformed."""
     found = _FORM.match(text.strip())
     if found is None:
         raise ValueError(f"must be like {_ALLOWED}")

@@ -39,7 +39,7 @@ _BARE_UNIT = re.compile(r"^\s*[-+]?[\d.]+(?:e[-+]?\d+)?\s*$", re.IGNORECASE)
 # slowly.
 _PLAIN = re.compile(r"^\s*((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(1?[A-Za-z/µ]+)\s*$")
 _BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
-# The suffixes of fio, dd and other tools: "64k" is 64 KiB.
+# Suffixes in the notation of fio, dd and other tools, in which "64k" means 64 KiB.
 _SUFFIXES = {
     name: size
     for prefix, size in (("k", 2.0**10), ("m", 2.0**20), ("g", 2.0**30), ("t", 2.0**40))
@@ -89,9 +89,8 @@ def parse(text: str, unit: str) -> float:
 
 
 def _reason(text: str, unit: str) -> str:
-    """The beginning of the message for a text that is no quantity in `unit`: its kind, if it is a
-    quantity of another kind.
-    """
+    """Returns the beginning of the message for a text that is not a quantity in `unit`. If the text
+    is a quantity of another kind, the message names that kind."""
     for other, kind in _KINDS.items():
         if other != unit and plainly(text, other) is not None:
             return f"is {kind}; needs {_KINDS[unit]}: "

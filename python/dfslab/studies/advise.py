@@ -1,4 +1,5 @@
-"""The study `advice`: what limits a run, what to change, what that gains, and how sure that is."""
+"""The study `advice`: what limits a run, what to change, what the change gains, and how certain the
+gain is."""
 
 from __future__ import annotations
 
@@ -15,10 +16,8 @@ GOAL = "rate"
 
 
 class AdviceStudy(Study[Advised]):
-    """Searches the actions that raise the rate most, on the run's measurements or its description.
-
-    The prices are those of the package.
-    """
+    """Searches for the changes that raise the rate most, from the run's measurements or, without
+    measurements, from its description. Prices are the default prices of the package."""
 
     name = "advice"
     result = Advised
@@ -26,7 +25,7 @@ class AdviceStudy(Study[Advised]):
     order = 35
 
     def run(self, run: FinishedRun, progress: Progress) -> Advised:
-        """Returns the best actions.
+        """Returns the best changes.
 
         Raises RunFailed if the sequence model predicts no configuration of the run.
         """

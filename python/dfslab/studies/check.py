@@ -1,4 +1,5 @@
-"""Judges the measurements of a run by the rules of the lie detector."""
+"""The study `check`: judges the measurements of a run by the plausibility rules (the "lie
+detector")."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ NAMES = ("check",)
 
 
 class Checked(StudyResult):
-    """The findings of the rules, and how many figures and rules there were."""
+    """The findings of the rules, and the numbers of judged figures and of rules."""
 
     study = "check"
     is_worth_a_page = False
@@ -34,13 +35,15 @@ class Checked(StudyResult):
         return [finding_table(self.findings)] if self.findings else []
 
     def section(self, run: FinishedRun) -> Section:
-        """The findings, or one sentence that there are none, and the noise of the repetitions."""
+        """Returns the section of the page: the findings, or a sentence that there are none, and the
+        noise of the repetitions."""
         blocks: list[Table | Paragraph] = [Paragraph(self.summary), *self.tables(run)]
         blocks += [noise_table(self.noise)] if self.noise else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The findings for programs; an empty list says that figures were judged."""
+        """Returns the findings as JSON. An empty list means that figures were judged and no rule
+        fired."""
         return {self.study: self.model_dump(mode="json")}
 
     @property
@@ -50,7 +53,8 @@ class Checked(StudyResult):
 
 
 class CheckStudy(Study[Checked]):
-    """Judges every measured result by every rule. What is not known makes no rule fire."""
+    """Judges every measured result by every rule. A rule does not fire if it needs a fact that is
+    unknown."""
 
     name = "check"
     result = Checked
@@ -58,7 +62,7 @@ class CheckStudy(Study[Checked]):
     order = 90
 
     def run(self, run: FinishedRun, progress: Progress) -> Checked | None:
-        """The findings; None if nothing was measured."""
+        """Returns the findings; None if nothing was measured."""
         evidence = of_results(run.settled)
         if not evidence:
             return None
@@ -76,14 +80,16 @@ def make(name: str) -> CheckStudy:
 
 
 def summary(figures: int, known: int, findings: Sequence[Finding]) -> str:
-    """How many figures were judged by how many rules, and which rules fired, as one sentence."""
+    """Returns one sentence: how many figures were judged by how many rules, and which rules
+    fired."""
     fired = list(dict.fromkeys(one.rule for one in findings))
     counted = f"{figures} figure{'s' if figures != 1 else ''} judged by {known} rules"
     return f"{counted}: {', '.join(fired) if fired else 'no rule fired'}."
 
 
 def finding_table(findings: Sequence[Finding]) -> Table:
-    """The first finding of each rule with the number of others, the reason, and what settles it."""
+    """Returns a table with one row for each rule that fired: its first finding, the number of
+    further findings, the reason, and how to settle the question."""
     groups: dict[str, list[Finding]] = {}
     for one in findings:
         groups.setdefault(one.rule, []).append(one)
@@ -95,4 +101,4 @@ def finding_table(findings: Sequence[Finding]) -> Table:
         rows.append((words(name), words(first.subject + others), words(first.stated)))
         notes.append(f"{name}: {first.reason} To settle it: {first.settles}")
     columns = heads("rule", "figure", "contradiction", left=("figure", "contradiction"))
-    return Table("Figures that cannot be right as stated", columns, rows, notes)
+    return Table("Figures that are wrong or in doubt", columns, rows, notes)

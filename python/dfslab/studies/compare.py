@@ -19,7 +19,7 @@ from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("comparison",)
-# Methods that predict without a model: what a model has to be better than.
+# Baselines: methods that predict without a model. A model has to predict better than these.
 BASELINES = ("mean", "ideal")
 
 

@@ -79,11 +79,11 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run must contain so that a study is computed at the end of the run.
+    """The conditions on a run under which a study is computed at the end of the run.
 
-    `results`: the run has any result. `measured`: it has measurements. `models`: the scenario
+    `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
     names models. `design`: the scenario has a design (true) or none (false); None: either.
-    `studies`: result types of other studies that must have been found before.
+    `studies`: result types of other studies that must be available.
     """
 
     results: bool = False
@@ -223,7 +223,8 @@ class FinishedRun:
 
     @property
     def file_systems(self) -> str:
-        """The file systems of the run as text: those that the sweep names, else the scenario's."""
+        """The file systems of the run as text: those that the sweep names, else that of the
+        scenario."""
         named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
         return ", ".join(filter(None, named)) or self.scenario.file_system.name
 

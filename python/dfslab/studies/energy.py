@@ -1,6 +1,6 @@
-"""Weighs the speed of every configuration against the electric power of its processors: energy for
-each byte, and the least power that is not the bottleneck (Kumar 2018, section 1.2 and Table 1).
-"""
+"""The study `energy`: the throughput of every configuration against the electric power of its
+processors (energy for each byte, and the lowest power that does not reduce the throughput; Kumar
+2018, section 1.2 and Table 1)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dfslab.spec.deployment import Deployment
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
 NAMES = ("energy",)
-# A configuration is as fast as the fastest one if its rate is at most this share below. Rates are
-# compared by the same model, whose errors are mostly common to both.
+# A configuration counts as equally fast if its rate is at most this fraction below the highest
+# rate. The compared rates come from one model, so most of their errors are common.
 AS_FAST = 0.05
 GIGA = 1e9
-# Keys of a node that describe its processors.
+# Keys of a node group that describe the processors.
 PROCESSOR_KEYS = ("frequency", "power", "cores", "processors")
 THROUGHPUT = "throughput_bytes_per_s"
 BASIS = (
@@ -31,7 +31,8 @@ class EnergyCost(BaseModel):
     """Speed and power of one configuration by one method.
 
     `throughput_bytes_per_s` has its interval. `power_w`: of all processors together. `limit`: what
-    limits the configuration by the method, such as "server.cpu"; empty if the method names nothing.
+    limits the configuration according to the method, such as "server.cpu"; "" if the method names
+    no limit.
     """
 
     labels: dict[str, str]
@@ -43,7 +44,7 @@ class EnergyCost(BaseModel):
 
     @property
     def energy_j_per_byte(self) -> Metric:
-        """Joules for each byte, with the interval that the throughput has."""
+        """Energy for each byte in joules, with an interval derived from that of the throughput."""
         rate = self.throughput_bytes_per_s
         return Metric(
             value=self.power_w / rate.value,
@@ -63,8 +64,9 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """(least power that is as fast as the fastest, least energy for each byte) among the
-        configurations that differ in their processors only."""
+        """(configuration with the lowest power that is as fast as the fastest, configuration with
+        the least energy for each byte) for each set of configurations that differ only in their
+        processors."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)
@@ -132,13 +134,14 @@ def make(name: str) -> EnergyStudy:
 
 
 def power_w(deployment: Deployment) -> float:
-    """Watts of all processors under load. Groups that declare no power count as none."""
+    """Returns the power in watts of all processors under load. Node groups without a declared power
+    are not counted."""
     return sum(group.count * group.processors * group.power for group in deployment.node)
 
 
 def costs(results: Sequence[Result]) -> list[EnergyCost]:
-    """The cost of every complete result whose deployment declares power and whose workload moves
-    bytes. Of several repetitions, the first counts."""
+    """Returns the energy cost of every complete result whose deployment declares power and whose
+    workload moves bytes. Of several repetitions, only the first is used."""
     found: dict[tuple[str, str], EnergyCost] = {}
     for result in results:
         watts = power_w(result.point.scenario.deployment)
@@ -159,14 +162,15 @@ def costs(results: Sequence[Result]) -> list[EnergyCost]:
 
 
 def chosen(group: Sequence[EnergyCost]) -> EnergyCost:
-    """The configuration with the least power among those that are as fast as the fastest."""
+    """Returns the configuration with the lowest power among those that are as fast as the
+    fastest."""
     fastest = max(one.throughput_bytes_per_s.value for one in group)
     fast = [one for one in group if one.throughput_bytes_per_s.value >= (1 - AS_FAST) * fastest]
     return min(fast, key=lambda one: one.power_w)
 
 
 def least_energy(group: Sequence[EnergyCost]) -> EnergyCost:
-    """The configuration that needs the least energy for each byte."""
+    """Returns the configuration that needs the least energy for each byte."""
     return min(group, key=lambda one: one.energy_j_per_byte.value)
 
 

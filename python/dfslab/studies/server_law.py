@@ -40,8 +40,9 @@ AT = 0.9
 
 class LawFit(BaseModel):
     """One law fitted to one response curve. `residuals`: predicted / measured - 1 at the client
-    counts of the curve. `weight`: share of the evidence, with the between-run variance.
-    `held_out_q_error`: median of |predicted / measured - 1| of the rate at the held-out counts.
+    counts of the curve. `weight`: AICc weight of the law, in which the between-run variance is
+    included. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the held-out
+    counts.
 
     `line`: points (clients, seconds) for the chart.
     """
@@ -122,10 +123,12 @@ class Burst(BaseModel):
 
 
 class LawCapacity(BaseModel):
-    """How well one law of the reference share, with the scores of processors, predicts q.
+    """How well one law, fitted at the reference share, predicts q together with the scores of the
+    processors.
 
-    `weight`: its share of the evidence there. `errors`: predicted / measured - 1 of the rate at the
-    most clients, one for each processor share in the order of `ratios`.
+    `weight`: AICc weight of the law at the reference share. `errors`: predicted / measured - 1 of
+    the rate at the largest number of clients, one for each processor share in the order of
+    `ratios`.
     """
 
     law: str
@@ -135,8 +138,8 @@ class LawCapacity(BaseModel):
 
 
 class ServerLaw(StudyResult):
-    """All curves, ratios and bursts of one metadata server. `capacity`: the laws of the reference
-    share, the likeliest first."""
+    """All response curves, ratios and bursts of one metadata server. `capacity`: the laws at the
+    reference share, the likeliest first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -203,7 +206,8 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 def _only_metadata(result: Result) -> bool:
     """Whether a result measures one operation that moves no data, on a file system with a dedicated
-    metadata server. Such are operations on empty files, and opens that ask where blocks are."""
+    metadata server. Examples are operations on empty files, and opens that request the locations of
+    blocks."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
@@ -287,8 +291,8 @@ def _curve(operation: str, share: float, files: str, group: Sequence[Result]) ->
 
 
 def _rate(result: Result, operation: str) -> float:
-    """Operations of one type per second. A stream that opens files closes them, too; the closes do
-    not reach the metadata server, and are not counted."""
+    """Returns the operations of one type per second. A stream that opens files also closes them.
+    The closes are not counted, because they do not reach the metadata server."""
     counts = result.load.operations if result.load else {}
     every = sum(one.count for one in counts.values())
     own = counts[operation].count if operation in counts else every
@@ -296,8 +300,8 @@ def _rate(result: Result, operation: str) -> float:
 
 
 def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation of ln(response) between runs of one configuration, pooled over the
-    configurations; None if none was repeated."""
+    """Returns the standard deviation of ln(response time) between runs of one configuration, pooled
+    over the configurations; None if no configuration was repeated."""
     logs = [np.log(times) for times in runs if len(times) > 1]
     if not logs:
         return None
@@ -306,8 +310,8 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
-    """The curve with all fitted laws, the most likely law first. `repetitions`: runs of each client
-    count."""
+    """Returns the curve with all fitted laws, the likeliest first. `repetitions`: number of runs at
+    each number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
     if len(known) < FEWEST:
@@ -345,8 +349,8 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
-    """The median |error| of the rate at the held-out client counts. By Little's law, the rate is
-    the clients over the response."""
+    """Returns the median |relative error| of the rate at the held-out numbers of clients. By
+    Little's law, the rate is the number of clients divided by the response time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -356,7 +360,8 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """The errors of q by each law of the reference share and the scores of all shares."""
+    """Returns the errors of q for each law of the reference share, from the scores of all
+    shares."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)

@@ -18,12 +18,12 @@ from dfslab.studies.compare import geometric_mean
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 
 NAMES = ("systems",)
-# Operations that move bytes, whose throughput is shown for one client.
+# Operations that move bytes. Their throughput is shown for one client.
 MOVING = ("read", "write")
 
 
 class SystemsRow(BaseModel):
-    """One measure of one workload by one method, on every file system that has it.
+    """One measure of one workload by one method, for every file system that has results for it.
 
     `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
     of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
@@ -47,9 +47,8 @@ class SystemsComparison(StudyResult):
     rows: list[SystemsRow]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One table of rates, and one of the throughput of a client if bytes were moved. Each has
-        the file systems side by side.
-        """
+        """Returns one table of rates and, if bytes were moved, one of the throughput of a client.
+        The file systems are columns next to each other."""
         rates = [row for row in self.rows if row.measure == "rate"]
         moved = [row for row in self.rows if row.measure != "rate"]
         found = [self._table("Operations per second by file system", rates, "")]
@@ -118,7 +117,8 @@ def compared(results: Sequence[Result]) -> SystemsComparison | None:
 
 
 def _measures() -> dict[str, Callable[[Result], float | None]]:
-    """Measure -> its value in one result; None if the result has none."""
+    """Returns measure -> function that returns the measure of one result; None if the result does
+    not have it."""
     found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
     for operation in MOVING:
         found[operation] = _throughput_of(operation)
@@ -151,7 +151,8 @@ def _throughput_of(operation: str) -> Callable[[Result], float | None]:
 def _rows(
     results: Sequence[Result], measure: str, value: Callable[[Result], float | None]
 ) -> list[SystemsRow]:
-    """One row for each workload and method with this measure, in the order of the results."""
+    """Returns one row for each workload and method with this measure, in the order of the
+    results."""
     groups: dict[tuple[Hashable, ...], dict[str, list[Result]]] = {}
     for result in results:
         if value(result) is not None:
@@ -167,7 +168,7 @@ def _rows(
 
 
 def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
-    """The geometric mean over repetitions; a prediction's own interval where there is one."""
+    """Returns the geometric mean over repetitions. A single prediction keeps its interval."""
     if len(results) == 1 and value is _rate:
         return results[0].metrics[RATE]
     return geometric_mean([found for one in results if (found := value(one)) is not None])

@@ -45,7 +45,7 @@ def argv(parameters: Parameters, given: Mapping[str, Any]) -> list[str]:
     """Returns the command with its placeholders replaced. `given` holds the values of the run; the
     keys of the workload are the other values.
 
-    InputError for an empty command, an unknown placeholder, and a key that no word uses.
+    Raises InputError for an empty command, an unknown placeholder, and a key that no word uses.
     """
     if not parameters.command:
         raise InputError("workload.command", [], "needs a program and its arguments")

@@ -25,9 +25,8 @@ NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[
 
 
 def _known(form: str) -> str:
-    """Checks the name of a trace's format and returns it. InputError with the known names for an
-    unknown one.
-    """
+    """Checks the name of a trace's format and returns it. Raises InputError with the known names
+    for an unknown one."""
     discover.named(discover.IMPORTERS, form, FORM)
     return form
 

@@ -1,7 +1,7 @@
 """A workload of single transfers in one open file of each client, in the modes that fio names.
 
 An operation is one transfer (one `pread` or `pwrite` call), so a rate counts transfers (IOPS). The
-files hold their bytes before the timed part. A write replaces bytes of its file.
+files are filled before the timed part, and a write overwrites bytes of its file.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of transfers of each client: as given, or those of one pass over its file."""
+        """Number of transfers of each client: the given number, or the number that covers the
+        client's file once."""
         return self.operations_per_client or max(1, int(self.file_size // self.transfer_size))
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream in which every client transfers parts of one open file."""
+    """Returns the operation stream in which every client transfers parts of one open file."""
     return Stream(
         mix=MIXES[parameters.mode],
         access=Access(order="random" if parameters.mode in RANDOM else "sequential"),

@@ -30,13 +30,13 @@ pub struct Call {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Observed {
     begun: Option<(String, u64)>,
     done: Vec<Call>,
 }
 
 thread_local! {
-    static SEEN: RefCell<Seen> = RefCell::default();
+    static OBSERVED: RefCell<Observed> = RefCell::default();
 }
 
 /// Starts observing the NameNode calls of all threads. Repeated calls have no effect, and an
@@ -49,9 +49,9 @@ pub fn watch() {
 
 /// Moves the NameNode calls that this thread made since the last drain to the end of `found`.
 pub fn drain(found: &mut Vec<Call>) {
-    SEEN.with_borrow_mut(|seen| {
-        seen.begun = None;
-        found.append(&mut seen.done);
+    OBSERVED.with_borrow_mut(|observed| {
+        observed.begun = None;
+        found.append(&mut observed.done);
     });
 }
 
@@ -68,14 +68,14 @@ impl Log for Watcher {
             let mut head = Head::default();
             // Formatting is aborted with an error as soon as the buffer is full.
             let _ = head.write_fmt(*record.args());
-            SEEN.with_borrow_mut(|seen| seen.note(head.text(), now));
+            OBSERVED.with_borrow_mut(|observed| observed.note(head.text(), now));
         }
     }
 
     fn flush(&self) {}
 }
 
-impl Seen {
+impl Observed {
     fn note(&mut self, text: &str, now: u64) {
         let mut words = text.split(' ');
         match (words.next(), words.next()) {

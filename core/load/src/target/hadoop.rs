@@ -164,11 +164,11 @@ fn making(
     let root = path_of(env, calls, &spec.root)?;
     let at_root = [JValue::from(&root)];
     let replication = match spec.replication {
-        Some(told) => i64::from(told),
+        Some(reported) => i64::from(reported),
         None => calls.default_replication.number(env, client, &at_root)?,
     };
     let block_size_bytes = match spec.block_size_bytes {
-        Some(told) => told as i64,
+        Some(reported) => reported as i64,
         None => calls.default_block_size.number(env, client, &at_root)?,
     };
     Ok(Making {

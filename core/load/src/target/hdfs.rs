@@ -262,7 +262,7 @@ impl Target for Hdfs {
         self.wait("chmod", path, self.client.set_permission(&at, mode))
     }
 
-    fn tells_calls(&self) -> bool {
+    fn reports_calls(&self) -> bool {
         true
     }
 
@@ -322,8 +322,8 @@ fn wait<T>(
     path: &str,
     call: impl Future<Output = hdfs_native::Result<T>>,
 ) -> Result<T> {
-    let told = |error| hdfs_error(operation, path, &error);
-    waiting::wait(runtime, (operation, path), call, told)
+    let convert = |error| hdfs_error(operation, path, &error);
+    waiting::wait(runtime, (operation, path), call, convert)
 }
 
 fn hdfs_error(operation: &'static str, path: &str, error: &HdfsError) -> Error {

@@ -365,8 +365,8 @@ impl Target for Layered {
     fn opens_by_name(&self) -> bool {
         self.target.opens_by_name()
     }
-    fn tells_calls(&self) -> bool {
-        self.target.tells_calls()
+    fn reports_calls(&self) -> bool {
+        self.target.reports_calls()
     }
     fn calls(&self, found: &mut Vec<Call>) {
         self.target.calls(found);

@@ -79,11 +79,11 @@ impl NfsFactory {
         let mut handle = connection.root.clone();
         for name in root.split('/').filter(|name| !name.is_empty()) {
             let found = lookup(&mut connection, "lookup", root, &handle, name);
-            let (below, seen) = found.map_err(|error| match error.kind {
+            let (below, attributes) = found.map_err(|error| match error.kind {
                 ErrorKind::NotFound => wrong(format!("{root:?} must be an existing directory")),
                 _ => error,
             })?;
-            if seen.type_ != ftype3::NF3DIR {
+            if attributes.type_ != ftype3::NF3DIR {
                 return Err(wrong(format!("{root:?} is no directory")));
             }
             handle = below;
@@ -101,10 +101,10 @@ impl NfsFactory {
 }
 
 fn settings(connection: &mut Connection, spec: &Spec) -> Result<Settings> {
-    let asked = FSINFO3args {
+    let arguments = FSINFO3args {
         fsroot: connection.root.clone(),
     };
-    let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&asked).await)?;
+    let offered = connection.call("fsinfo", &spec.export, async |c| c.fsinfo(&arguments).await)?;
     // If a server offered 0 bytes as its transfer size, every transfer would loop endlessly.
     let within = |wanted: u32, offered: u32| wanted.min(offered).max(REQUEST_BYTES_LEAST);
     Ok(Settings {
@@ -128,8 +128,8 @@ impl Factory for NfsFactory {
         // never taken over.
         let made = match mkdir(&mut connection, &self.root, name) {
             Err(error) if error.kind == ErrorKind::Exists => {
-                let (found, seen) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
-                if !shared || seen.type_ != ftype3::NF3DIR {
+                let (found, attributes) = lookup(&mut connection, "mkdir", name, &self.root, name)?;
+                if !shared || attributes.type_ != ftype3::NF3DIR {
                     return Err(wrong(format!("{name} is there already in {root:?}")));
                 }
                 found
@@ -204,28 +204,28 @@ fn lookup(
     directory: &nfs_fh3,
     text: &str,
 ) -> Result<(nfs_fh3, fattr3)> {
-    let asked = LOOKUP3args {
+    let arguments = LOOKUP3args {
         what: entry(directory, text),
     };
-    let found = connection.call(operation, path, async |c| c.lookup(&asked).await)?;
+    let found = connection.call(operation, path, async |c| c.lookup(&arguments).await)?;
     let handle = found.object;
-    if let Nfs3Option::Some(seen) = found.obj_attributes {
-        return Ok((handle, seen));
+    if let Nfs3Option::Some(attributes) = found.obj_attributes {
+        return Ok((handle, attributes));
     }
-    let asked = GETATTR3args {
+    let arguments = GETATTR3args {
         object: handle.clone(),
     };
-    let seen = connection.call(operation, path, async |c| c.getattr(&asked).await)?;
-    Ok((handle, seen.obj_attributes))
+    let answer = connection.call(operation, path, async |c| c.getattr(&arguments).await)?;
+    Ok((handle, answer.obj_attributes))
 }
 
 fn mkdir(connection: &mut Connection, directory: &nfs_fh3, path: &str) -> Result<nfs_fh3> {
     let text = last(path);
-    let asked = MKDIR3args {
+    let arguments = MKDIR3args {
         where_: entry(directory, text),
         attributes: mode(DIRECTORY_MODE),
     };
-    let made = connection.call("mkdir", path, async |c| c.mkdir(&asked).await)?;
+    let made = connection.call("mkdir", path, async |c| c.mkdir(&arguments).await)?;
     match made.obj {
         Nfs3Option::Some(handle) => Ok(handle),
         Nfs3Option::None => Ok(lookup(connection, "mkdir", path, directory, text)?.0),
@@ -233,10 +233,10 @@ fn mkdir(connection: &mut Connection, directory: &nfs_fh3, path: &str) -> Result
 }
 
 fn rmdir(connection: &mut Connection, above: &nfs_fh3, path: &str) -> Result<()> {
-    let asked = RMDIR3args {
+    let arguments = RMDIR3args {
         object: entry(above, last(path)),
     };
-    let removed = connection.call("rmdir", path, async |c| c.rmdir(&asked).await);
+    let removed = connection.call("rmdir", path, async |c| c.rmdir(&arguments).await);
     removed.map(drop)
 }
 
@@ -291,12 +291,13 @@ impl Nfs {
         new_attributes: sattr3,
     ) -> Result<()> {
         let (object, _) = self.look(operation, path)?;
-        let asked = SETATTR3args {
+        let arguments = SETATTR3args {
             object,
             new_attributes,
             guard: Nfs3Option::None,
         };
-        let set = lock(&self.connection).call(operation, path, async |c| c.setattr(&asked).await);
+        let set =
+            lock(&self.connection).call(operation, path, async |c| c.setattr(&arguments).await);
         set.map(drop)
     }
 
@@ -314,12 +315,12 @@ impl Nfs {
 impl Target for Nfs {
     fn create(&mut self, path: &str) -> Result<Box<dyn File>> {
         let above = self.above("create", path)?;
-        let asked = CREATE3args {
+        let arguments = CREATE3args {
             where_: entry(&above, last(path)),
             how: createhow3::GUARDED(mode(FILE_MODE)),
         };
         let created =
-            lock(&self.connection).call("create", path, async |c| c.create(&asked).await)?;
+            lock(&self.connection).call("create", path, async |c| c.create(&arguments).await)?;
         let handle = match created.obj {
             Nfs3Option::Some(handle) => handle,
             Nfs3Option::None => self.look("create", path)?.0,
@@ -333,16 +334,17 @@ impl Target for Nfs {
     }
 
     fn append(&mut self, path: &str) -> Result<Box<dyn File>> {
-        let (handle, seen) = self.look("append", path)?;
-        Ok(self.file(path, handle, seen.size))
+        let (handle, attributes) = self.look("append", path)?;
+        Ok(self.file(path, handle, attributes.size))
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
-        self.look("stat", path).map(|(_, seen)| seen.size)
+        self.look("stat", path)
+            .map(|(_, attributes)| attributes.size)
     }
 
     fn list(&mut self, path: &str) -> Result<usize> {
-        let mut asked = READDIR3args {
+        let mut arguments = READDIR3args {
             dir: self.directory("list", path)?,
             cookie: 0,
             cookieverf: cookieverf3::default(),
@@ -351,34 +353,36 @@ impl Target for Nfs {
         let mut connection = lock(&self.connection);
         let mut count = 0;
         loop {
-            let page = connection.call("list", path, async |c| c.readdir(&asked).await)?;
+            let page = connection.call("list", path, async |c| c.readdir(&arguments).await)?;
             let entries = page.reply.entries.into_inner();
             let own = |text: &[u8]| text != b"." && text != b"..";
             count += entries.iter().filter(|e| own(e.name.0.as_ref())).count();
             match entries.last() {
-                Some(entry) if !page.reply.eof => asked.cookie = entry.cookie,
+                Some(entry) if !page.reply.eof => arguments.cookie = entry.cookie,
                 _ => return Ok(count),
             }
-            asked.cookieverf = page.cookieverf;
+            arguments.cookieverf = page.cookieverf;
         }
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let (above_from, above_to) = (self.above("rename", from)?, self.above("rename", to)?);
-        let asked = RENAME3args {
+        let arguments = RENAME3args {
             from: entry(&above_from, last(from)),
             to: entry(&above_to, last(to)),
         };
-        let renamed = lock(&self.connection).call("rename", from, async |c| c.rename(&asked).await);
+        let renamed =
+            lock(&self.connection).call("rename", from, async |c| c.rename(&arguments).await);
         renamed.map(drop)
     }
 
     fn delete(&mut self, path: &str) -> Result<()> {
         let above = self.above("delete", path)?;
-        let asked = REMOVE3args {
+        let arguments = REMOVE3args {
             object: entry(&above, last(path)),
         };
-        let removed = lock(&self.connection).call("delete", path, async |c| c.remove(&asked).await);
+        let removed =
+            lock(&self.connection).call("delete", path, async |c| c.remove(&arguments).await);
         removed.map(drop)
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use opendal::layers::HttpClientLayer;
 use opendal::raw::HttpClient;
-use opendal::{ErrorKind as Said, Operator};
+use opendal::{ErrorKind as OpendalErrorKind, Operator};
 use tokio::runtime::Runtime;
 
 use self::file::{ObjectReader, ObjectWriter};
@@ -211,8 +211,8 @@ impl Target for Objects {
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
-        let seen = self.wait("stat", path, self.operator.stat(&self.at(path)))?;
-        Ok(seen.content_length())
+        let metadata = self.wait("stat", path, self.operator.stat(&self.at(path)))?;
+        Ok(metadata.content_length())
     }
 
     fn list(&mut self, path: &str) -> Result<usize> {
@@ -285,17 +285,17 @@ fn wait<T>(
     (operation, path): (&'static str, &str),
     call: impl Future<Output = opendal::Result<T>>,
 ) -> Result<T> {
-    let told = |error| told(operation, path, &error);
-    waiting::wait(runtime, (operation, path), call, told)
+    let convert = |error| converted(operation, path, &error);
+    waiting::wait(runtime, (operation, path), call, convert)
 }
 
 /// Converts an error of OpenDAL to an error with this operation and path.
-fn told(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
+fn converted(operation: &'static str, path: &str, error: &opendal::Error) -> Error {
     let kind = match error.kind() {
-        Said::NotFound => ErrorKind::NotFound,
-        Said::PermissionDenied => ErrorKind::Permission,
-        Said::AlreadyExists | Said::ConditionNotMatch => ErrorKind::Exists,
-        Said::ConfigInvalid => {
+        OpendalErrorKind::NotFound => ErrorKind::NotFound,
+        OpendalErrorKind::PermissionDenied => ErrorKind::Permission,
+        OpendalErrorKind::AlreadyExists | OpendalErrorKind::ConditionNotMatch => ErrorKind::Exists,
+        OpendalErrorKind::ConfigInvalid => {
             let reason = format!("{operation} {path:?}: {}", cause(error));
             return Error::input("target.uri", reason);
         }
@@ -326,9 +326,9 @@ fn cause(error: &opendal::Error) -> String {
     while let Some(inner) = deepest.and_then(|inner| inner.source()) {
         deepest = Some(inner);
     }
-    let said = match deepest {
+    let message = match deepest {
         Some(inner) => format!("{}: {inner}", error.message()),
         None => error.message().to_string(),
     };
-    said.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -67,13 +67,13 @@ impl PosixFactory {
     /// nothing that stays.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
-        let seen = fs::metadata(path).map_err(|error| {
+        let metadata = fs::metadata(path).map_err(|error| {
             Error::input(
                 "target.root",
                 format!("{root:?} must be an existing directory: {error}"),
             )
         })?;
-        if !seen.is_dir() {
+        if !metadata.is_dir() {
             return Err(Error::input(
                 "target.root",
                 format!("{root:?} is no directory"),
@@ -215,7 +215,7 @@ impl Posix {
 /// error. Alluxio reports an existing directory as an input error.
 fn made_or_found(place: &Path) -> std::io::Result<()> {
     fs::create_dir(place).or_else(|error| match fs::symlink_metadata(place) {
-        Ok(seen) if seen.is_dir() => Ok(()),
+        Ok(metadata) if metadata.is_dir() => Ok(()),
         Err(unsure) if passes(&unsure) => Err(unsure),
         _ => Err(error),
     })
@@ -298,13 +298,13 @@ impl Target for Posix {
 
     fn stat(&mut self, path: &str) -> Result<u64> {
         // SAFETY: a structure of zeroes is valid, and the call fills it.
-        let seen = Cell::new(unsafe { std::mem::zeroed::<libc::stat>() });
+        let status = Cell::new(unsafe { std::mem::zeroed::<libc::stat>() });
         self.called("stat", path, |at, name| unsafe {
             // SAFETY: the name ends with a zero; the name and the structure outlive the call; the
             // descriptor is open.
-            libc::fstatat(at, name, seen.as_ptr(), libc::AT_SYMLINK_NOFOLLOW)
+            libc::fstatat(at, name, status.as_ptr(), libc::AT_SYMLINK_NOFOLLOW)
         })?;
-        Ok(seen.into_inner().st_size as u64)
+        Ok(status.into_inner().st_size as u64)
     }
 
     fn exists(&mut self, path: &str) -> Result<bool> {
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_is_told_at_once() {
+    fn a_root_that_is_no_directory_is_an_error_at_once() {
         let (opened, tries, took) = tried(|_| opened_directory(Path::new("/proc/self/status")));
         assert_eq!(opened.unwrap_err().raw_os_error(), Some(libc::ENOTDIR));
         assert_eq!((tries, took), (1, Duration::ZERO));

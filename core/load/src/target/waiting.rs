@@ -31,17 +31,17 @@ pub fn runtime(address: &str) -> Result<Arc<Runtime>> {
     Ok(Arc::clone(shared.insert(Arc::new(runtime))))
 }
 
-/// Waits for one asynchronous call of a client library, at most CALL_LIMIT. `told` converts the
+/// Waits for one asynchronous call of a client library, at most CALL_LIMIT. `convert` converts the
 /// library's error; exceeding the limit is an error with the kind Timeout.
 pub fn wait<T, E>(
     runtime: &Runtime,
     (operation, path): (&'static str, &str),
     call: impl Future<Output = std::result::Result<T, E>>,
-    told: impl FnOnce(E) -> Error,
+    convert: impl FnOnce(E) -> Error,
 ) -> Result<T> {
     let limited = async { tokio::time::timeout(CALL_LIMIT, call).await };
     match runtime.block_on(limited) {
-        Ok(outcome) => outcome.map_err(told),
+        Ok(outcome) => outcome.map_err(convert),
         Err(_) => {
             let reason = format!("no answer within {} s", CALL_LIMIT.as_secs());
             Err(Error::new(ErrorKind::Timeout, operation, path, reason))

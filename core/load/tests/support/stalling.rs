@@ -79,10 +79,10 @@ pub fn released(due_s: f64) -> f64 {
     }
 }
 
-pub fn assert_near(seen: f64, truth: f64, share: f64, what: &str) {
+pub fn assert_near(observed: f64, truth: f64, share: f64, what: &str) {
     assert!(
-        (seen - truth).abs() <= share * truth,
-        "{what}: {seen}, not {truth}"
+        (observed - truth).abs() <= share * truth,
+        "{what}: {observed}, not {truth}"
     );
 }
 
@@ -104,12 +104,13 @@ pub fn truths(workers: u32) -> [f64; 4] {
     [LENGTH_S * share / 2.0, p90, p99, p999]
 }
 
-/// Returns the largest relative error of the four figures `told`, compared with their true values.
-pub fn off_the_truth(told: [f64; 4], truths: [f64; 4]) -> f64 {
-    let off = told
+/// Returns the largest relative error of the four reported figures, compared with their true
+/// values.
+pub fn off_the_truth(reported: [f64; 4], truths: [f64; 4]) -> f64 {
+    let off = reported
         .iter()
         .zip(truths)
-        .map(|(told, t)| (told - t).abs() / t);
+        .map(|(reported, t)| (reported - t).abs() / t);
     off.fold(0.0, f64::max)
 }
 
@@ -120,13 +121,13 @@ pub fn tried(workers: u32, seed: u64) -> f64 {
     let plan = Plan::parse(&stalling(seed, workers, r#""even""#)).unwrap();
     let outcome = ran(&plan);
     let (report, all) = (&outcome.report, dues_and_ends(&plan, &outcome));
-    let seen = &report.operations["stat"];
-    let response = seen.response.clone().unwrap();
+    let observed = &report.operations["stat"];
+    let response = observed.response.clone().unwrap();
     assert_eq!(response.count, requests(workers), "no sample is lost");
     assert_eq!(all.len() as u64, requests(workers));
     // The latency from the actual start hides the stall: only one request of each worker is in
     // progress during it.
-    assert!(seen.latency.mean_s < response.mean_s);
+    assert!(observed.latency.mean_s < response.mean_s);
     assert!(report.layers["stalled"] >= 2);
     let added = added(&all);
     let more = mean(added.iter().copied());
@@ -138,11 +139,17 @@ pub fn tried(workers: u32, seed: u64) -> f64 {
     assert_near(response.mean_s, truths[0] + more, 0.01, "mean");
     let mut exact: Vec<f64> = all.iter().map(|(due, end)| end - due).collect();
     exact.sort_by(f64::total_cmp);
-    for ((q, told), truth) in QUANTILES.into_iter().zip(quantiles).zip(&truths[1..]) {
+    for ((q, reported), truth) in QUANTILES.into_iter().zip(quantiles).zip(&truths[1..]) {
         let place = (q * exact.len() as f64).ceil() as usize - 1;
-        assert_near(told, exact[place], 0.005, "what the report tells");
-        assert!(told >= 0.99 * truth, "{q}: {told} is less than {truth}");
-        assert!(told <= 1.01 * truth + most, "{q}: {told}, not {truth}");
+        assert_near(reported, exact[place], 0.005, "what the report tells");
+        assert!(
+            reported >= 0.99 * truth,
+            "{q}: {reported} is less than {truth}"
+        );
+        assert!(
+            reported <= 1.01 * truth + most,
+            "{q}: {reported}, not {truth}"
+        );
     }
     let [p90, p99, p999] = quantiles;
     let off = off_the_truth([response.mean_s, p90, p99, p999], truths);

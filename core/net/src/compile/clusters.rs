@@ -1,6 +1,10 @@
-//! Recognises clusters: transitions that share input places and look up all their tokens by the
-//! same key. Stations (a queue and idle servers, joined by the server) and keyed counters are such
-//! clusters.
+//! Recognises clusters: groups of transitions that share input places and look up all their tokens
+//! by the same key. Stations (a queue and idle servers, joined by the server) and keyed counters
+//! are such clusters.
+//!
+//! The waiting tokens of a cluster are stored in cells, one for each key. A cell has several lanes
+//! (first-in first-out lists). The seat of a place says which lane a token of the place enters. A
+//! view is the set of tokens of a place that satisfy the condition of one input arc.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +17,8 @@ use crate::compiled::{
 /// of these tests index a table.
 const TESTS_MAX: usize = 4;
 
-/// Finds the clusters of a net whose waiting tokens can be kept in cells. Sets the seat of each of
-/// their places and the membership of each of their transitions.
+/// Finds the clusters of a net whose waiting tokens can be stored in cells. Sets the seat of each
+/// place of a cluster, and the membership of each of its transitions.
 pub(super) fn recognise(
     places: &mut [Place],
     transitions: &mut [Transition],
@@ -40,8 +44,8 @@ pub(super) fn recognise(
     found
 }
 
-/// The transitions of a net, grouped by shared input places. Transitions are in ascending order
-/// within a group.
+/// Returns the transitions of a net, grouped by shared input places. Transitions are in ascending
+/// order within a group.
 fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
     let mut parents: Vec<usize> = (0..places).collect();
     fn root(parents: &mut [usize], mut place: usize) -> usize {
@@ -66,8 +70,8 @@ fn groups(places: usize, transitions: &[Transition]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// The cluster of a group of transitions and the seats of its places. None if the tokens of the
-/// group must wait in buckets.
+/// Returns the cluster of a group of transitions and the seats of its places. None if the tokens of
+/// the group must wait in buckets instead of cells.
 fn cluster_of(
     group: &[usize],
     places: &[Place],
@@ -109,7 +113,8 @@ fn cluster_of(
     Some((members_of(group, transitions, &lanes_of_view), seats))
 }
 
-/// The cluster of a group of transitions, whose views take tokens from the given lanes.
+/// Returns the members of a cluster for a group of transitions. `lanes_of_view` has the lanes from
+/// which each view takes tokens, as a set of bits.
 fn members_of(
     group: &[usize],
     transitions: &[Transition],
@@ -136,9 +141,9 @@ fn members_of(
     cluster
 }
 
-/// The seat of a place and, for each view that reads it, the lanes of the view as a set of bits.
-/// `lanes` is the number of lanes that the cluster has already. None if the cluster would need too
-/// many lanes.
+/// Returns the seat of a place and, for each view that reads the place, the lanes of that view as a
+/// set of bits. `lanes` is the number of lanes that the cluster already has. None if the cluster
+/// would need more than LANES_MAX lanes.
 fn seat_of(
     place: &Place,
     readers: &[u32],
@@ -198,8 +203,8 @@ fn seat_of(
     Some((seat(Lanes::Tested { tests, lane_of }), masks))
 }
 
-/// The condition of a view on a token: the value that the place's dispatch requires, and the view's
-/// filter.
+/// Returns the condition of a view on a token: the field value by which the place looks up the
+/// view, and the view's filter.
 fn test_of(place: &Place, view: u32) -> Test {
     let dispatched = place.dispatch.as_ref().and_then(|dispatch| {
         let mut entries = dispatch.views.iter();
@@ -220,7 +225,8 @@ struct Range {
     high: i64,
 }
 
-/// A range outside of which no token passes a test; None if no single field shows such a range.
+/// Returns a range outside of which no token passes a test; None if the test implies no range of a
+/// single field.
 fn range_of(test: &Test, views: &[View]) -> Option<Range> {
     if let Some((field, word)) = test.constant {
         let (low, high) = (word as i64, word as i64);
@@ -251,8 +257,8 @@ fn range_of(test: &Test, views: &[View]) -> Option<Range> {
     }
 }
 
-/// Whether a token may pass all tests whose bit is set in `outcome`: no two of them require
-/// disjoint ranges of one field.
+/// Whether a token can pass all tests whose bits are set in `outcome`. It cannot if two of these
+/// tests require disjoint ranges of one field.
 fn possible(outcome: usize, ranges: &[Option<Range>]) -> bool {
     let passed = |at: &usize| outcome & (1 << at) != 0;
     let required: Vec<Range> = (0..ranges.len())

@@ -1,4 +1,4 @@
-//! Decides which output arcs reuse the token of an input arc, so that a firing makes and frees
+//! Decides which output arcs reuse the token of an input arc, so that a firing allocates and frees
 //! fewer tokens.
 
 use crate::compiled::Output;

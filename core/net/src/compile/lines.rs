@@ -1,11 +1,11 @@
-//! Gives constant delays their lines in the event list.
+//! Assigns constant delays to lines (first-in first-out queues) of the event list.
 
 use crate::compiled::Transition;
 use crate::event_list::{LINES_MAX, NO_LINE};
 use crate::expression::Value;
 
-/// Gives each of the first few constant delays of the net a line of the event list. Returns the
-/// number of lines.
+/// Assigns each of the first few distinct constant delays of the net to a line (a first-in
+/// first-out queue) of the event list. Returns the number of lines.
 pub(super) fn assign(transitions: &mut [Transition]) -> usize {
     let constant_s = |delay: &Option<Value>| match delay {
         None => Some(0.0),

@@ -131,10 +131,10 @@ fn functions_of(definition: &NetDefinition, lists: &RefCell<Lists>) -> Result<Ve
             return Err(wrong(reason.to_owned()));
         }
         let labels = function.parameters.iter().map(|one| one.0.as_str());
-        let mut seen = HashSet::new();
+        let mut known = HashSet::new();
         if let Some(bad) = labels
             .into_iter()
-            .find(|one| !is_name(one) || !seen.insert(*one))
+            .find(|one| !is_name(one) || !known.insert(*one))
         {
             return Err(wrong(format!("'{bad}' is no name, or is given twice")));
         }
@@ -174,13 +174,13 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
     }
     for (name, fields) in &definition.colours {
         let context = format!("colour {name}");
-        let mut seen = HashSet::new();
+        let mut known = HashSet::new();
         for (field, _) in fields {
             if !is_name(field) {
                 let reason = format!("'{field}' is no field name (letters, digits and _)");
                 return Err(NetError::input(context, reason));
             }
-            if !seen.insert(field) {
+            if !known.insert(field) {
                 return Err(NetError::input(
                     context,
                     format!("field '{field}' is given twice"),
@@ -196,10 +196,10 @@ fn check_names(definition: &NetDefinition) -> Result<()> {
     }
     check_enums(definition)?;
     let unique = |kind: &str, names: Vec<&String>| {
-        let mut seen = HashSet::new();
+        let mut known = HashSet::new();
         match names
             .into_iter()
-            .find(|&name| name.is_empty() || !seen.insert(name))
+            .find(|&name| name.is_empty() || !known.insert(name))
         {
             Some(name) if name.is_empty() => Err(NetError::input(kind, "a name must not be empty")),
             Some(name) => Err(NetError::input(
@@ -228,9 +228,9 @@ fn check_enums(definition: &NetDefinition) -> Result<()> {
         if values.is_empty() {
             return wrong("has no values".to_owned());
         }
-        let mut seen = HashSet::new();
+        let mut known = HashSet::new();
         for value in values {
-            if !is_name(value) || !seen.insert(value) {
+            if !is_name(value) || !known.insert(value) {
                 return wrong(format!("'{value}' is no name, or is given twice"));
             }
             if definition.constants.contains_key(value) {

@@ -1,9 +1,10 @@
-//! Keeps the waiting tokens of clusters in cells, one for each key, and finds the bindings of the
+//! Stores the waiting tokens of clusters in cells, one for each key, and finds the bindings of the
 //! transitions of clusters.
 //!
-//! A cell holds its tokens in lanes. Whether a transition can fire with the tokens of a cell
-//! depends only on which lanes hold tokens, which is a set of bits. A transition that can fire with
-//! several cells takes the cell whose token for the first input arc arrived first.
+//! A cell stores its tokens in lanes (first-in first-out lists). Whether a transition can fire with
+//! the tokens of a cell depends only on which lanes have tokens, which is a set of bits. If a
+//! transition can fire with several cells, it takes the cell whose token for the first input arc
+//! arrived first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,8 +29,9 @@ struct Lane {
 struct Cell {
     /// The lanes that hold tokens, as a set of bits.
     filled: u32,
-    /// The members of the cluster that have an entry in their heap `ready` for this cell and for
-    /// the cell's present first token of their first input arc, as a set of bits.
+    /// The members (transitions) of the cluster whose heap `ready` has a valid entry for this cell,
+    /// as a set of bits. An entry is valid while the first token for the member's first input arc
+    /// stays the same.
     queued: u32,
     cluster: u32,
     /// Whether the cell is found through the hash table. Such a cell is removed when it is empty.
@@ -87,9 +89,10 @@ struct Directory {
     limit: u64,
 }
 
-/// An entry of the heap of cells with which a transition can fire: the arrival number of the cell's
-/// token for the first input arc, and the cell. An entry is out of date if the cell's first token
-/// is another one, or if another arc finds no token. Such entries are removed when they are met.
+/// A heap of cells with which a transition can fire. An entry is the arrival number of the cell's
+/// token for the first input arc, and the cell. An entry is out of date if another token is now the
+/// first one of the cell, or if another input arc finds no token in the cell. The engine removes
+/// such entries when it meets them.
 type Ready = BinaryHeap<Reverse<(u64, u32)>>;
 
 #[derive(Debug, Default)]
@@ -168,7 +171,8 @@ impl Cells {
 }
 
 impl Marking<'_> {
-    /// Adds a token to the lane of its cell. Returns false if a guard fails.
+    /// Adds a token to its lane in the cell of its key. Returns false if the evaluation of a guard
+    /// fails.
     #[inline(always)]
     pub(super) fn sit(&mut self, token: u32, seat: &Seat) -> bool {
         let lane = match &seat.lanes {
@@ -207,8 +211,8 @@ impl Marking<'_> {
         true
     }
 
-    /// The lane of a token whose place has tests; NONE if no transition can take the token. None if
-    /// a guard fails.
+    /// Returns the lane of a token whose place has tests. `Some(NONE)` if no transition can take
+    /// the token; None if the evaluation of a guard fails.
     #[inline(always)]
     fn tested_lane(&mut self, token: u32, tests: &[Test], lane_of: &[u32]) -> Option<u32> {
         let mut outcome = 0;
@@ -241,7 +245,8 @@ impl Marking<'_> {
         self.cells.cell_of_key(seat.cluster, key, single)
     }
 
-    /// Notes which of the members `candidates` (a set of bits) can fire with the tokens of a cell.
+    /// Records which of the members `candidates` (a set of bits) can fire with the tokens of a
+    /// cell.
     #[inline(always)]
     fn offer(&mut self, cell: u32, cluster: &Cluster, candidates: u32) {
         let mut left = candidates;
@@ -291,8 +296,8 @@ impl Marking<'_> {
         self.cells.ready[transition as usize] = entries.into();
     }
 
-    /// Finds the binding of a member of a cluster: writes its tokens to `found` and returns the
-    /// arrival number of the last of them. None if the transition cannot fire.
+    /// Finds the binding of a member of a cluster. Writes the binding's tokens to `found` and
+    /// returns the arrival number of the last of them. None if the transition cannot fire.
     #[inline(always)]
     pub(crate) fn first_in_cells(
         &mut self,
@@ -329,8 +334,8 @@ impl Marking<'_> {
         }
     }
 
-    /// Removes the tokens of a binding of a member of a cluster from their places. The binding is
-    /// the first one of the transition.
+    /// Removes from their places the tokens of the first binding of a transition that is a member
+    /// of a cluster.
     #[inline(always)]
     pub(crate) fn take_from_cell(&mut self, member: (u32, u32), transition: usize, chosen: &[u32]) {
         let cluster = &self.net.clusters[member.0 as usize];

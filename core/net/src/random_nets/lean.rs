@@ -36,20 +36,6 @@ const LEAN: [&[&str]; 3] = [
     ],
 ];
 
-/// Guards of nets with a key, for transitions with two and with three input arcs.
-const KEYED_TWO: [&str; 5] = [
-    "a.k == b.k",
-    "a.k == b.k && a.n > 0",
-    "a.k == b.k && b.n == 1",
-    "a.k == b.k && b.n != 1 && a.h == red",
-    "a.k == b.k && (even(a.n) || b.x < 1)",
-];
-const KEYED_THREE: [&str; 3] = [
-    "a.k == b.k && b.k == c.k",
-    "a.k == b.k && b.k == c.k && c.n > 1",
-    "a.k == b.k && b.k == c.k && a.n <= 1 && sum(b.q) < 4",
-];
-
 impl Maker {
     /// A net with four fields, few places, and guards of `LEAN`. Transitions share places often.
     pub(super) fn lean_net(&mut self) -> Json {

@@ -11,7 +11,8 @@ use crate::{compile, Engine, NetDefinition};
 const NETS: u64 = 400;
 const STEPS: usize = 120;
 
-/// Which nets a maker makes: any, or those whose transitions form clusters, with and without a key.
+/// The nets that a generator makes: any nets, or nets whose transitions form clusters, with or
+/// without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Any,
@@ -21,6 +22,20 @@ enum Form {
     /// texts, no weights, no inhibitor arcs.
     Lean,
 }
+
+/// Guards of nets with a key, for transitions with two and with three input arcs.
+const KEYED_TWO: [&str; 5] = [
+    "a.k == b.k",
+    "a.k == b.k && a.n > 0",
+    "a.k == b.k && b.n == 1",
+    "a.k == b.k && b.n != 1 && a.h == red",
+    "a.k == b.k && (even(a.n) || b.x < 1)",
+];
+const KEYED_THREE: [&str; 3] = [
+    "a.k == b.k && b.k == c.k",
+    "a.k == b.k && b.k == c.k && c.n > 1",
+    "a.k == b.k && b.k == c.k && a.n <= 1 && sum(b.q) < 4",
+];
 
 /// Makes random nets from one seed. The nets have few colours, many simultaneous events, and every
 /// form of guard.

@@ -95,7 +95,7 @@ mod tests {
             "12 45678",
             "",
             "1x",
-        ]; // a word of eight and what is left of it
+        ]; // texts of eight digits, which are parsed as one word, and of other lengths
         for text in texts {
             assert_eq!(digits(text.as_bytes()), text.parse().ok(), "{text:?}");
         }

@@ -86,7 +86,7 @@ impl Gathered {
                 host: store.texts.intern(mine.texts.text(span.host)),
                 sampling: match span.sampling {
                     0 => 0,
-                    told => store.texts.intern_weight(mine.texts.weight(told)),
+                    reported => store.texts.intern_weight(mine.texts.weight(reported)),
                 },
                 ..*span
             };

@@ -234,23 +234,31 @@ fn juicefs(line: &str) -> Option<Call<'_>> {
     let (name, rest) = rest.split_once(' ')?;
     let took_ns = nanoseconds(rest.trim_end().strip_suffix('>')?.rsplit_once('<')?.1)?;
     let process = ids.rsplit_once("pid:")?.1.parse().ok()?;
-    let told = rest.strip_prefix('(')?;
+    let reported = rest.strip_prefix('(')?;
     // The status follows the last of these marks: the name of a file may contain any text, so an
     // earlier one may be part of a name.
     let marks = [") - ", "] - ", "): - "];
     let newer = marks
         .iter()
-        .filter_map(|mark| told.rfind(mark).map(|at| at + mark.len()));
+        .filter_map(|mark| reported.rfind(mark).map(|at| at + mark.len()));
     let answer = match newer.max() {
-        Some(at) => &told[at..],
-        None => told.split_once("): ")?.1,
+        Some(at) => &reported[at..],
+        None => reported.split_once("): ")?.1,
     };
-    let arguments = told.split(')').next().unwrap_or_default();
-    let asked = || arguments.split(',').nth(1)?.trim().parse().ok();
-    let moved = || told.split_once("): (")?.1.split(')').next()?.parse().ok();
+    let arguments = reported.split(')').next().unwrap_or_default();
+    let requested = || arguments.split(',').nth(1)?.trim().parse().ok();
+    let moved = || {
+        reported
+            .split_once("): (")?
+            .1
+            .split(')')
+            .next()?
+            .parse()
+            .ok()
+    };
     let bytes = match name {
-        "read" => moved().or_else(asked).unwrap_or(0),
-        "write" => asked().unwrap_or(0),
+        "read" => moved().or_else(requested).unwrap_or(0),
+        "write" => requested().unwrap_or(0),
         _ => 0,
     };
     Some(Call {

@@ -57,9 +57,9 @@ pub struct Saving {
     /// "faster" if the interval excludes zero; otherwise "no gain", or "cannot tell" if the
     /// interval is wide.
     pub verdict: &'static str,
-    /// Part of the step's self time that was work or an unexplained delay, seconds.
+    /// Seconds of the step's self time that were work or an unexplained delay.
     pub work_s: f64,
-    /// Part of the step's self time that was spent waiting for others, seconds.
+    /// Seconds of the step's self time that were spent waiting for other steps.
     pub waited_s: f64,
     /// Whether the name of the step's calls marks them as waits.
     pub wait: bool,

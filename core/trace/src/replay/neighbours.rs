@@ -18,8 +18,8 @@ pub struct Neighbours {
 impl Neighbours {
     /// Lists the neighbours of each lane, from pairs of a calling and a called lane. A lane with a
     /// single neighbour leads to no other lane, so it is omitted from its neighbour's list, unless
-    /// distances to it are needed: then it is in `asked`.
-    pub fn of(calls: &[(u32, u32)], asked: &HashSet<u32>) -> Self {
+    /// distances to it are needed: then it is in `requested`.
+    pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();
         pairs.sort_unstable();
@@ -28,7 +28,7 @@ impl Neighbours {
         let of_one = |left: &(u32, u32), right: &(u32, u32)| left.0 == right.0;
         let ends: HashSet<u32> = pairs
             .chunk_by(of_one)
-            .filter(|pairs| pairs.len() == 1 && !asked.contains(&pairs[0].0))
+            .filter(|pairs| pairs.len() == 1 && !requested.contains(&pairs[0].0))
             .map(|pairs| pairs[0].0)
             .collect();
         let mut found = Self::default();
@@ -111,9 +111,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn distances_are_those_of_the_plain_walk(calls in calls(), asked in 1..9u32) {
-            let is_asked = |lane: &u32| lane.is_multiple_of(asked);
-            let lanes: HashSet<u32> = (0..70).filter(is_asked).collect();
+        fn distances_are_those_of_the_plain_walk(calls in calls(), requested in 1..9u32) {
+            let is_requested = |lane: &u32| lane.is_multiple_of(requested);
+            let lanes: HashSet<u32> = (0..70).filter(is_requested).collect();
             let neighbours = Neighbours::of(&calls, &lanes);
             for from in 0..70 {
                 let (mut found, mut plain) = (neighbours.distances(from), plain(&calls, from));

@@ -78,8 +78,8 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
         let start_ns = |&span: &u32| (forest.spans[span as usize].start_ns, span);
         tree.events.retain(|events| events.spans.len() >= ITEMS_MIN);
         tree.events.truncate(STREAMS_MAX);
-        let asked = tree.events.iter().map(|events| events.lane).collect();
-        tree.neighbours = Neighbours::of(&tree.edges, &asked);
+        let requested = tree.events.iter().map(|events| events.lane).collect();
+        tree.neighbours = Neighbours::of(&tree.edges, &requested);
         for events in &mut tree.events {
             events.spans.sort_by_key(start_ns);
         }

@@ -160,40 +160,40 @@ struct Run {
 }
 
 impl Run {
-    fn of(told: &Pipeline) -> Self {
-        let mut random = Random(told.seed);
+    fn of(pipeline: &Pipeline) -> Self {
+        let mut random = Random(pipeline.seed);
         let mut run = Run {
             sent: Vec::new(),
             acked: Vec::new(),
             nodes: vec![Vec::new(); NODES],
         };
-        for packet in 0..told.packets {
+        for packet in 0..pipeline.packets {
             // The random draws do not depend on the times, so making one component faster changes
             // nothing but that component.
             let mut took = |ns: u64| {
-                let wide = 2 * told.spread_percent + 1;
-                ns * (100 - told.spread_percent + random.below(wide)) / 100
+                let wide = 2 * pipeline.spread_percent + 1;
+                ns * (100 - pipeline.spread_percent + random.below(wide)) / 100
             };
             let free = run.sent.last().map_or(5000, |row| row.2);
             let room = packet
-                .checked_sub(told.window)
+                .checked_sub(pipeline.window)
                 .map_or(0, |old| run.acked[old]);
             let start = free.max(room);
-            let end = start + took(told.send_ns);
+            let end = start + took(pipeline.send_ns);
             run.sent.push((free, start, end));
-            let mut arrives = end + told.hop_ns;
+            let mut arrives = end + pipeline.hop_ns;
             for node in 0..NODES {
                 let before = run.nodes[node].last().map_or(0, |row| row.passed);
                 let taken = arrives.max(before);
-                let stored = taken + took(told.disk_ns[node]);
-                let mirrored = stored + took(told.mirror_ns[node]);
+                let stored = taken + took(pipeline.disk_ns[node]);
+                let mirrored = stored + took(pipeline.mirror_ns[node]);
                 let next = run
                     .nodes
                     .get(node + 1)
                     .map(|rows| rows.as_slice())
                     .unwrap_or(&[]);
                 let room = packet
-                    .checked_sub(told.buffer)
+                    .checked_sub(pipeline.buffer)
                     .and_then(|old| next.get(old));
                 let passed = mirrored.max(room.map_or(0, |row| row.taken));
                 run.nodes[node].push(Row {
@@ -202,7 +202,7 @@ impl Run {
                     mirrored,
                     passed,
                 });
-                arrives = passed + told.hop_ns;
+                arrives = passed + pipeline.hop_ns;
             }
             let stored = run
                 .nodes
@@ -211,7 +211,7 @@ impl Run {
                 .max()
                 .unwrap_or(0);
             let before = run.acked.last().copied().unwrap_or(0);
-            run.acked.push(before.max(stored + told.hop_ns));
+            run.acked.push(before.max(stored + pipeline.hop_ns));
         }
         run
     }

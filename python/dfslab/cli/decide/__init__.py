@@ -1,1 +1,2 @@
-"""The commands that lead to decisions."""
+"""Commands that support decisions: predict the gain of changes, give advice, plan deployments,
+compare runs."""

@@ -1,4 +1,5 @@
-"""The commands `dfslab whatif` and `dfslab advise`: gains of changes, given or searched for."""
+"""The commands `dfslab whatif` (gains of given changes) and `dfslab advise` (a search for the best
+changes)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ PriceFile = Annotated[
 
 
 def lines(sentences: Iterable[str]) -> list[Text]:
-    """Sentences as text that the terminal wraps."""
+    """Converts sentences to text that the terminal wraps at its width."""
     from rich.text import Text
 
     from dfslab.spec.printable import printable
@@ -36,7 +37,8 @@ def lines(sentences: Iterable[str]) -> list[Text]:
 
 
 def existing_source(given: Path) -> Path:
-    """The folder of a run, or the file of a scenario: `given`, or the ready scenario of that name.
+    """Returns the path of a run's folder or of a scenario file: `given` itself if it exists, else
+    the ready scenario of that name.
 
     Raises InputError if there is neither.
     """
@@ -105,8 +107,8 @@ def advise(
 
 
 def _stored(source: Path) -> Recommended | None:
-    """The advice that is stored with a run; it is computed and stored once if it is missing. None
-    for a scenario."""
+    """Returns the advice stored with a run; computes and stores it first if it is missing. None if
+    `source` is a scenario."""
     if not source.is_dir():
         return None
     from dfslab.studies.decisions.advised import Advised

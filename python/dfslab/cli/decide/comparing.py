@@ -1,4 +1,5 @@
-"""The command `dfslab compare`: a run with its predictions, or two runs with each other."""
+"""The command `dfslab compare`: compares a run's measurements with its predictions, or two runs
+with each other."""
 
 from __future__ import annotations
 

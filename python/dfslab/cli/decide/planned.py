@@ -1,4 +1,4 @@
-"""The command `dfslab plan`: the cheapest deployments that reach targets."""
+"""The command `dfslab plan`: finds the cheapest deployments that reach performance targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command `dfslab check`: the lie detector, and the noise floor of runs."""
+"""The command `dfslab check`: judges figures by the plausibility rules (the "lie detector"), and
+reports the noise floor of runs."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def check(
 
 
 def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
-    """The evidence in one file."""
+    """Returns the evidence that one file contains: figures, and what is known of their
+    measurement."""
     if path.suffix == figures.SUFFIX:
         return list(figures.read(path).figure)
     if _is_result(path):
@@ -77,12 +79,12 @@ def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Eviden
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a file has the name and the place of a result in a run's folder."""
+    """Returns whether a file has the name and location of a result file in a run's folder."""
     return path.suffix == result_file.SUFFIX and (path.parent.parent / SCENARIO).is_file()
 
 
 def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
-    """The results of A/A pairs: the scenario's measurement, twice for each pair."""
+    """Runs the scenario's measurement twice for each of `pairs` A/A pairs; returns the results."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
@@ -92,13 +94,14 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
 
 
 def twice(scenario: Scenario, pairs: int) -> Scenario:
-    """The scenario with measurements only, two for each pair, and no more for precision."""
+    """Returns a scenario that only measures, with two repetitions for each pair. Repetitions for a
+    target precision are switched off."""
     measured = scenario.with_methods([noise.METHOD])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 
 
 def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) -> None:
-    """Prints the findings and the noise; exits with 1 if a rule fired."""
+    """Prints the findings and the noise floor; exits with 1 if a rule fired."""
     findings = judged(evidence)
     document = {
         "figures": len(evidence),

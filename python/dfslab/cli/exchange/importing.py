@@ -1,4 +1,4 @@
-"""The command `dfslab import`: results of other tools as a run."""
+"""The command `dfslab import`: converts results of another tool to a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def import_results(
 
 
 def _report(file: Path, form: str) -> ToolReport:
-    """The report in a file: results of a tool, or counters of a server or client."""
+    """Returns the report in a file: results of a benchmark, or counters of a server or client."""
     if not form and file.is_file() and not tool_report.is_recognised(file):
         counted = counter_reports.report(file)
         if counted is not None:
@@ -59,5 +59,5 @@ def _report(file: Path, form: str) -> ToolReport:
 
 
 def checked(finding: Finding) -> str:
-    """A finding as one line of a result's notes."""
+    """Returns a finding as one line for the notes of a result."""
     return f"check: {finding.rule}: {finding.subject}: {finding.stated}"

@@ -1,4 +1,5 @@
-"""Converts the options of iozone 3 to a workload. Every option is honoured, or refused by name."""
+"""Converts the options of iozone 3 to a workload. An option that cannot be honoured is rejected by
+name."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from dfslab.spec.model import InputError
 KIB = 1024
 SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 POWERS = {"": 1, "k": 1, "m": 2, "g": 3}
-# Number of a test (-i) -> the tests of the workload `iozone`. Those marked True are repetitions,
-# which -+n leaves out.
+# Number of a test (option -i) -> the tests of the workload `iozone`. The option -+n leaves out the
+# tests marked True, which repeat an earlier test.
 TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     0: (("write", False), ("rewrite", True)),
     1: (("read", False), ("reread", True)),
@@ -29,7 +30,7 @@ TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     10: (("pread", False),),
 }
 WRITES = ("write", "pwrite")
-# Test -> iozone's name of its processes in the summary of its throughput mode.
+# Test -> the name of the test's processes in iozone's summary of the throughput mode.
 WORKERS = {
     "write": "initial writers",
     "rewrite": "rewriters",
@@ -44,8 +45,9 @@ WORKERS = {
     "pwrite": "pwrite writers",
     "pread": "pread readers",
 }
-# Options without a value that need no setting: -c counts close, which is always counted; -T uses
-# threads, which is what clients are unless -t starts processes; -C, -M and -R only shape the text.
+# Options without a value that change nothing here. -c includes close in the times, which dfslab
+# always does. -T runs clients as threads, which is the default here unless -t starts processes. -C,
+# -M and -R only change the layout of the text.
 NOTHING_TO_SET = ("-c", "-C", "-M", "-R")
 PLAIN = ("-I", "-o", "-+D", "-e", "-B", "-T", "-+n", *NOTHING_TO_SET)
 VALUED = ("-r", "-s", "-i", "-t", "-l", "-u", "-j", "-f", "-+m")
@@ -58,7 +60,7 @@ ASYNCHRONOUS = "transfers are made one after the other, by read and write"
 CACHES = "caches are not dropped between tests; workload.cache = cold of a scenario drops them"
 DELAYS = "transfers follow each other without a delay"
 PLACES = "clients are on this machine; docs/guide/many-nodes.md has several nodes"
-# Option -> reason for which it is not honoured.
+# Option -> the reason for which it is rejected.
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("-a", "-A", "-g", "-n", "-q", "-y", "-z", "-S", "-L"), AUTOMATIC),
     **dict.fromkeys(("-N", "-O", "-+A"), UNITS),
@@ -93,7 +95,8 @@ JOINABLE = ("-r", "-s", "-i", "-t", "-l", "-u", "-j", "-f")
 
 @dataclass
 class Options:
-    """The options of one command line: those without value, those with one value, tests, files."""
+    """The parsed options of one command line: options without a value, options with a value,
+    numbers of tests, and file names."""
 
     flags: set[str] = field(default_factory=set)
     values: dict[str, str] = field(default_factory=dict)
@@ -102,9 +105,10 @@ class Options:
 
 
 def workload(words: Sequence[str]) -> tuple[dict[str, LevelValue | list[str]], str]:
-    """(the workload `iozone`, the directory of its files; "" if none is named).
+    """Returns (the workload `iozone`, the directory of its files or "" if the command line names
+    none).
 
-    InputError that names the option that cannot be honoured, and why.
+    Raises InputError with the option that cannot be honoured and the reason.
     """
     given = _options(words)
     record = _size(given, "-r", "4k")
@@ -133,7 +137,7 @@ def workload(words: Sequence[str]) -> tuple[dict[str, LevelValue | list[str]], s
 
 
 def summary(rates: Sequence[tuple[str, float]], clients: int) -> str:
-    """The text of iozone's throughput mode: one line for each test.
+    """Returns the text of iozone's throughput mode: one line for each test.
 
     `rates`: (test, bytes per second of all clients together).
     """
@@ -146,7 +150,7 @@ def summary(rates: Sequence[tuple[str, float]], clients: int) -> str:
 
 
 def _options(words: Sequence[str]) -> Options:
-    """Reads a command line. InputError that names all options that are not honoured."""
+    """Parses a command line. Raises InputError that lists all options that are rejected."""
     refused = {word: REFUSED[word] for word in map(_refused, words) if word}
     if refused:
         reasons = "; ".join(f"{option}: {reason}" for option, reason in refused.items())
@@ -175,7 +179,8 @@ def _options(words: Sequence[str]) -> Options:
 
 
 def _forced(given: Options) -> str:
-    """When a write returns: -o opens files with O_SYNC, -+D with O_DSYNC."""
+    """Returns when a write call returns: with -o, files are opened with O_SYNC; with -+D, with
+    O_DSYNC."""
     return "all" if "-o" in given.flags else "data" if "-+D" in given.flags else "none"
 
 
@@ -184,7 +189,8 @@ def _is_joined(word: str) -> bool:
 
 
 def _refused(word: str) -> str:
-    """The refused option that a word of the command line is; empty if it is none."""
+    """Returns the rejected option that a word of the command line contains; "" if it contains
+    none."""
     if not word.startswith("-"):
         return ""
     if word in REFUSED:
@@ -194,7 +200,7 @@ def _refused(word: str) -> str:
 
 
 def _size(given: Options, option: str, default: str) -> int:
-    """The size in bytes of an option whose plain numbers are KiB."""
+    """Returns the value of an option in bytes. A number without a unit counts KiB."""
     text = given.values.get(option, default)
     matched = SIZE.fullmatch(text)
     if not matched or not int(matched[1]):
@@ -210,7 +216,8 @@ def _number(text: str, option: str) -> int:
 
 
 def _clients(given: Options) -> int:
-    """The number of processes: -t, or -l and -u if they are equal."""
+    """Returns the number of client processes: the value of -t, or that of -l and -u if the two are
+    equal."""
     counts = {
         option: _number(given.values[option], option)
         for option in ("-t", "-l", "-u")
@@ -223,7 +230,8 @@ def _clients(given: Options) -> int:
 
 
 def _tests(given: Options) -> list[str]:
-    """The tests in the order of iozone. A test that reads needs test 0, which writes the files."""
+    """Returns the tests in iozone's order. A test that reads requires test 0, because test 0 writes
+    the files."""
     numbers = {_test(text) for text in given.tests} or {number for number in TESTS if number < 6}
     found = [
         test
@@ -245,7 +253,8 @@ def _test(text: str) -> int:
 
 
 def _directory(given: Options, clients: int) -> str:
-    """The one directory of all files: of -f, of -F, or of the nodes in the file of -+m."""
+    """Returns the one directory of all files, from -f, from -F, or from the file of client nodes
+    (-+m)."""
     named = [str(Path(one).parent) for one in (*given.files, *_given(given.values, "-f"))]
     if given.files and len(given.files) != clients:
         allowed = f"must name one file for each of the {clients} processes (-t)"
@@ -263,9 +272,9 @@ def _given(values: Mapping[str, str], option: str) -> list[str]:
 
 
 def _nodes(path: str, clients: int) -> list[str]:
-    """The directories in the file of -+m, whose lines are NODE DIRECTORY PATH_OF_IOZONE (iozone's
-    manual) or NODE PATH_OF_IOZONE DIRECTORY (Kumar 2018, section 3.3). All nodes must be this
-    machine."""
+    """Returns the directories in the file of client nodes (-+m). Its lines are NODE DIRECTORY
+    PATH_OF_IOZONE (iozone's manual) or NODE PATH_OF_IOZONE DIRECTORY (Kumar 2018, section 3.3). All
+    nodes must be this machine."""
     lines = [line.split() for line in inputs.text("iozone.-+m", Path(path)).splitlines()]
     lines = [line for line in lines if line and not line[0].startswith("#")]
     for line in lines:

@@ -1,4 +1,4 @@
-"""Options of mdtest that a scenario cannot express, and why (mdtest 1.9 to 4.0)."""
+"""Options of mdtest (1.9 to 4.0) that a scenario cannot express, each with the reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dfslab.spec.model import InputError
 
 STONEWALL = "phases end after their items, not after a time"
-# Option -> reason. Some take a value, which is the next word or is joined to the option.
+# Option -> reason. Some options take a value, either as the next word or joined to the option.
 REFUSED: dict[str, str] = {
     "-W": STONEWALL,
     "-x": STONEWALL,
@@ -34,16 +34,17 @@ REFUSED: dict[str, str] = {
     "--run-cmd-after-phase": "no command is run between phases",
     "--allocateBufferOnGPU": "buffers are in main memory",
 }
-# A random order takes its seed joined to the option, the others take a word.
+# Options whose value may be joined to them, such as -R7. (-R takes the seed of a random order.)
 JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
-# Letter of a phase -> last word of its line in the summary.
+# Letter of a phase -> last word of the phase's line in the summary.
 PHASES = {"C": "creation", "T": "stat", "E": "read", "r": "removal"}
 OTHERS = "phases that were not named ran as preparation and removal, and are not printed"
 OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")
 
 
 def refuse(words: Sequence[str]) -> None:
-    """InputError that names every option that is not honoured, each with its reason."""
+    """Raises InputError that lists every option that cannot be honoured, each with its reason.
+    Returns if there is none."""
     found: dict[str, str] = {}
     for word in words:
         option = _option(word)
@@ -56,7 +57,8 @@ def refuse(words: Sequence[str]) -> None:
 
 
 def _option(word: str) -> str:
-    """The refused option that a word of the command line is; empty if it is none."""
+    """Returns the rejected option that a word of the command line contains; "" if it contains
+    none."""
     name = word.partition("=")[0]
     if name in REFUSED or name.startswith(OF_BACK_ENDS):
         return name
@@ -65,11 +67,13 @@ def _option(word: str) -> str:
 
 
 def phases(words: Sequence[str]) -> str:
-    """The letters of the phases that a command line names; empty if it names all or none."""
+    """Returns the letters of the phases that a command line selects; "" if it selects all or
+    none."""
     found = "".join(letter for letter in PHASES if f"-{letter}" in words)
     return "" if found == "".join(PHASES) else found
 
 
 def is_named(line: str, named: str) -> bool:
-    """Whether a line of the summary belongs to one of the named phases, or none is named."""
+    """Returns whether a line of the summary belongs to one of the selected phases. True for every
+    line if no phase is selected."""
     return not named or any(line.endswith(PHASES[letter]) for letter in named)

@@ -1,11 +1,10 @@
-"""Whether a command prints no progress (`--quiet`)."""
+"""The setting `--quiet` of a command: print no progress."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 
-# A variable of the context, so that commands that run one after the other in a process do not
-# inherit the option.
+# A context variable, so that several commands in one process do not inherit each other's option.
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 

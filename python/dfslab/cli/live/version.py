@@ -1,4 +1,4 @@
-"""The version of dfslab, with the commit if it runs from a source tree."""
+"""The version of dfslab, and the commit if dfslab runs from a source tree."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ SOURCE_TREE = Path(__file__).parents[4]
 
 
 def text(tree: Path = SOURCE_TREE) -> str:
-    """The line that `dfslab --version` prints."""
+    """Returns the line that `dfslab --version` prints."""
     commit = commit_of(tree)
     return f"dfslab {version('dfslab')}" + (f" (commit {commit})" if commit else "")
 
 
 def commit_of(tree: Path) -> str:
-    """The commit of a source tree; "" if the folder is none, or if there is no git."""
+    """Returns the commit of a source tree; "" if the folder is no source tree or git is not
+    installed."""
     if not (tree / ".git").exists():
         return ""
     words = ["git", "-C", str(tree), "rev-parse", "--short=12", "HEAD"]

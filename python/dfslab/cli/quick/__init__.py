@@ -1,1 +1,2 @@
-"""Commands that need no scenario file: the scenario is made of a directory and options."""
+"""Commands that need no scenario file, because they derive the scenario from a directory and
+options."""

@@ -1,4 +1,5 @@
-"""What works on this machine, what is missing, what installs it, and how quiet the machine is."""
+"""Inspects this machine: which parts of dfslab work, what is missing, how to install it, and how
+busy the machine is."""
 
 from __future__ import annotations
 
@@ -12,10 +13,11 @@ from pathlib import Path
 from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS
 
-# Share of the cores that others may use before measurements are called disturbed (a choice: a
-# client of a measurement then still finds a free core on machines from two cores on).
+# Share of the cores in use by other programs from which measurements are reported as disturbed.
+# This is a choice: up to this share, one client of a measurement still finds a free core on
+# machines with two or more cores.
 QUIET_SHARE = 0.25
-# Extra -> what it brings, in words.
+# Optional extra of the package -> what it provides, in words.
 PURPOSES = {
     "formulas": "formulas and UML diagrams",
     "fit": "calibration, petri, regression",
@@ -31,11 +33,9 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """What was found on a machine. `lacking`: extra -> its first library that is not installed.
-
-    `load`: mean number of running processes over the last minute. `governor`: of the processor's
-    frequency; "" if unknown.
-    """
+    """The state of a machine. `lacking`: optional extra -> the first of its libraries that is not
+    installed. `load`: mean number of running processes over the last minute. `governor`: frequency
+    governor of the processor; "" if unknown."""
 
     is_root: bool
     has_java: bool
@@ -48,7 +48,7 @@ class InspectedMachine:
 
 @dataclass(frozen=True)
 class InspectedPart:
-    """One line: what it is about, its state in words, and what to do (empty: nothing)."""
+    """One line of the report: the subject, its state in words, and what to do ("": nothing)."""
 
     about: str
     state: str
@@ -74,7 +74,7 @@ def inspect() -> InspectedMachine:
 
 
 def findings(machine: InspectedMachine) -> list[InspectedPart]:
-    """What works on a machine, one finding for each purpose."""
+    """Returns what works on a machine and what does not, one line for each part of dfslab."""
     found = [
         InspectedPart("measure a directory", "ok"),
         InspectedPart("read traces", "ok"),
@@ -119,7 +119,7 @@ def _quietness(machine: InspectedMachine) -> list[InspectedPart]:
 
 
 def table(found: list[InspectedPart]) -> Table:
-    """The findings as a table."""
+    """Returns the lines of the report as a table."""
     columns = heads("for", "here", "what to do", left=("here", "what to do"))
     rows = [(words(one.about), words(one.state), words(one.remedy)) for one in found]
     return Table("What works here", columns, rows)

@@ -1,4 +1,5 @@
-"""Makes the scenario of `dfslab measure DIRECTORY`: transfers in files of one directory."""
+"""Makes the scenario for `dfslab measure DIRECTORY`: transfers to and from files of one
+directory."""
 
 from __future__ import annotations
 
@@ -19,20 +20,21 @@ from dfslab.spec.toml import TomlTable
 from dfslab.workloads.transfers import Mode
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-# Share of the free space that the files of a measurement may take.
+# Largest share of the free space that the files of a measurement may take.
 SPACE_SHARE = 0.8
-# Transfers of a client: more than any client does until the time limit.
+# Number of transfers planned for each client: more than a client completes before the time limit,
+# so that the time limit ends the run.
 ENDLESS = 1_000_000_000
-# Direct I/O needs sizes in multiples of a disk's sectors; 4096 B suits all disks.
+# Direct I/O needs sizes that are multiples of a disk's sector; 4096 B is one for all disks.
 SECTOR_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """What is measured, as the options say it. Lists are separated by commas.
+    """What is measured, as given by the options. Lists are separated by commas.
 
-    `size`: bytes of all files together; each client has one file with an equal part.
-    `cache`: "warm", "cold" or "direct", as in `workload.cache`.
+    `size`: bytes of all files together; each client has one file of an equal size. `cache`: "warm",
+    "cold" or "direct", as in `workload.cache`.
     """
 
     block_sizes: str = "4k,1m"
@@ -45,8 +47,9 @@ class Transfers:
 
 
 def scenario(directory: Path, wanted: Transfers) -> Scenario:
-    """Returns the scenario that measures transfers in `directory`. InputError names the option
-    that is wrong, or says what is wrong with the directory.
+    """Returns the scenario that measures transfers in `directory`.
+
+    Raises InputError with the wrong option, or with the reason why the directory cannot be used.
     """
     check_directory(directory)
     blocks = [int(_quantity("--bs", text, "B")) for text in _listed("--bs", wanted.block_sizes)]
@@ -96,7 +99,8 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """The grid of one number of clients, whose files together have the wanted size."""
+    """Returns the grid of configurations for one number of clients; the clients' files together
+    have the requested size."""
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],
@@ -106,7 +110,7 @@ def _grid(
 
 
 def _machine() -> TomlTable:
-    """The node group of this machine."""
+    """Returns the node group that describes this machine."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "name": "machine",
@@ -117,13 +121,13 @@ def _machine() -> TomlTable:
 
 
 def _name(directory: Path) -> str:
-    """A name for run folders: the directory's path with hyphens, such as `mnt-data`."""
+    """Returns a name for run folders: the directory's path with hyphens, such as `mnt-data`."""
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", str(directory.resolve())).strip("-._")
     return words[-64:].lstrip("-._") or "root"
 
 
 def _listed(option: str, text: str) -> list[str]:
-    """The items of a list separated by commas, each once."""
+    """Returns the items of a list separated by commas, without repetitions."""
     found = list(dict.fromkeys(one.strip() for one in text.split(",") if one.strip()))
     if not found:
         raise InputError(option, text, "needs at least one value")
@@ -131,7 +135,7 @@ def _listed(option: str, text: str) -> list[str]:
 
 
 def _quantity(option: str, text: str, unit: str) -> float:
-    """A positive quantity in SI units."""
+    """Converts the text of an option to a positive quantity in SI units. Raises InputError."""
     try:
         found = units.parse(text, unit)
     except ValueError as error:
@@ -155,7 +159,8 @@ def _mode(text: str) -> Mode:
 
 
 def _part_bytes(size_bytes: int, clients: int, blocks: Sequence[int], written: str) -> int:
-    """Bytes of each client's file: a multiple of the largest block."""
+    """Returns the bytes of each client's file, a multiple of the largest block. Raises InputError
+    if the file would be too small."""
     largest = max(blocks)
     part = size_bytes // clients // largest * largest
     if part < largest:

@@ -1,4 +1,5 @@
-"""The command that tells what works on this machine, and finds what killed runs left."""
+"""The command `dfslab doctor`: reports what works on this machine, and finds what killed runs left
+behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The command `measure`: every configuration of a scenario, or transfers in a directory."""
+"""The command `dfslab measure`: measures every configuration of a scenario, or transfers in a
+directory."""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ def measure(
 
 
 def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Scenario:
-    """The scenario of a directory. Options that were not given have the defaults of `Transfers`."""
+    """Returns the scenario that measures a directory. An option that is not given has its default
+    from `Transfers`."""
     if given["--cold"] and given["--direct"]:
         raise InputError("--direct", None, "and --cold exclude each other: give one of them")
     usual = directories.Transfers()
@@ -132,7 +134,8 @@ def _of_directory(place: Path, given: dict[str, str | int | bool | None]) -> Sce
 
 
 def _refuse_options(place: Path, given: dict[str, str | int | bool | None]) -> None:
-    """InputError for an option of directories that is given with a scenario file."""
+    """Raises InputError if an option that applies only to directories is given with a scenario
+    file."""
     keys = {
         "--bs": "workload.transfer_size",
         "--rw": "workload.name",

@@ -1,4 +1,4 @@
-"""The command `predict`: every configuration of a scenario by one method."""
+"""The command `dfslab predict`: predicts every configuration of a scenario by one method."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
     verdicts = lazily("dfslab.report.answers.verdict")
 
 app = typer.Typer()
-# The method that needs no calibration, and whose answer takes milliseconds.
+# The default method: it needs no calibration and answers within milliseconds.
 USUAL_METHOD = "sequence"
 
 

@@ -173,7 +173,7 @@ def trace_top(
 
 
 def _print_other_form(files: list[Path], form: str, how: Reading, scheduler: str) -> None:
-    """Print traces in an exporter's form, or without a form as folded stacks."""
+    """Prints traces in the format of the exporter `form`, or as folded stacks if `form` is ""."""
     if not form:
         print(printable(traces.folded(files, how)), end="")
         return

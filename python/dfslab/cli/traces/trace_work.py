@@ -93,7 +93,7 @@ def record_command(
     with kind.up({**typed, **kind.traced(folder)}, notify=notify) as testbed:
         assert isinstance(testbed, Traceable)
         host = host_of(testbed)
-        # What the testbed did until now, such as its start, is no part of the command.
+        # Activity of the testbed before this point, such as its start, is not part of the command.
         before = callprofile.await_written(folder, discard=True)
         began_unix_ns = clock.unix_ns()
         words = testbed.client_command(command)
@@ -104,7 +104,8 @@ def record_command(
         except KeyboardInterrupt:
             notify(f"interrupted; what was traced until then is in {folder}")
             raise
-        # What the testbed does after the command, such as its end, is no part of it either.
+        # Activity of the testbed after the command, such as its shutdown, is not part of the
+        # command either.
         after = callprofile.await_written(folder)
     kept = write_increase(folder, folder, before, after, began_unix_ns, host)
     if status:

@@ -182,9 +182,9 @@ class Saving(Document):
     verdict: str
     # Whether the name of the step's calls marks them as waits.
     wait: bool
-    # Part of the step's self time that was spent waiting for others, seconds.
+    # Seconds of the step's self time that were spent waiting for other steps.
     waited_s: float
-    # Part of the step's self time that was work or an unexplained delay, seconds.
+    # Seconds of the step's self time that were work or an unexplained delay.
     work_s: float
 
 

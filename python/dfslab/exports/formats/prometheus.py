@@ -70,7 +70,8 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _completeness(results: Sequence[Result]) -> list[str]:
-    """A gauge for each measured result, 0 where it failed in part; none if all are whole."""
+    """Returns the lines of a gauge for each measured result, 0 where the result is incomplete.
+    Empty if all results are complete."""
     if not completeness.incomplete(results):
         return []
     name = "dfslab_complete"

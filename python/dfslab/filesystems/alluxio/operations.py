@@ -52,10 +52,10 @@ _read_block = seq(
         ),
     ),
 )
-# The kernel reads ahead with several requests at once, which reach the FUSE process out of order.
-# Each that is not the next one of its stream opens the block again and moves its chunk and the one
-# that is read ahead, 2 MiB (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub). With direct
-# I/O there is one request at a time.
+# The kernel reads ahead with several concurrent requests, which reach the FUSE process out of
+# order. A request that does not continue its stream opens the block again, and transfers its chunk
+# and the chunk read ahead, 2 MiB (Alluxio/alluxio issues 13206, 16623 and 17026 on GitHub). With
+# direct I/O there is one request at a time.
 requests = named("requests", Max(1, ceiling(P.file_size / P.max_read)))
 _openings = named("openings", 1 + P.reopened * (requests - 1))
 _moved_bytes = named("moved_bytes", Min(2 * P.chunk_size, block_bytes))

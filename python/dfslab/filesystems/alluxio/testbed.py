@@ -96,8 +96,9 @@ class Testbed(MountedTestbed, Traceable):
 
     The under-store is a folder of the testbed on this machine, which every host shares as a local
     path. So traffic between a worker and the under-store crosses no emulated link and no limited
-    disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts instead. The
-    mount writes files sequentially once; Alluxio has no writes in the middle of a file.
+    disk. With the parameter `under_hdfs` the under-store is an HDFS on the same hosts instead.
+    Through the mount, a file can be written once and sequentially, because Alluxio has no random
+    writes.
     """
 
     SYSTEM = "alluxio"
@@ -121,7 +122,7 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """Returns the parameters in SI units. InputError when one is wrong."""
+        """Returns the parameters in SI units. Raises InputError when one is wrong."""
         found = super().parse(parameters)
         for key, (unit, least) in LEAST.items():
             found[key] = _quantity(key, str(found[key]), unit, least)
@@ -129,8 +130,8 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Checks for Java and libfuse, and downloads Alluxio's jars. TestbedError when one is
-        missing."""
+        """Checks for Java and libfuse, and downloads Alluxio's jars. Raises TestbedError when one
+        is missing."""
         super().prepare(parameters, notify)
         if parameters["under_hdfs"]:
             under_hdfs.jars(notify)
@@ -217,9 +218,8 @@ class Testbed(MountedTestbed, Traceable):
         """
 
     def shell(self, host: Host, *words: str) -> str:
-        """Returns the output of an `alluxio fs` command on a host. TestbedError when the command
-        fails.
-        """
+        """Returns the output of an `alluxio fs` command on a host. Raises TestbedError when the
+        command fails."""
         return host.run(*self.java_command(SHELL, *words), limit_s=JAVA_LIMIT_S)
 
     def ask(self, what: str, kind: type[Answer]) -> Answer | None:
@@ -402,16 +402,14 @@ class Testbed(MountedTestbed, Traceable):
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """Returns the folder of Alluxio's jars, which are downloaded when they are missing.
-    TestbedError when the download fails.
-    """
+    """Returns the folder of Alluxio's jars, which are downloaded when they are missing. Raises
+    TestbedError when the download fails."""
     return maven_jars(f"alluxio-{VERSION}", POM, {"alluxio.version": VERSION}, notify)
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """Returns the value of a testbed parameter in SI units. InputError when it is not a quantity,
-    or is smaller than `least`.
-    """
+    """Returns the value of a testbed parameter in SI units. Raises InputError when it is not a
+    quantity, or is smaller than `least`."""
     try:
         number = float(parse(value, unit))
     except ValueError as error:

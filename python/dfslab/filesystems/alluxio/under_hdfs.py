@@ -1,4 +1,5 @@
-"""The HDFS under an Alluxio testbed: its configuration and its daemons on Alluxio's hosts."""
+"""An HDFS as the under-store of an Alluxio testbed: its configuration, and its daemons on Alluxio's
+hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ HEAP_MIB = 256
 
 @dataclass(frozen=True)
 class UnderDaemon:
-    """A daemon of the HDFS: its host, its command, and the function that tells whether it serves.
+    """A daemon of the HDFS: its host, its command, and the function that returns whether it serves
+    requests.
+
     Daemons stop in descending order of `stage`.
     """
 
@@ -43,7 +46,7 @@ class UnderDaemon:
 class UnderHdfs:
     """An HDFS with a NameNode on Alluxio's master host, and a DataNode on the host of each worker.
 
-    Every block has one replica, as a file of a single worker's memory has.
+    Every block has one replica, because Alluxio, too, keeps a file in the memory of one worker.
     """
 
     def __init__(self, folder: Path, master: Host, workers: Sequence[Host]) -> None:
@@ -57,16 +60,18 @@ class UnderHdfs:
 
     @property
     def uri(self) -> str:
-        """The address of the folder in HDFS that Alluxio stores files in."""
+        """The address of the HDFS folder in which Alluxio stores files."""
         return f"hdfs://{self._namenode.at('rpc')}/"
 
     def prepare(self) -> None:
-        """Writes the configuration and formats the NameNode. TestbedError when that fails."""
+        """Writes the configuration and formats the NameNode. Raises TestbedError when formatting
+        fails."""
         for name in ("tmp", "conf/webapps/hdfs", "conf/webapps/datanode"):
             (self._folder / name).mkdir(parents=True)
         given = TestbedParameters(datanodes=len(self._datanodes), replication=1)
         properties = decided_properties(given, self._folder, self._namenode)
-        # Alluxio's workers act as the user that runs them; the store is the testbed's alone.
+        # Permission checks are off: Alluxio's workers act as the user that runs them, and only this
+        # testbed uses the HDFS.
         properties["dfs.permissions.enabled"] = "false"
         for name in ("core-site.xml", "hdfs-site.xml"):
             (self._configuration / name).write_bytes(hdfs.site(properties))
@@ -77,7 +82,7 @@ class UnderHdfs:
         host.run(*words, limit_s=FORMAT_LIMIT_S)
 
     def daemons(self) -> list[UnderDaemon]:
-        """The daemons, in the order of starting."""
+        """The daemons, in the order in which they start."""
         found = [self._daemon(self._namenode, [hdfs.NAMENODE], self._serves, 0)]
         for node in self._datanodes:
             words = [hdfs.DATANODE, *hdfs.own_properties(node, stored(node, self._folder))]
@@ -91,7 +96,7 @@ class UnderHdfs:
         return UnderDaemon(node.name, node.host, self._java(*main), ready, stage)
 
     def _serves(self) -> bool:
-        """Whether the NameNode accepts writes and knows every DataNode."""
+        """Returns whether the NameNode accepts writes and every DataNode has registered with it."""
         info = self._namenode.ask(NameNodeInfo)
         nodes = self._namenode.ask(NameSystem) or NameSystem()
         known = (nodes.live_datanodes or 0) >= len(self._datanodes)
@@ -102,7 +107,7 @@ class UnderHdfs:
         return self._folder / "conf"
 
     def _java(self, *main: str) -> list[str]:
-        """Returns a command that runs a main class of Hadoop."""
+        """Returns the command that runs a main class of Hadoop."""
         return [
             program("java", "openjdk-17-jre-headless"),
             f"-Xmx{HEAP_MIB}m",
@@ -118,17 +123,17 @@ class UnderHdfs:
 
 
 def jars(notify: Notify = lambda text: None) -> Path:
-    """The folder of Hadoop's jars, which are downloaded when they are missing. TestbedError when
-    the download fails.
-    """
+    """Returns the folder of Hadoop's jars, which are downloaded when they are missing. Raises
+    TestbedError when the download fails."""
     return hdfs.Testbed.jars(TestbedParameters(), notify)
 
 
 def _distinct(hosts: Sequence[Host]) -> list[Host]:
-    """The hosts, each once. Several workers may share a host."""
+    """Returns the hosts without repetitions, because several workers may share a host."""
     return list({host.name: host for host in hosts}.values())
 
 
 def _ports(number: int) -> dict[str, int]:
-    """The ports of the DataNode with this number. Several may share a host."""
+    """Returns the ports of the DataNode with this number. They differ, because several DataNodes
+    may share a host."""
     return {name: port + 100 * (number - 1) for name, port in DATANODE_PORTS.items()}

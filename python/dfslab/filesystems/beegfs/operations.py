@@ -31,7 +31,7 @@ from dfslab.spec.steps.operation import (
 )
 from dfslab.spec.systems.parameters import symbol
 
-# Direct and forced calls go past the buffer.
+# Direct and synchronous calls bypass the buffer.
 unbuffered = P.direct | P.forced
 unit_size = named(
     "unit_size", select(unbuffered, P.transfer_size, Max(P.transfer_size, P.cache_buffer))
@@ -77,7 +77,7 @@ def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
 
 def _read_from(size_bytes: Expr) -> Node:
     """The part of a read request that one target serves: the target sends `size_bytes`, block by
-    block. The target's part of the file is one extent of its disk."""
+    block. The file's data on one target is one extent of the target's disk."""
     blocks, each = _blocks(size_bytes)
     access_s = uncached_s("storage", requests * blocks)
     seeks = select(P.scattered, 1 / blocks, 1 / (requests * blocks))
@@ -123,7 +123,8 @@ _client = cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu, "
 _open = seq(_ask("open", P.lookup_cpu), name="open")
 _create = seq(_ask("create", P.update_cpu * buddies), name="create")
 _close = seq(_ask("close", P.lookup_cpu), name="close")
-# The targets' disks write one round while the client sends the next. A forced call waits for them.
+# While the client sends one round of data, the targets' disks write the previous round. A
+# synchronous call waits for the disks.
 _sent = seq(
     repeat(requests / rounds, _client, striped(request_bytes, P.chunk_size, reach, _write_to))
 )

@@ -56,8 +56,7 @@ def recognise(head: bytes) -> bool:
 
 def read(text: str, name: str) -> list[Counters]:
     """Returns the times of one daemon since its start. Only `name`, the file's name, identifies the
-    daemon. NotUnderstood where the text is malformed.
-    """
+    daemon. Raises NotUnderstood where the text is malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -60,9 +60,8 @@ def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """Reads `size_bytes` of a file from one store, object after object. Each object is an extent of
-    the disk. `slower` is the slowdown of the disk by imbalance.
-    """
+    """Reads `size_bytes` of a file from one store, one object after another. Each object is one
+    extent of the disk. `slower`: factor by which uneven use slows the disk down."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     seeks = seeks_of(object_bytes)
@@ -116,7 +115,7 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
 
 
-# A client that jumps or bypasses its cache, or forces its writes, has one call in flight.
+# With random access, without the cache or with synchronous writes, a client has one call in flight.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.object_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))

@@ -76,9 +76,8 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """A replica's part of a mutation of `size_bytes`: a write to its local file. The write reaches
-    the disk later unless it is forced.
-    """
+    """The work of one replica for a write of `size_bytes`: a write to its local file. The data
+    reaches the disk later, unless the write is synchronous."""
     seeks = select(P.scattered, 1, size_bytes / P.file_size)
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
@@ -124,7 +123,7 @@ _locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.loo
 
 
 def _read_calls(*work: Node) -> Node:
-    """All calls of a read; `work` is done at the chunkserver for each."""
+    """All calls of a read. `work` is the chunkserver's work for each call."""
     return repeat(
         calls,
         cpu("client", P.client_call_cpu),
@@ -138,7 +137,7 @@ def _read_calls(*work: Node) -> Node:
     )
 
 
-# While one call is answered, the chunkserver's kernel reads ahead, unless the client jumps.
+# With sequential access, the chunkserver's kernel reads ahead while a call is answered.
 _ahead = when(
     P.cold,
     repeat(

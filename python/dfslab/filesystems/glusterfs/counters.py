@@ -10,19 +10,19 @@ from dfslab.filesystems.glusterfs.counters_text import TextBrick
 from dfslab.spec.systems.counters import Counted, CounterFormat, Counters, NotUnderstood
 
 SERVICE = "brick"
-# In these calls a brick waits for another client's lock, not for its disk.
+# In these calls a brick waits for a lock that another client holds, not for its disk.
 LOCKS = ("LK", "INODELK", "ENTRYLK", "FINODELK", "FENTRYLK")
 MOVED = {"READ": ("totalRead", "reads"), "WRITE": ("totalWrite", "writes")}
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is such a profile."""
+    """Returns whether the beginning of a file is a volume profile as XML or text."""
     return b"<volProfile>" in head or counters_text.recognise(head)
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns every brick's calls since counting started: by operation, reads and writes also by
-    size. NotUnderstood where the text is malformed."""
+    """Returns the calls of every brick since counting started, by operation; reads and writes also
+    by size. Raises NotUnderstood where the text is malformed."""
     if not text.lstrip().startswith("<"):
         bricks = counters_text.bricks(text)
         return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]
@@ -45,7 +45,8 @@ def read(text: str, name: str) -> list[Counters]:
 def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator[Counted]:
     name, calls = fop.findtext("name", ""), _whole(fop, "hits")
     least, most = (_number(fop, key) for key in ("minLatency", "maxLatency"))
-    # Forget, release and releasedir are notifications: a brick counts them without times.
+    # Forget, release and releasedir are notifications. A brick counts them but does not measure
+    # their times.
     timed = most is not None and most > 0
     total = (_number(fop, "avgLatency") or 0) * calls
     moved, by_size = MOVED.get(name, ("", ""))
@@ -66,7 +67,8 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
 
 
 def _text_rows(brick: TextBrick) -> Iterator[Counted]:
-    """The rows of a brick whose profile is text, in the form of `_operation`."""
+    """Yields the rows of a brick whose profile is text, in the same form as `_operation`
+    returns."""
     moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
     for fop in brick.fops:
         timed = fop.max_ns > 0
@@ -94,7 +96,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum of nanoseconds above this (29 years) is rejected as invalid.
+    # A sum above this number of nanoseconds (29 years) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value

@@ -13,10 +13,11 @@ PART = re.compile(r"^\s*(Cumulative|Interval \d+)\s+Stats:")
 SIZES = re.compile(r"^\s*Block Size\s*:\s*(\d.*)$")
 COUNTS = re.compile(r"^\s*(?:No\. of )?(Read|Write)s?\s*:\s*(\d.*)$")
 MOVED = re.compile(r"^\s*(?:Data ?|Bytes)(Read|Written)\s*:\s*(\S+)(?:\s+(\S+))?\s*$")
-# Share of the latency; average, least and greatest latency, each with its unit; calls; operation.
+# The columns: share of the latency; average, least and greatest latency, each with its unit; calls;
+# operation.
 LATENCY = r"(\S+)(?:[ \t]+([num]?s))?"
 FOP = re.compile(rf"^\s*[\d.]+\s+{LATENCY}\s+{LATENCY}\s+{LATENCY}\s+(\d+)\s+([A-Z][A-Z0-9_]*)\s*$")
-# Releases before 3.6 print no unit: io-stats of these releases counts microseconds.
+# Releases before 3.6 print no unit. Their io-stats translator counts microseconds.
 UNITS_NS = {None: 1e3, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 HEAD = re.compile(rb"^Brick:[ \t]+\S.*\r?\n-+\s*\r?\n\s*(?:Cumulative|Interval \d+) Stats:", re.M)
 
@@ -34,7 +35,8 @@ class TextFop:
 
 @dataclass
 class TextBrick:
-    """Counters of one brick; `sizes` has the reads and writes by the least size of their block."""
+    """The counters of one brick. `sizes`: reads and writes by the lower bound of their block
+    size."""
 
     name: str
     fops: list[TextFop] = field(default_factory=list)
@@ -44,13 +46,14 @@ class TextBrick:
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is such a profile."""
+    """Returns whether the beginning of a file is a volume profile as text."""
     return HEAD.search(head) is not None
 
 
 def bricks(text: str) -> list[TextBrick]:
-    """The counters of every brick since counting started, or of its first interval if the text has
-    only intervals. NotUnderstood where the text is malformed."""
+    """Returns the counters of every brick since counting started. If the text has only intervals,
+    the counters are those of the first interval. Raises NotUnderstood where the text is
+    malformed."""
     found = [_brick(name, lines) for name, lines in _parts(text)]
     names = [one.name for one in found]
     for name in names:
@@ -60,8 +63,8 @@ def bricks(text: str) -> list[TextBrick]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(brick, lines of its counters), for the first part of each brick, which is the cumulative
-    one where the text has both."""
+    """Yields (brick, lines of its counters) for the first section of each brick. Where the text has
+    cumulative and interval sections, the cumulative one comes first."""
     name, parts, lines = "", 0, list[str]()
     for line in text.splitlines():
         if brick := BRICK.match(line):

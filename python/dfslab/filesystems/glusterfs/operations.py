@@ -225,9 +225,9 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# The client's process merges neighbouring writes into larger ones if it may answer them early
-# (write-behind). Direct and forced writes are answered by the bricks, so a client has one of them
-# in flight.
+# The client's process merges neighbouring writes into larger ones where it may answer them early
+# (write-behind). The bricks answer direct and synchronous writes, so a client has one of these in
+# flight.
 early = P.write_behind & ~P.direct & ~P.forced
 writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
@@ -246,7 +246,8 @@ _stored = (
         disk_write("brick", written_piece_bytes, seeks=FORCED_SEEKS),
         either(
             P.direct,
-            # The disk's own buffer takes a direct write; its medium writes on, at its rate.
+            # A direct write is answered from the disk's own buffer, and the disk writes the buffer
+            # to its medium at its rate.
             seq(
                 delay("brick", Min(symbol("brick.disk_latency"), ELECTRONICS_S), "buffered"),
                 later(

@@ -47,7 +47,7 @@ _open = seq(_ask("getFileStatus", cpu("store", P.lookup_cpu)), name="open")
 
 
 def _read(units: Expr, each: Expr) -> Node:
-    """One stream of `units` chunks of `each` bytes."""
+    """Reads one stream of `units` chunks of `each` bytes."""
     return _ask(
         "read",
         pipeline(
@@ -61,7 +61,7 @@ def _read(units: Expr, each: Expr) -> Node:
     )
 
 
-# A client that jumps asks for every call alone.
+# With random access, every call of the client is a separate request.
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_chunks = named("call_chunks", Max(1, ceiling(call_bytes / P.chunk_size)))
@@ -70,7 +70,7 @@ _create = seq(_change("create"), name="create")
 
 
 def _write(units: Expr, each: Expr, seeks: Expr) -> Node:
-    """One stream of `units` chunks of `each` bytes, to the store's disk."""
+    """Writes one stream of `units` chunks of `each` bytes to the store's disk."""
     return pipeline(
         units,
         cpu("client", each * P.client_byte_cpu, "sendChunk"),
@@ -85,7 +85,7 @@ def _write(units: Expr, each: Expr, seeks: Expr) -> Node:
     )
 
 
-# A forced write call waits for its answer before the next.
+# With synchronous writes, each call waits for its answer before the next call is sent.
 _write_calls = repeat(
     calls,
     _write(_call_chunks, call_bytes / _call_chunks, FORCED_SEEKS / _call_chunks),

@@ -2,8 +2,8 @@
 
 A rate of Hadoop's metrics is a pair of attributes: `XNumOps`, the calls since the daemon started,
 and `XAvgTime`, the mean time of the calls of the last period only (MutableStat). The total time is
-therefore an estimate, the product of both, and the name of the process says so. Times are in
-milliseconds, except where the name ends in Nanos or Micros.
+therefore an estimate, the product of both, and the name of the process is marked as estimated.
+Times are in milliseconds, except where the name ends in Nanos or Micros.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ KINDS: dict[str, CostClass] = {
     PROCESSING: "service",
     "Syncs": "disk",
 }
-# Parts of the processing time, if the same bean reports them.
+# Components of the processing time, if the same bean reports them.
 PARTS = ("RpcLockWaitTime",)
 UNITS_NS = {"Nanos": 1.0, "Micros": 1e3}
 MS_NS = 1e6
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file has beans of a Hadoop daemon."""
+    """Returns whether the beginning of a file contains beans of a Hadoop daemon."""
     return head.lstrip().startswith(b"{") and HEAD.search(head) is not None
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every service and port. NotUnderstood where the text is malformed."""
+    """Returns the calls of every service and port. Raises NotUnderstood where the text is
+    malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -77,10 +78,10 @@ def _detailed_last(bean: Bean) -> bool:
 
 
 def _rows(bean: Bean, port: re.Match[str] | None, known: set[str]) -> Iterator[Counted]:
-    """The rows of one bean; `known`: the earlier rows of its port."""
+    """Yields the rows of one bean. `known`: names of the rows already read for its port."""
     steps = [key.removesuffix(CALLS) for key in bean if key.endswith(CALLS)]
     here = [step for step in steps if f"{step}{MEAN}" in bean]
-    # A part comes after the row that it is a part of.
+    # A component has to follow the row of the operation that it is a component of.
     for step in sorted(here, key=lambda one: one in PARTS):
         if step in known:
             raise NotUnderstood(f"{step} is there twice for one service and port")
@@ -108,7 +109,8 @@ def _transferred(bean: Bean) -> int:
 
 
 def _number(bean: Bean, key: str) -> float | None:
-    """The value of an attribute; None if it is missing, or NaN, which is a mean of no calls."""
+    """Returns the value of an attribute; None if it is missing or NaN, which is the mean of no
+    calls."""
     value = bean.get(key)
     if value is None or value == "NaN" or (isinstance(value, float) and math.isnan(value)):
         return None

@@ -65,7 +65,7 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
     """Returns what the NameNode at `uri` reports: servers, sizes, defaults, and the layout of the
     files in the URI's directory.
 
-    `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port.
+    `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port. Raises
     InputError when nothing answers there or the directory does not exist.
     """
     parts = urllib.parse.urlsplit(uri)

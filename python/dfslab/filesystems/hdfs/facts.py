@@ -228,8 +228,9 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory of the NameNode. Objects are the inode of a file and each of its blocks. Cloudera's rule
-# counts blocks alone, with the collector's head room. Wu applies the size of an object to a file.
+# Memory of the NameNode. It holds one object for the inode of a file and one for each of its
+# blocks. Cloudera's rule counts blocks only and includes its spare memory. Wu counts one object for
+# each file.
 MEMORY = (
     ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(
@@ -307,7 +308,7 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def address(uri: str) -> tuple[str, int]:
-    """Returns the (host, port) of the NameNode. ValueError when the URI names none."""
+    """Returns the (host, port) of the NameNode. Raises ValueError when the URI names none."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname:
         raise ValueError('needs "scheme://host:port"')

@@ -30,8 +30,7 @@ class Client(NamedTuple):
 
 def client(testbed: JavaConfiguration | None = None) -> Client:
     """Returns Hadoop's client for a testbed, or for an existing cluster if `testbed` is None.
-    TestbedError when jars are missing.
-    """
+    Raises TestbedError when jars are missing."""
     version = testbed.version if testbed is not None else VERSION
     jars = maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, lambda text: None)
     folder = testbed.folder if testbed is not None else os.environ.get("HADOOP_CONF_DIR", "")

@@ -99,7 +99,7 @@ _locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_loca
 
 
 def _read_part(units: Expr, unit_bytes: Expr) -> Node:
-    """A stream of `units` packets from one replica of a block."""
+    """Reads `units` packets of `unit_bytes` bytes as one stream from one replica of a block."""
     seeks = seeks_of_unit(units, unit_bytes)
     return seq(
         round_trips(1, "datanode", "handshake", SMALL_BYTES),
@@ -122,7 +122,7 @@ def _read_part(units: Expr, unit_bytes: Expr) -> Node:
 
 
 _read_block = _read_part(packets, packet_bytes)
-# A client that jumps reads by position: a new stream for every call.
+# With random access, a client reads by position: every call is a new stream.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_packets = named("call_packets", Max(1, ceiling(call_bytes / P.packet_size)))
@@ -133,8 +133,8 @@ _at_once = repeat(
     named("rounds", ceiling(blocks / P.read_streams)), par(_read_block, copies=P.read_streams)
 )
 
-# A forced write call (hsync) ends a packet early and waits until all replicas have it on disk, so
-# that the calls of a block are separate streams, one after the other.
+# A synchronous write call (hsync) ends a packet early and waits until all replicas have stored it
+# on disk. The calls of a block are therefore separate streams, one after another.
 turns = named("turns", select(P.forced, Max(1, ceiling(block_bytes / P.transfer_size)), 1))
 _turn_packets = named("turn_packets", Max(1, ceiling(block_bytes / turns / P.packet_size)))
 _turn_bytes = block_bytes / turns / _turn_packets
@@ -179,9 +179,9 @@ _set_up = seq(
     repeat(P.replication, cpu("datanode", P.write_setup_cpu, "openReplica")),
 )
 
-# A packet is forwarded when it has arrived completely, so the waits for the TCP windows of its hops
-# add up. A following packet waits only for the remainder of one window.
-# The acknowledgement of each forced call returns over all hops, one way.
+# A node forwards a packet when it has received the whole packet, so the waits for the TCP windows
+# of all hops add up. A following packet waits only for the remainder of one window. The
+# acknowledgement of each synchronous call passes all hops back, in one direction only.
 _rate = Min(symbol("client.nic_bandwidth"), symbol("datanode.nic_bandwidth"))
 _slow_start = round_trips(
     named(

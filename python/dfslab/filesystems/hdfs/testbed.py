@@ -91,9 +91,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def typed(cls, values: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Parses parameters from a command line. Keys with a dot are Hadoop's properties.
-        InputError for an unknown key or a wrong value.
-        """
+        """Parses parameters from a command line. Keys with a dot are Hadoop's properties. Raises
+        InputError for an unknown key or a wrong value."""
         return parse_parameters(values)
 
     @classmethod
@@ -107,12 +106,12 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> TestbedParameters:
-        """Returns the checked parameters. InputError when one is wrong."""
+        """Returns the checked parameters. Raises InputError when one is wrong."""
         return checked(parameters)
 
     @classmethod
     def prepare(cls, parameters: TestbedParameters, notify: Notify) -> None:
-        """Checks for Java, and downloads Hadoop's jars. TestbedError when one is missing."""
+        """Checks for Java, and downloads Hadoop's jars. Raises TestbedError when one is missing."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
         if parameters.trace:
@@ -298,9 +297,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @staticmethod
     def jars(parameters: TestbedParameters, notify: Notify = lambda text: None) -> Path:
-        """Returns the folder of Hadoop's jars, which are downloaded when they are missing.
-        TestbedError when the download fails.
-        """
+        """Returns the folder of Hadoop's jars, which are downloaded when they are missing. Raises
+        TestbedError when the download fails."""
         version = parameters.version
         return maven_jars(f"hadoop-{version}", POM, {"hadoop.version": version}, notify)
 

@@ -113,7 +113,7 @@ class TestbedParameters(CheckedModel):
 def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
     """Parses parameters from a command line. A key with a dot is a Hadoop property.
 
-    InputError for an unknown key or a wrong value.
+    Raises InputError for an unknown key or a wrong value.
     """
     stated = {key: value for key, value in values.items() if "." not in key}
     properties = {key: str(value) for key, value in values.items() if "." in key}
@@ -125,7 +125,8 @@ def parse_parameters(values: Mapping[str, Setting]) -> dict[str, Setting]:
 
 
 def checked(given: Mapping[str, Setting]) -> TestbedParameters:
-    """Returns the parameters `given`, checked and converted. InputError for the first wrong one."""
+    """Returns the parameters `given`, checked and converted. Raises InputError for the first wrong
+    one."""
     known = set(TestbedParameters.model_fields) | {
         "block_size",
         "packet_size",

@@ -54,7 +54,7 @@ _directory = _get("getattr")
 
 
 def _stream_in(units: Expr, each: Expr) -> Node:
-    """`units` objects, or parts of objects, of `each` bytes from the store."""
+    """Reads `units` objects (or parts of objects) of `each` bytes from the object store."""
     return call(
         "store",
         "get",
@@ -69,7 +69,7 @@ def _stream_in(units: Expr, each: Expr) -> Node:
 
 
 def _stream_out(units: Expr, each: Expr) -> Node:
-    """`units` objects of `each` bytes to the store."""
+    """Writes `units` objects of `each` bytes to the object store."""
     return pipeline(
         units,
         cpu("client", each * P.client_byte_cpu, "copy"),
@@ -83,7 +83,7 @@ def _stream_out(units: Expr, each: Expr) -> Node:
     )
 
 
-# A client that jumps, or bypasses its cache, asks for every call alone.
+# With random access or without its cache, every call of the client is a separate request.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.block_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _read = either(
@@ -99,7 +99,8 @@ _create = seq(
 )
 _committed = seq(_called, _transaction("getInode"))
 _commit = seq(_committed, name="close")
-# A forced write call ends its slice: it returns when the object is stored and the slice committed.
+# A synchronous write call ends its slice: the call returns when the object is stored and the slice
+# is committed.
 _written = seq(
     either(
         P.forced,

@@ -34,9 +34,8 @@ class Testbed(MountedTestbed):
 
     @classmethod
     def prepare(cls, parameters, notify) -> None:
-        """Checks that the programs are installed, one of which comes with a Python package.
-        TestbedError when one is missing.
-        """
+        """Checks that the programs are installed, one of which comes with a Python package. Raises
+        TestbedError when one is missing."""
         super().prepare(parameters, notify)
         _juicefs()
 
@@ -218,8 +217,7 @@ def _end(process: subprocess.Popen) -> None:
 
 def _juicefs() -> str:
     """Returns the path of the program `juicefs`, which is next to this Python or in the PATH.
-    TestbedError when it is not found.
-    """
+    Raises TestbedError when it is not found."""
     sibling = Path(sys.executable).with_name("juicefs")
     found = str(sibling) if sibling.exists() else shutil.which("juicefs")
     if found is None:

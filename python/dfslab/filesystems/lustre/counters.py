@@ -1,7 +1,7 @@
 """Counters of Lustre: `lctl get_param '*.*.*stats'` and `*.*.job_stats`, of clients and servers.
 
-A line of `stats` holds: name, "N samples", [unit], and where the unit is no count the least value,
-the greatest value, the sum and the sum of squares. `job_stats` has the same numbers by job.
+A line of `stats` holds: name, "N samples", [unit], and, unless the unit is a count, the least
+value, the greatest value, the sum and the sum of squares. `job_stats` has the same numbers by job.
 Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
 """
 
@@ -19,7 +19,7 @@ LINE = re.compile(r"^(\w+)\s+(\d+) samples \[([^\]]+)\](.*)$")
 ENTRY = re.compile(r"^\s+(\w+):\s+\{\s*(samples:.*)\}\s*$")
 PAIR = re.compile(r"(\w+):\s*([^,{}\s]+)")
 HEAD = re.compile(rb"^snapshot_time:?\s+\d+(?:\.\d+)?(?:\s+secs\.[nu]secs)?\s*$|^job_stats:", re.M)
-# Unit -> nanoseconds; other units are counts or sizes.
+# Unit -> nanoseconds. Units that are not listed are counts or sizes.
 TIMES_NS = {"nsec": 1, "nsecs": 1, "usec": 1000, "usecs": 1000, "msec": 10**6, "msecs": 10**6}
 BYTES, COUNTS = ("bytes",), ("reqs", "regs", "req", "pages", "locks", "bufs", "events")
 OF_BYTES = "_bytes"
@@ -27,7 +27,8 @@ OF_BYTES = "_bytes"
 
 @dataclass(frozen=True)
 class _LustreCounter:
-    """One counter: `least`, `most` and `total` in `unit`; empty texts where not reported."""
+    """One counter. `least`, `most` and `total` are texts with numbers in `unit`; "" where not
+    reported."""
 
     name: str
     count: int
@@ -38,13 +39,13 @@ class _LustreCounter:
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file is Lustre's `stats` or `job_stats`."""
+    """Returns whether the beginning of a file is Lustre's `stats` or `job_stats`."""
     return HEAD.search(head) is not None and (b" samples [" in head or b"samples:" in head)
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of every parameter and job; without a parameter's name, the name of the
-    file identifies the process. NotUnderstood where the text is malformed."""
+    """Returns the counters of every parameter and job. If the text has no parameter names, the name
+    of the file identifies the process. Raises NotUnderstood where the text is malformed."""
     found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():
@@ -63,7 +64,7 @@ def read(text: str, name: str) -> list[Counters]:
 
 
 def _service(place: str) -> str:
-    """The role of the process that counted, by the first part of a parameter's name."""
+    """Returns the role of the process that counted, from the first part of a parameter's name."""
     role = place.partition(".")[0]
     return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
         role, "process"
@@ -75,7 +76,7 @@ def _sample(line: str) -> _LustreCounter | None:
         values = (*row[4].split(), "", "", "")
         return _LustreCounter(row[1], int(amount(row[2], row[1])), row[3], *values[:3])
     if entry := ENTRY.match(line):
-        # A histogram inside the entry has numbers as keys, which are no fields.
+        # A histogram inside the entry has numbers as keys. These keys are not fields.
         fields = {key: value for key, value in PAIR.findall(entry[2]) if not key.isdigit()}
         count = int(amount(fields.get("samples", ""), entry[1]))
         wanted = [fields.get(key, "") for key in ("min", "max", "sum")]
@@ -84,7 +85,8 @@ def _sample(line: str) -> _LustreCounter | None:
 
 
 def _rows(samples: Sequence[_LustreCounter]) -> Iterator[Counted]:
-    """One row for each counter; a counter of bytes belongs to the row of its operation."""
+    """Yields one row for each counter. A counter of bytes is merged into the row of its
+    operation."""
     sizes = {one.name: one for one in samples if one.unit in BYTES}
     names = {one.name for one in samples}
     for one in samples:

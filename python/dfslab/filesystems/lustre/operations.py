@@ -118,8 +118,8 @@ _open = seq(_intent("openIntent", P.intent_cpu), name="open")
 _create = seq(_intent("createIntent", P.update_cpu), name="create")
 _close = seq(_intent("close", P.intent_cpu), name="close")
 _lock = seq(cpu("client", P.client_call_cpu), _ask_targets("enqueue"), name="lock")
-# Without the client's cache, or where the client jumps, every call is answered before the next. A
-# call within one stripe reaches one target.
+# Without the client's cache, or with random access, every call is answered before the next one is
+# sent. A call within one stripe reaches one target.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.stripe_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _commit = when(P.forced, _ask_targets("sync", delay("oss", P.commit)))

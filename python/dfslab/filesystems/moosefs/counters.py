@@ -21,9 +21,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns one client's calls. Only `name`, the file's name, identifies the client.
-    NotUnderstood where the text is malformed.
-    """
+    """Returns one client's calls. Only `name`, the file's name, identifies the client. Raises
+    NotUnderstood where the text is malformed."""
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         reported = LINE.fullmatch(line.strip())

@@ -48,7 +48,8 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """Reads `count` blocks of `each` bytes from one chunkserver. The head seeks per chunk."""
+    """Reads `count` blocks of `each` bytes from one chunkserver. The disk's head moves once for
+    each chunk."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
@@ -79,7 +80,8 @@ _ahead = seq(
         rest > 1, par(_stream(Max(1, rest * blocks / 2)), copies=2), when(rest > 0, _stream(blocks))
     ),
 )
-# For a client that jumps, or bypasses its cache, every call is a request that nothing read ahead.
+# With random access or without the client's cache, every call is a request whose data was not read
+# ahead.
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_blocks = named("call_blocks", Max(1, ceiling(call_bytes / P.block_size)))
@@ -98,7 +100,7 @@ _read = seq(_find_chunk, either(P.scattered | P.direct, _in_turn, _ahead), name=
 
 
 def _chain(count, each) -> Node:
-    """`count` blocks of `each` bytes along the chain of chunkservers."""
+    """Sends `count` blocks of `each` bytes along the chain of chunkservers."""
     hop = send(
         "chunkserver", "writeBlock", cpu("chunkserver", each * P.server_byte_cpu), size_bytes=each
     )
@@ -110,7 +112,8 @@ def _chain(count, each) -> Node:
     )
 
 
-# A direct or forced write call waits until its data has gone along the chain and is acknowledged.
+# A direct or synchronous write call waits until all chunkservers of the chain have its data and
+# acknowledge it.
 _chunk_calls = named("chunk_calls", Max(1, ceiling(chunk_bytes / P.transfer_size)))
 _write_blocks = named("write_blocks", Max(1, ceiling(chunk_bytes / _chunk_calls / P.block_size)))
 _chained = either(

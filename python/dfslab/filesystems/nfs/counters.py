@@ -24,13 +24,13 @@ HEAD = re.compile(rb"^device \S+ mounted on .+ with fstype nfs", re.M)
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file lists an NFS mount."""
+    """Returns whether the beginning of a file lists an NFS mount."""
     return HEAD.search(head) is not None or nfsstat.recognise(head)
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every NFS mount since it was mounted; `bytes` are those sent and
-    received on the network. NotUnderstood where the text is malformed."""
+    """Returns the calls of every NFS mount since the mount was made. `bytes`: bytes sent and
+    received on the network. Raises NotUnderstood where the text is malformed."""
     if HEAD.search(text.encode()) is None:
         return nfsstat.read(text)
     found: dict[str, list[Counted]] = {}

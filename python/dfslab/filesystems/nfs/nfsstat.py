@@ -1,4 +1,5 @@
-"""Reads the text of nfsstat: calls of an NFS client or server since its start, without times."""
+"""Reads the text of nfsstat: calls of an NFS client or server since its start. nfsstat reports no
+times."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ VALUES = re.compile(r"(\d+)\s+\d+%")
 
 
 def recognise(head: bytes) -> bool:
-    """Whether the beginning of a file has a table of nfsstat."""
+    """Returns whether the beginning of a file has a table of nfsstat."""
     return HEAD.search(head) is not None
 
 
 def read(text: str) -> list[Counters]:
-    """The calls of every table, one process for each. NotUnderstood where names and numbers of a
-    table do not fit."""
+    """Returns the calls of every table, with one process for each table. Raises NotUnderstood where
+    the number of names differs from the number of counters."""
     found: list[Counters] = []
     names: list[str] = []
     service, instance, rows = "", "", list[Counted]()

@@ -40,7 +40,7 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 
 def _reads(*work: Node) -> Node:
-    """All READs of a file; `work` is done at the server for each."""
+    """All READ requests of a file. `work` is the server's work for each request."""
     return repeat(
         requests,
         cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
@@ -55,7 +55,7 @@ def _reads(*work: Node) -> Node:
 
 
 # A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless
-# the client jumps or neither side caches.
+# access is random or neither the client nor the server caches.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(
@@ -67,7 +67,7 @@ _read = seq(
     name="read",
 )
 
-# A WRITE that is forced (stable = FILE_SYNC) is answered when it is on disk.
+# A synchronous WRITE (stable = FILE_SYNC) is answered when its data is on disk.
 _stored = either(
     P.forced,
     disk_write("server", request_bytes, seeks=FORCED_SEEKS),

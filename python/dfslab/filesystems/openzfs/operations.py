@@ -2,8 +2,9 @@
 intent log for fsync.
 
 A record is stored on one vdev: on all disks of a mirror, or split over a raidz with its parity, in
-parts of at least a sector. Many records use all vdevs concurrently. Written records go to disk with
-their transaction group, after the answer. fsync first writes the data to the intent log (ZIL).
+parts of at least a sector. Many records use all vdevs concurrently. A write call is answered first;
+its records go to disk later, with their transaction group. fsync first writes the data to the
+intent log (ZIL).
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """`size_bytes` at their disks: one sector, one record on one vdev, or records on all vdevs.
+    """The disk work for `size_bytes`, by one of three cases: one sector, one record on one vdev, or
+    records on all vdevs.
 
-    `all_bytes`: what is moved at once, which decides the case. `copies` of all data are moved, and
-    `extra` disks take part for each split record.
+    `all_bytes`: bytes that one request moves, which selects the case. `copies`: number of copies of
+    all data that are moved. `extra`: additional disks (parity) used for each split record.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -62,7 +64,7 @@ def _on_disks(
 
 
 def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """A mirror reads from one of its disks, a raidz from its data disks."""
+    """Reads `size_bytes`: from one disk of a mirror, or from the data disks of a raidz."""
     return _on_disks(
         lambda size: disk_read("pool", size, "diskRead", seeks),
         size_bytes,
@@ -73,7 +75,7 @@ def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """A mirror writes to all of its disks, a raidz to its data and parity disks."""
+    """Writes `size_bytes`: to all disks of a mirror, or to the data and parity disks of a raidz."""
     return _on_disks(
         lambda size: disk_write("pool", size, "diskWrite", seeks),
         size_bytes,
@@ -83,10 +85,10 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     )
 
 
-# Records written one after the other are neighbours on their disks.
+# Records that are written one after another are neighbours on their disks.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
-# A client that jumps reads whole records for every call, and nothing is prefetched.
+# With random access, every call reads whole records, and nothing is prefetched.
 _record_bytes = Max(call_bytes, Min(P.record_size, P.file_size))
 _read_calls = repeat(
     calls,
@@ -111,12 +113,12 @@ _read = seq(
 
 
 def _log_on_its_own(size_bytes: Expr) -> Node:
-    """The separate log device handles one commit at a time."""
+    """The commit of a write to a separate log device, which handles one commit at a time."""
     seconds = P.log_latency + size_bytes / P.log_rate
     return hold_thread("pool", 1, delay("pool", seconds), name="separateLog")
 
 
-# A forced write call waits for its commit to the intent log.
+# A synchronous write call waits until the intent log has its data.
 _forced_calls = repeat(
     calls,
     _client(P.call_cpu + call_bytes * P.copy_byte_cpu, "copy"),

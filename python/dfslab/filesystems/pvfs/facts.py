@@ -132,6 +132,6 @@ FACTS = Facts(
     access_keys=ACCESS_KEYS,
     check=check,
     target=target,
-    # Requests move equal stripes, and servers handle them alike.
+    # Service times are constant, because all requests move stripes of equal size.
     service_variability=0.0,
 )

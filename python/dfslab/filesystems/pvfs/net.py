@@ -85,7 +85,7 @@ def write_net(setup: Setup) -> Net:
     if setup.sync_on_close:
         _closing(pvfs, close, synced)
     else:
-        # Data stays in the servers' page caches; the write-back process cleans it later.
+        # Data stays in the servers' page caches. The write-back process writes it to disk later.
         net.transition(
             "close_last_answer",
             [Take(pvfs.ready, "c")],
@@ -98,7 +98,8 @@ def write_net(setup: Setup) -> Net:
 
 
 def _closing(pvfs: SharedElements, close: Place, synced: Place) -> None:
-    """Adds the clients' part of closing a written file: every server syncs its part of the file."""
+    """Adds the closing of a written file by its client: every server syncs the file's data that it
+    stores."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     closing = net.place("closing", pvfs.waiting)
     net.transition(
@@ -154,10 +155,10 @@ def read_net(setup: Setup) -> Net:
 
 @dataclass(frozen=True)
 class SetupResult:
-    """The result of simulating one setup. The throughput is the bytes of all clients divided by the
-    seconds until the last client is done.
+    """The result of simulating one setup. The throughput is the bytes of all clients, divided by
+    the seconds until the last client finishes.
 
-    `utilisation`: station -> busy share of its servers' time.
+    `utilisation`: station -> fraction of time for which its servers were busy.
     """
 
     setup: Setup
@@ -173,16 +174,18 @@ class SetupResult:
         return self.operations / self.time_s
 
 
-# Random placements of files on servers that are simulated where the placement matters.
+# Number of random placements of files on servers that are simulated where the placement affects the
+# result.
 PLACEMENTS = 4
-# Servers that are simulated at most; files on more servers meet hardly less often.
+# Largest number of servers that is simulated. With more servers, clients meet at a server about as
+# often.
 MOST_SERVERS = 64
 NETS = {
     "write": (write_net, "close_last_answer"),
     "read": (read_net, "close"),
     "replay": (trace_net, "leave"),
 }
-# Place of idle servers -> the station that they belong to.
+# Place with the idle servers of a station -> the name of the station.
 STATIONS = {
     "manager_idle": "manager.cpu",
     "daemon_idle": "server.daemon",
@@ -233,9 +236,9 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 
 
 def simulate_all(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Simulates a setup, with several random placements of files where the placement matters: if
-    blocks reach only some of the servers, and clients can meet at a server. Times are means.
-    """
+    """Simulates a setup. Returns the means over several random placements of files if the placement
+    affects the result, which is so if a block reaches only some of the servers and several clients
+    can meet at one server."""
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if not setup.start_seed or not (matters or setup.calls):
         return simulate(setup, seed, operations)
@@ -299,9 +302,9 @@ def setup_of(situation: Configuration) -> Setup:
     """Returns the net's setup for a configuration: one sequential file per client, or the calls of
     a trace.
 
-    Hardware declared in a deployment replaces that of Nguyen & Apon 2012. A disk's latency stands
-    for seek and rotation together. Memory and processors keep the paper's figures. Every file
-    starts at a random server. Clients, and servers, on one node share its adapter.
+    Hardware declared in a deployment replaces that of Nguyen & Apon 2012. A disk's latency includes
+    seek and rotation. Memory and processors keep the paper's figures. Every file starts at a random
+    server. All clients on one node share its network adapter, and so do all servers.
     """
     scenario, values = situation.scenario, situation.environment
     deployment, clients = scenario.deployment, scenario.workload.clients
@@ -360,7 +363,7 @@ def _hardware(scenario: Scenario, values: Mapping[str, float]) -> PaperHardware:
 
 
 def notes_of(situation: Configuration) -> list[str]:
-    """Returns what a user should know about a configuration: servers that no file can use."""
+    """Returns notes for the user about a configuration, such as servers that no file can use."""
     count = int(situation.environment["stripe_count"])
     deployed = situation.scenario.deployment.instances("server")
     if deployed <= count:

@@ -1,4 +1,4 @@
-"""The components of PVFS as parts of a Petri net: adapters, disks, clients, shared cores."""
+"""The components of the PVFS Petri net: network adapters, disks, clients and shared cores."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from dfslab.spec.model import InputError
 from dfslab.spec.steps.expression import Condition, Expr, Min, ceiling, condition, select
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-# Requests to the manager that make a new file.
+# Number of requests to the manager that create a file.
 CREATE_REQUESTS = 3
 GRAINS = ("packet", "chunk", "flow")
 MSS_BYTES, FRAME_OVERHEAD_BYTES = 1460, 78
 FLOW_BYTES = 1 << 40
-# A Mersenne prime. (a c + b) modulo it, with random a and b, spreads the clients c over servers.
+# A Mersenne prime P. Files are spread over servers by (a c + b) mod P, where c is the number of the
+# client, and a and b are random.
 PRIME = 2**31 - 1
 
 
@@ -28,8 +29,9 @@ class PaperHardware:
     lacks are estimated.
 
     A server spends `server_request_s` on a request and `server_chunk_s` on each stripe that it
-    reads, or each flow buffer that it stores: together some 150 us for a small request, as measured
-    on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a receive buffer.
+    reads, or each flow buffer that it stores: together about 150 us for a small request, as
+    measured on OrangeFS 2.10. `dequeue_s` is the time to skip one waiting write request in a
+    receive buffer.
     """
 
     network_rate_bytes_per_s: float = 125e6
@@ -138,7 +140,7 @@ class Setup:
 
     @property
     def width(self) -> int:
-        """The number of servers that a file is striped over."""
+        """The number of servers over which a file is striped."""
         return self.stripe_count or self.servers
 
     @property
@@ -150,12 +152,12 @@ class Setup:
         return chance.randrange(1, PRIME), chance.randrange(PRIME)
 
     def first_server(self, client: int) -> int:
-        """Returns the server that stores the first stripe of a client's file."""
+        """Returns the number of the server that stores the first stripe of a client's file."""
         a, b = self.start_factors
         return (a * client + b) % PRIME % self.servers
 
     def holds(self, client: int, server: int) -> bool:
-        """Whether a server may store a part of a client's file."""
+        """Returns whether a server may store a part of a client's file."""
         return (server - self.first_server(client)) % self.servers < self.width
 
     @property
@@ -252,9 +254,9 @@ class SharedElements:
         guard: Condition | None = None,
         delay: Inscription | None = None,
     ) -> None:
-        """Adds a transition that keeps one of the shared cores busy for `busy_s` seconds. Without
-        shared cores it only takes time. `delay` delays all its tokens, that of the core as well.
-        """
+        """Adds a transition that occupies one of the shared cores for `busy_s` seconds. Without
+        shared cores, the transition only takes this time. `delay`: additional delay of all tokens
+        of the transition, including the token of the core."""
         if self.setup.shared_cores:
             takes = [*takes, Take(self.cores, "core")]
             puts = [*puts, Put(self.cores, "core", busy_s if delay is None else None)]
@@ -291,13 +293,14 @@ class SharedElements:
         """Returns the bytes of a block that are stored on one server. Whole stripes are assigned
         round robin over the servers of the file.
 
-        The first server of a file differs from file to file: it is random, or in turn.
+        Files start at different servers: at random ones, or at each server in turn.
         """
         c, k = self.caller, self.constants
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
         a, b = self.setup.start_factors
         first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
-        # The server's place among those of the file; the file has no stripe on places from `width`.
+        # The index of the server among the servers of the file. The file has no stripe at an index
+        # of `width` or more.
         place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
             here = equal(c["block"] * block // stripe % width, place)
@@ -321,16 +324,16 @@ class SharedElements:
         return Min(self.constants["width"], self.stripes())
 
     def frame_s(self, size: Expr, owner: str) -> Expr:
-        """Returns the seconds that `size` bytes take through an adapter of the `owner`, a client or
-        a server, with the overhead of every packet.
-        """
+        """Returns the seconds that `size` bytes take through an adapter of the `owner` ("client" or
+        "server"), including the overhead of every packet."""
         k = self.constants
         overhead = ceiling(size / k["mss_bytes"]) * k["overhead_bytes"]
         kind = "server_network_rate" if owner == "server" else "network_rate"
         return (size + overhead) / k[f"{kind}_bytes_per_s"]
 
     def adapters(self, owner: str) -> int:
-        """Returns the number of adapters of clients or servers: one for each of their nodes."""
+        """Returns the number of network adapters of the clients or the servers. Each of their nodes
+        has one adapter."""
         setup = self.setup
         if owner == "server":
             return min(setup.servers, setup.server_nodes or setup.servers)
@@ -340,7 +343,8 @@ class SharedElements:
         """Returns the number of the adapter that a client or server uses."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # The engine joins tokens by equal fields, and scans where a formula is compared.
+        # The engine joins tokens quickly by equal fields. Where a formula is compared, it scans all
+        # tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -383,8 +387,8 @@ class SharedElements:
             guard=equal(self._adapter_of(p[by], by), s["id"]) & (p["bytes"] > 0),
         )
         net.transition(f"{name}_sent", [Take(source, "p")], guard=equal(p["bytes"], 0))
-        # A receiver that has received the last unit of a piece delivers the piece when the receiver
-        # is free again.
+        # A receiver that has the last unit of a piece delivers the piece as soon as the receiver is
+        # idle.
         net.transition(
             f"{name}_receive",
             [Take(wire, "p"), Take(receiver, "r")],
@@ -456,9 +460,8 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Sums up the answers of servers to a client: each answers for an amount. After the whole
-    amount, the client continues at the place `after`.
-    """
+    """Adds up the acknowledgements of servers to a client, each of which covers a number of bytes.
+    When the whole amount is acknowledged, the client continues at the place `after`."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

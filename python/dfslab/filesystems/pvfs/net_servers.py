@@ -49,9 +49,8 @@ def admit(pvfs: SharedElements, requested: Place, out: Place) -> None:
 
 
 def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
-    """Adds the servers' receive buffers for requests. Returns the places (waiting requests, number
-    of waiting requests of each server).
-    """
+    """Adds the servers' receive buffers. Returns two places: the waiting requests, and the number
+    of waiting requests of each server."""
     net = pvfs.net
     counted = net.colour("counted", id=int, items=int)
     count = net.place("buffer_items", counted, [(at, 0) for at in range(pvfs.setup.servers)])
@@ -253,7 +252,7 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     # This token is the stripe being read; its field `total` holds the request's bytes after this
     # stripe.
     first = Min(p["bytes"], k["stripe_size"])
-    # The field `total` of a request is 0 once its first stripe has been accepted.
+    # The field `total` of a request is set to 0 when its first stripe has been accepted.
     handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
     pvfs.work(
         "accept",

@@ -35,9 +35,8 @@ PAGE_BYTES = 4096
 def shares_of(
     offset: int, size: int, servers: int, stripe: int, first: int, width: int = 0
 ) -> tuple[int, ...]:
-    """Returns the bytes that a range of a file has on each server. Stripes are assigned round
-    robin over `width` servers (0: all), beginning with server `first`.
-    """
+    """Returns how many bytes of a file's range each server stores. Stripes are assigned round robin
+    to `width` servers (0: all), beginning with server `first`."""
     found = [0] * servers
     end = offset + size
     while offset < end:
@@ -68,8 +67,9 @@ class _Memory:
 class Striping:
     """How the files of a trace are striped and closed.
 
-    `stripe_count`: servers of a file; 0: all. `start_seed`: seed of the random first server of each
-    file; 0: in turn. `sync_on_close`: whether closing a file forces its data to the disks.
+    `stripe_count`: number of servers of a file; 0: all. `start_seed`: seed for the random first
+    server of each file; 0: files start at each server in turn. `sync_on_close`: whether closing a
+    file forces its data to the disks.
     """
 
     servers: int
@@ -101,7 +101,7 @@ def calls_of(
     found: list[TracedCall] = []
     for one, meaning, at in zip(given, followed(given), due, strict=True):
         call = replace(_call(one, meaning, memory, layout, warm), due_s=at)
-        # Creating a file takes several requests to the manager; the later ones follow the first.
+        # Creating a file takes several requests to the manager, one after another.
         repeated = CREATE_REQUESTS - 1 if one.kind == "create" else 0
         found += [call, *[replace(call, due_s=0.0)] * repeated]
     return tuple(found)
@@ -116,7 +116,8 @@ class _Layout:
         self._chance = random.Random(striping.start_seed)
 
     def first(self, one: Done) -> int:
-        """Returns the first server of the file of an operation: random, or in turn."""
+        """Returns the first server of the file that an operation uses: a random server, or the next
+        one in turn."""
         key = (one.owner, one.file)
         if key not in self._firsts:
             known, servers = len(self._firsts), self.striping.servers

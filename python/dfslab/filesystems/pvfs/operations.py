@@ -67,9 +67,8 @@ def _ask_servers(name: str, *work: Node) -> Node:
 
 
 def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
-    """One server's part of a read call, `size_bytes`. Disk (`from_disk`), network and client work
-    at the same time, with a limited number of flow buffers.
-    """
+    """One server's work for a read call of `size_bytes`. Disk (if `from_disk`), network and client
+    work concurrently, with a limited number of flow buffers."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")
@@ -86,10 +85,9 @@ def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One server's part of a write call, `size_bytes`, which goes into the server's page cache. A
-    write takes two round trips: the server admits the request; then the data flow, and the server
-    answers.
-    """
+    """One server's work for a write call of `size_bytes`, which goes to the server's page cache. A
+    write takes two round trips: the server admits the request; then the client sends the data, and
+    the server answers."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     flow = pipeline(
@@ -108,7 +106,8 @@ def _write_to(size_bytes: Expr) -> Node:
 
 
 def _calls(count: Expression, from_disk: bool) -> Node:
-    """`count` read calls one after the other, each from all servers that it reaches."""
+    """`count` read calls, one after another. Each call reads from all servers that store a part of
+    its range."""
     parts = striped(
         call_bytes, P.stripe_size, reach, lambda size: _read_from(size, from_disk=from_disk)
     )
@@ -145,8 +144,8 @@ _sent = seq(
         striped(call_bytes, P.stripe_size, reach, _write_to),
     )
 )
-# Data that is forced at close is written out when the file is closed, after it was sent. Other data
-# is written back by the servers while the client sends the next round.
+# Data that is synchronised on close is written to disk when the file is closed, after all data was
+# sent. Other data is written by the servers' write-back while the client sends the next round.
 _written = seq(
     either(
         P.forced,

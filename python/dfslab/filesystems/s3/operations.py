@@ -63,7 +63,7 @@ def _put(name: str, size_bytes: Expr) -> Node:
 
 
 def _get(units: Expr, each: Expr) -> Node:
-    """One request for `units` chunks of `each` bytes."""
+    """Requests `units` chunks of `each` bytes with one GET."""
     return _ask(
         "getObject",
         cpu("store", P.lookup_cpu),
@@ -78,7 +78,7 @@ def _get(units: Expr, each: Expr) -> Node:
     )
 
 
-# A client that jumps asks for the range of every call.
+# With random access, every call is a GET request for its own range.
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 _call_chunks = named("call_chunks", Max(1, ceiling(call_bytes / P.chunk_size)))

@@ -46,7 +46,7 @@ ENTRY_BYTES = 100
 
 
 def _managed(role: str, seconds: Expression) -> Node:
-    """A thread of a manager works for `seconds`."""
+    """Work of `seconds` seconds that occupies one thread of a manager."""
     return hold_thread(role, P.manager_threads, cpu(role, seconds), name="handle")
 
 
@@ -62,7 +62,7 @@ _object_lease = choice(
 
 
 def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
-    """A call to the file manager of a file, which grants a lease and does `work`."""
+    """A call to the file manager of a file, which grants a lease and then does `work`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -76,7 +76,7 @@ def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
 
 
 def _stream(sender: str) -> Node:
-    """One request's bytes, which `sender` sends to the client in packets."""
+    """The bytes of one request, which `sender` sends to the client in packets."""
     return pipeline(
         packets,
         cpu(sender, packet_bytes * P.sender_byte_cpu, "send"),
@@ -92,7 +92,7 @@ _from_memory = send(
 
 
 def _from_disk(*work: Node) -> Node:
-    """The client reads the object that the file manager's lease covers."""
+    """The client reads from the object disk, with a lease that the file manager granted."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -106,7 +106,8 @@ def _from_disk(*work: Node) -> Node:
 
 
 def _reads(*work: Node) -> Node:
-    """All requests of a read; `work` is done at the object disk for each that it answers."""
+    """All requests of a read. `work` is the object disk's work for each request that the disk
+    answers."""
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")
@@ -117,8 +118,8 @@ def _reads(*work: Node) -> Node:
 
 _uncached = P.direct | P.cold
 _disk_read = disk_read("object_disk", request_bytes, "diskRead")
-# While one request is answered, the object disk reads ahead, unless the client jumps or no side
-# caches.
+# With sequential access and a cache on either side, the object disk reads ahead while a request is
+# answered.
 _read = seq(
     either(
         P.scattered | P.direct,
@@ -140,7 +141,8 @@ _read = seq(
 
 
 def _store(*work: Node) -> Node:
-    """The client writes one request's bytes to its object; `work` is done at the object disk."""
+    """The client writes the bytes of one request to its object. `work` is the object disk's
+    work."""
     sent = pipeline(
         packets,
         send(
@@ -163,7 +165,8 @@ _on_disk = disk_write(
     "object_disk", request_bytes, seeks=seeks_of_unit(requests, request_bytes), name="diskWrite"
 )
 _leased = seq(_ask("writeLease", _revoke), cpu("client", request_bytes * P.client_byte_cpu, "copy"))
-# What a client may keep unwritten is answered from its memory, the rest when object disks have it.
+# The client answers a write from its memory while its cache may hold unwritten data. Other writes
+# are answered when the object disks have stored them.
 _kept = seq(
     repeat(requests, _leased),
     when(
@@ -205,9 +208,8 @@ _sync = when(
 
 
 def _transaction(name: str, objects: Expr) -> Node:
-    """A distributed transaction on `objects` directories and objects: their leases, the log on an
-    object disk, then the changes.
-    """
+    """A distributed transaction on `objects` directories and objects: taking their leases, writing
+    the log to an object disk, and then making the changes."""
     lease = call("file_manager", "lockObject", _managed("file_manager", P.lease_cpu), _object_lease)
     log = call(
         "object_disk",

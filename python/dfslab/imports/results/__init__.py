@@ -1,1 +1,1 @@
-"""Results of other tools, one reader for each format."""
+"""Readers of other tools' result files, one module for each format."""

@@ -1,8 +1,7 @@
 """Reads COSBench's CSV of a workload: one row for each operation of a stage.
 
-Response times are in milliseconds, throughput in operations and bandwidth in bytes per second.
-Operations that failed are not in the throughput; a success ratio below 100 % is an incomplete
-result.
+Response times are in milliseconds, throughput in operations and bandwidth in bytes per second. The
+throughput excludes failed operations. A success ratio below 100 % makes the result incomplete.
 """
 
 from __future__ import annotations
@@ -32,12 +31,13 @@ UNKNOWN = ("", "N/A", "n/a")
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line of a file has COSBench's columns."""
+    """Returns whether the first line of a file has COSBench's columns."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every row that has a rate. ValueError if a figure is malformed."""
+    """Returns one measurement for each row with a rate. Raises ValueError if a figure is
+    malformed."""
     counts: dict[str, int] = {}
     found = []
     rows = list(csv.DictReader(text.splitlines()))

@@ -1,7 +1,7 @@
 """Reads the text of `darshan-parser --perf` and `--total`, alone or together.
 
-A mean time is the sum of all processes' times divided by their calls. The only rate that Darshan
-gives is the one of all bytes over the slowest process, by module.
+A mean time is the sum of all processes' times divided by the number of their calls. Darshan reports
+one rate for each module: all bytes divided by the time of the slowest process.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ MARK = re.compile(rb"^(?:# agg_perf_by_slowest:|total_(?:POSIX|STDIO|MPIIO)_)", 
 MODULE = re.compile(r"^# (POSIX|STDIO|MPI-?IO|H5D|PNETCDF\w*) module data", re.M)
 SLOWEST = re.compile(r"^# agg_perf_by_slowest: (\S+)")
 TOTAL = re.compile(r"^total_(POSIX|STDIO)_(\w+): (\S+)", re.M)
-# Operation -> counters of its calls, and the counter of their time in seconds.
+# Operation -> (counters of its calls, counter of the time of these calls in seconds).
 TIMED = (("read", ("READS",), "F_READ_TIME"), ("write", ("WRITES",), "F_WRITE_TIME"))
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has Darshan's rates or totals."""
+    """Returns whether the beginning of a file has Darshan's rates or totals."""
     return b"darshan log version" in head and MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The rate of every module, and mean times of its reads and writes. ValueError if a figure is
-    malformed."""
+    """Returns the rate of every module, and the mean times of its reads and writes. Raises
+    ValueError if a figure is malformed."""
     version, facts = VERSION.search(text), dict(FACT.findall(text))
     processes = facts.get("nprocs", "")
     clients = int(processes) if processes.isdigit() else None
@@ -71,7 +71,8 @@ def _times(text: str, clients: int | None) -> Iterator[ToolMeasurement]:
 
 
 def _counters(text: str) -> Iterator[re.Match[str]]:
-    """The totals that are used; others may be negative."""
+    """Yields the lines with the counters that this module uses. Other counters may be negative and
+    are skipped."""
     used = {name for _, counters, time in TIMED for name in (*counters, time)}
     return (one for one in TOTAL.finditer(text) if one[2] in used)
 

@@ -1,7 +1,9 @@
-"""Reads the total report of DFS-Perf (`report-TASK`): a rate of each statistic over all threads.
+"""Reads the total report of DFS-Perf (`report-TASK`): the rate of each statistic, summed over all
+threads.
 
-Traps: its MB are 2^20 bytes. A total is the sum of the threads' rates, each over the time of that
-thread, so threads that end early count as if they had gone on.
+Pitfalls: DFS-Perf's MB is 2^20 bytes. A total is the sum of the threads' rates, and each rate is
+taken over the run time of its thread. Threads that end early therefore count as if they had
+continued.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ SUM_OF_RATES = "the sum of the threads' rates, each over the time of that thread
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has the heading of a total report."""
+    """Returns whether the beginning of a file has the heading of a total report."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every statistic. ValueError if the table of totals is malformed."""
+    """Returns the measurement of every statistic. Raises ValueError if the table of totals is
+    malformed."""
     heading, failed = HEADING.search(text), FAILED.search(text)
     notes = [SUM_OF_RATES]
     if failed:
@@ -48,7 +51,7 @@ def read(text: str) -> ToolReport:
 
 
 def _totals(text: str) -> Iterator[tuple[str, float]]:
-    """(statistic, its total over all slaves)."""
+    """Yields (statistic, its total over all slaves)."""
     lines = text.partition(STATISTICS)[2].strip("\n").splitlines()
     names = lines[0].split("\t")[1:] if lines else []
     totals = next((line.split("\t")[1:] for line in lines if line.startswith("Total\t")), [])
@@ -59,7 +62,7 @@ def _totals(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _threads(text: str) -> dict[str, int]:
-    """Statistic -> number of threads of all slaves."""
+    """Returns statistic -> number of threads of all slaves."""
     found: dict[str, int] = {}
     for name, values in THREADS.findall(text):
         found[name] = found.get(name, 0) + values.count("[")

@@ -1,7 +1,7 @@
 """Reads the table of elbencho 1 to 3 (`--csvfile`): one row for each phase.
 
-Figures are those when the last thread had finished, of which the first thread's are a part. Columns
-are found by their names, which changed their case.
+The figures are those at the time when the last thread had finished, not the first. Columns are
+found by name, without regard to case, because releases differ in the case.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MICROSECOND_S = 1e-6
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the first line of a file has elbencho's columns."""
+    """Returns whether the first line of a file has elbencho's columns."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every row. ValueError if a figure is malformed."""
+    """Returns the measurement of every row. Raises ValueError if a figure is malformed."""
     rows = [
         {(key or "").strip().lower(): (value or "").strip() for key, value in row.items() if key}
         for row in csv.DictReader(text.splitlines())

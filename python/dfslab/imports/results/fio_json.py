@@ -1,8 +1,9 @@
-"""Reads `fio --output-format=json` (or json+) of fio 2 and 3, also of its client/server mode.
+"""Reads the JSON of fio 2 and 3 (`--output-format=json` or json+), including that of the
+client/server mode.
 
-Traps: fio 2 has latencies in microseconds, `io_bytes` and `bw` in KiB; fio 3 has nanoseconds. Jobs
-of one name and group (numjobs without group_reporting) worked concurrently, so their rates add up.
-Percentiles are of completions unless the job asks for `lat_percentiles`.
+Pitfalls: fio 2 has latencies in microseconds, `io_bytes` and `bw` in KiB; fio 3 has nanoseconds.
+Jobs with the same name and group (numjobs without group_reporting) ran concurrently, so their rates
+add up. Percentiles are of completions unless the job asks for `lat_percentiles`.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# The sum of the times of two jobs is nearly twice the time of each.
+# If the job's run time (`job_runtime`) exceeds that of a row by this factor, it is the sum over
+# several jobs. For two jobs, the sum is nearly twice the time of each job.
 SUM_FROM = 1.5
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has fio's version."""
+    """Returns whether the beginning of a file contains fio's version."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurements of every job name and direction. ValueError if the text is malformed."""
+    """Returns the measurements of every job name and direction. Raises ValueError if the text is
+    malformed."""
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     together = [job for job in jobs if job.get("jobname") == ALL]
@@ -69,7 +72,8 @@ def _version(document: Json) -> str:
 def _measured(
     part: str, direction: str, jobs: Sequence[Json], document: Json
 ) -> ToolMeasurement | None:
-    """The sums of one direction over the jobs of a group; None if no job worked in it."""
+    """Returns the sums over the jobs of a group for one direction; None if no job moved data in
+    this direction."""
     rows = [(job, row) for job in jobs if is_table(row := job.get(direction))]
     rows = [(job, row) for job, row in rows if number(row.get("iops", 0), "iops")]
     if not rows:
@@ -98,8 +102,9 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Whether a row is the sum of all jobs. Options without a value are not in the JSON, but the
-    time of the jobs is then a sum, too."""
+    """Returns whether a row is the sum over all jobs of a group. The JSON omits the option
+    `group_reporting` because it has no value, so the run times are compared: in a sum,
+    `job_runtime` adds up all jobs."""
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 
@@ -109,20 +114,22 @@ def _options(value: object) -> dict[str, str]:
 
 
 def _bytes_per_s(row: Json) -> float:
-    """fio 3 has `bw_bytes`; before, `bw` in KiB is the only rate of bytes."""
+    """Returns the bytes per second of a row. fio 3 reports `bw_bytes`; fio 2 reports only `bw`, in
+    KiB/s."""
     exact = optional(row, "bw_bytes")
     return number(row.get("bw"), "bw") * KIBI if exact is None else exact
 
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The mean over all jobs, and the quantiles of a single job, with notes on them."""
+    """Returns (statistic -> seconds, notes): the mean over all jobs, and the quantiles if there is
+    a single job."""
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:
         return {}, ()
     unit_s = units[key]
     whole = [table(row[key], key) for row in rows]
-    # fio 2 has no number of samples, but the number of operations.
+    # fio 2 does not report the number of samples. The number of operations replaces it.
     counts = [
         number(part.get("N", row.get("total_ios", 1)), "N")
         for part, row in zip(whole, rows, strict=True)

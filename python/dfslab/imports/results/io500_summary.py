@@ -1,7 +1,7 @@
 """Reads the text of an IO500 run: `result_summary.txt`, or what io500 or its former script prints.
 
-Trap: the former script prints GB/s, which it computed from IOR's MiB/s divided by 1024: both forms
-are GiB/s.
+Pitfall: the earlier script prints "GB/s" but computes the number as IOR's MiB/s divided by 1024, so
+both programs report GiB/s.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ ROW = re.compile(
 )
 MARK = re.compile(rb"^\[(?:RESULT|RESULT-invalid|INVALID)\s*\]\s.*:\s*time\s", re.M)
 VERSION = re.compile(r"^IO500 version (\S+)", re.M)
-# The rules of the list: twelve phases, and phases that create data last at least 300 s.
+# Rules of the IO500 list: a run has twelve phases, and phases that create data last at least 300 s.
 PHASES, LEAST_S = 12, 300.0
 LAST_WORDS = {"write": "write", "read": "read", "stat": "stat", "delete": "delete"}
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has a line of a phase."""
+    """Returns whether the beginning of a file has a line of an IO500 phase."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every phase but the scores. ValueError if a line is malformed."""
+    """Returns the measurement of every phase; the scores are left out. Raises ValueError if a line
+    is malformed."""
     version = VERSION.search(text)
     found = tuple(_phase(row) for row in ROW.finditer(text))
     finished = len({one.part for one in found if one.complete})
@@ -43,7 +44,7 @@ def _phase(row: re.Match[str]) -> ToolMeasurement:
     name, value = row[2].replace("_", "-"), number(row[3], row[2])
     last = name.rpartition("-")[2]
     operation = "find" if name.startswith("find") else LAST_WORDS.get(last, last)
-    # mdtest's "write" phases make files.
+    # In IO500, mdtest's "write" phases create files.
     if name.startswith("mdtest") and operation == "write":
         operation = "create"
     if not re.fullmatch(r"[a-z_]+", operation):

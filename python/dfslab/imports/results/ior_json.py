@@ -22,13 +22,13 @@ MARK = re.compile(rb'"(?:bwMiB|bwMaxMIB)"\s*:')
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file is an object with IOR's rates."""
+    """Returns whether the beginning of a file is a JSON object with IOR's rates."""
     return head.lstrip().startswith(b"{") and MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurements of every test; `rate_per_s` counts transfers. ValueError if the text is
-    malformed."""
+    """Returns the measurements of every test; `rate_per_s` counts transfers. Raises ValueError if
+    the text is malformed."""
     document = loaded(text)
     found: list[ToolMeasurement] = []
     tests = tables(document.get("tests"))

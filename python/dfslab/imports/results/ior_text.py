@@ -1,4 +1,5 @@
-"""Reads the text of IOR 2 to 4: every repetition of every access, by the table's own header."""
+"""Reads the text of IOR 2 to 4: every repetition of every access, with the columns found by the
+table's header."""
 
 from __future__ import annotations
 
@@ -21,12 +22,13 @@ ACCESSES = ("write", "read")
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has IOR's heading."""
+    """Returns whether the beginning of a file has IOR's heading."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurements of a text; `rate_per_s` counts transfers. ValueError if it is malformed."""
+    """Returns the measurements of a text; `rate_per_s` counts transfers. Raises ValueError if the
+    text is malformed."""
     facts = {key.removesuffix(" used"): value for key, value in FACT.findall(text)}
     test = _test(text, facts.get("Command line", ""))
     head: list[str] = []
@@ -55,12 +57,13 @@ def read(text: str) -> ToolReport:
 
 
 def _host(machine: str) -> str:
-    """The host in "Linux node1"; a machine of another form stays as it is."""
+    """Returns the host name from a text such as "Linux node1". A text of another form is returned
+    unchanged."""
     return machine.partition(" ")[2] or machine
 
 
 def _test(text: str, command: str) -> IorTest:
-    """What the head of the text says of the test."""
+    """Returns the description of the test at the beginning of IOR's text."""
     counted = TASKS.findall(text)
     tasks, per_node = (int(counted[-1][0]), int(counted[-1][1] or 0)) if counted else (None, 0)
     named, size = NODES.search(text), AGGREGATE.search(text)
@@ -73,7 +76,7 @@ def _test(text: str, command: str) -> IorTest:
 def _measured(row: dict[str, str], repetition: int, test: IorTest) -> ToolMeasurement:
     access = next(iter(row.values()))
     bytes_per_s = number(row[RATE], RATE) * MEBI
-    # Releases before 3.3 print no IOPS.
+    # IOR before 3.3 prints no IOPS, so the rate is computed from the bandwidth.
     transfer = number(row[TRANSFER], TRANSFER) * KIBI if TRANSFER in row else 0.0
     rate = number(row["IOPS"], "IOPS") if "IOPS" in row else None
     if rate is None and transfer:

@@ -1,7 +1,7 @@
 """Reads the text of iozone 3: its table by file and record size, or its throughput mode (-t).
 
-Trap: iozone's kBytes are 1024 bytes. Columns of tests that did not run are blank, so a row is
-matched with the tests that the command line requests (-i).
+Pitfalls: a kByte of iozone is 1024 bytes. Columns of tests that did not run are blank, so the
+numbers of a row are assigned to the tests that the command line requests (-i).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHILDREN = re.compile(
     r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
     re.M,
 )
-# Number of -i -> the columns that it fills, in the order of the table.
+# Number of a test (option -i) -> the columns that the test fills, in the order of the table.
 TESTS: dict[int, tuple[str, ...]] = {
     0: ("write", "rewrite"),
     1: ("read", "reread"),
@@ -36,13 +36,13 @@ TESTS: dict[int, tuple[str, ...]] = {
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has iozone's heading."""
+    """Returns whether the beginning of a file has iozone's heading."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The rate of every test. ValueError if the unit is no rate of bytes, or if a row has more or
-    fewer figures than tests that were requested."""
+    """Returns the rate of every test. Raises ValueError if the unit is no rate of bytes, or if the
+    number of figures in a row differs from the number of requested tests."""
     version, command = VERSION.search(text), COMMAND.search(text)
     line = command[1] if command else ""
     found = tuple(_throughput(text)) or tuple(_table(text, line))
@@ -77,7 +77,7 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
 
 
 def _operation(name: str) -> str:
-    """Whether a test reads or writes; mixed tests do both."""
+    """Returns "read", "write" or "mixed" for the name of a test."""
     if "mixed" in name:
         return "mixed"
     return "write" if "writ" in name else "read"

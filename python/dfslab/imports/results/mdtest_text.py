@@ -1,6 +1,6 @@
 """Reads the text of mdtest 1.9 to 4.0: the mean rate of every phase in the table of rates.
 
-mdtest 4 prints a second table, of times; it is not read as rates.
+mdtest 4 also prints a table of times, which is skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LAUNCHED = re.compile(
 )
 COMMAND = re.compile(r"^Command line used: (.+?)\s*$", re.M)
 SUMMARY = re.compile(r"^SUMMARY(?: (\w+).*?)?:\s*\(of (\d+) iterations?\)", re.M)
-# Releases before 3 do not name the table, which is of rates.
+# mdtest before release 3 prints its table of rates without a title.
 RATES = "rate"
 FIGURE = r"\s+([\d.]+|nan|-nan|inf)"
 ROW = re.compile(
@@ -39,12 +39,12 @@ OPERATIONS = {
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has mdtest's heading."""
+    """Returns whether the beginning of a file has mdtest's heading."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurements of a text. ValueError if it has no table of rates."""
+    """Returns the measurements of a text. Raises ValueError if the text has no table of rates."""
     launched, command = LAUNCHED.search(text), COMMAND.search(text)
     table, iterations = "", 0
     found: list[ToolMeasurement] = []
@@ -52,7 +52,7 @@ def read(text: str) -> ToolReport:
         if heading := SUMMARY.match(line):
             table, iterations = heading[1] or RATES, int(heading[2])
         elif table == RATES and (row := ROW.match(line)):
-            # A phase that did not run has zeros.
+            # mdtest prints zeros for a phase that did not run.
             rate = number(row[4], row[1])
             if rate:
                 note = f"mean of {iterations} iterations, standard deviation {row[5]} per second"

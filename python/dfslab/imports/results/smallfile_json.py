@@ -1,6 +1,6 @@
 """Reads smallfile's `--output-json`: the totals of all threads of one type of operation.
 
-Rates are those that smallfile prints: files and I/O requests per second, and MiB/s.
+The rates are taken as smallfile reports them: files per second, I/O requests per second and MiB/s.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ OPERATIONS = {
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file is an object with smallfile's rate."""
+    """Returns whether the beginning of a file is a JSON object with smallfile's rate."""
     return head.lstrip().startswith(b"{") and MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of a file. ValueError if it is malformed."""
+    """Returns the measurement of a file. Raises ValueError if the text is malformed."""
     document = loaded(text)
     results = table(document.get("results"), "results")
     given = document.get("params")

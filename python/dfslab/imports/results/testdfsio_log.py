@@ -1,8 +1,8 @@
 """Reads the log of Hadoop's TestDFSIO, alone or among other lines of a job's output.
 
-Traps: "Throughput" is the mean of one task while it ran (bytes of all tasks divided by the sum of
-their times), so it is not the rate of a cluster; its "MB" are 2^20 bytes. "Average IO rate" is a
-mean of ratios and is not taken. The time of the job includes the start of its tasks.
+Pitfalls: "Throughput" is the mean rate of one task (bytes of all tasks divided by the sum of the
+tasks' times), not the rate of the cluster. "MB" is 2^20 bytes. "Average IO rate" is a mean of
+ratios and is not used. The time of the job includes the start of its tasks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
 
 TITLE = "TestDFSIO: its log"
-# Lines may begin with the date, level and class of a logger.
+# A logger may put the date, level and class before each line.
 HEADING = re.compile(r"-----\s*TestDFSIO\s*-----\s*:\s*([\w ]+?)\s*$")
 MARK = re.compile(rb"-----\s*TestDFSIO\s*-----\s*:")
 FACT = re.compile(
@@ -24,12 +24,13 @@ FACT = re.compile(
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has the heading of a test."""
+    """Returns whether the beginning of a file has the heading of a TestDFSIO test."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every test in a log. ValueError if one lacks its throughput."""
+    """Returns the measurement of every test in a log. Raises ValueError if a test has no
+    throughput."""
     tests = list(_tests(text))
     counts: dict[str, int] = {}
     found = []
@@ -41,7 +42,7 @@ def read(text: str) -> ToolReport:
 
 
 def _tests(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """(name, facts by their names in small letters) of every test."""
+    """Yields (name of the test, its reported values by their names in lower case)."""
     name, facts = "", dict[str, str]()
     for line in text.splitlines():
         if heading := HEADING.search(line):

@@ -1,6 +1,7 @@
 """Reads the text of MinIO's warp, versions 0 and 1: every type of operation and their total.
 
-warp's KiB, MiB and GiB are powers of 1024; MB and GB, which it prints on request, of 1000.
+In warp's text, KiB, MiB and GiB are powers of 1024. MB and GB, which warp prints on request, are
+powers of 1000.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ ERRORS = re.compile(r"^\s*(?:\* )?Errors: (\d+)", re.M)
 
 
 def recognises(head: bytes) -> bool:
-    """Whether the beginning of a file has a type of operation and a rate of objects."""
+    """Returns whether the beginning of a file has a type of operation and a rate of objects."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """The measurement of every type of operation. ValueError if a figure is malformed."""
+    """Returns the measurement of every type of operation. Raises ValueError if a figure is
+    malformed."""
     headings = list(HEADING.finditer(text))
     ends = [*(one.start() for one in headings[1:]), len(text)]
     found = []

@@ -1,28 +1,37 @@
-"""What the machine of the clients did during a run besides the load: stolen and throttled processor
-time, and steps of the clock."""
+"""Measures disturbances of the clients' machine during a run: processor time of other programs,
+stolen and throttled processor time, and steps of the clock."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.documents.measured_load import MachineDuring
+from dfslab.instruments.measuring.contention import PROC, known_ticks, process_table
 from dfslab.spec.clock import REAL, Clock
 
 STAT = Path("/proc/stat")
 OWN_GROUPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
 # Columns of the line "cpu" of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
-# Guest time is part of user time.
+# The column user includes the guest time.
 COUNTED, STEAL = 8, 7
+# Columns of work: user, nice, system. Interrupts belong to no process.
+WORK = slice(0, 3)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Counters of the machine at one time; None: the kernel does not report the counter."""
+    """The counters of the machine at one time. None: the kernel does not report the counter.
+
+    `worked_ticks`: of all processes. `known_ticks`: of the run's own processes and of the kernel.
+    """
 
     total_ticks: int | None
+    worked_ticks: int | None
+    known_ticks: int
     stolen_ticks: int | None
     throttled_s: float | None
     unix_s: float
@@ -30,23 +39,33 @@ class Moment:
 
 
 class MachineWatch:
-    """The machine on which this process runs. The files and the clock can be replaced by tests."""
+    """Reads the disturbance counters of the machine on which this process runs. Tests can replace
+    the files and the clock.
+
+    `roots`: processes of the file system's servers. They, this process, and everything that these
+    processes start belong to the run.
+    """
 
     def __init__(
         self,
+        roots: Collection[int] = (),
         clock: Clock = REAL,
         stat: Path = STAT,
         own_groups: Path = OWN_GROUPS,
         groups: Path = GROUPS,
+        proc: Path = PROC,
     ) -> None:
+        self._roots, self._proc = {os.getpid(), *roots}, proc
         self._clock, self._stat = clock, stat
         self._own_groups, self._groups = own_groups, groups
 
     def moment(self) -> Moment:
-        """The counters now."""
+        """Returns the present values of the counters."""
         ticks = self._ticks()
         return Moment(
             total_ticks=sum(ticks) if ticks else None,
+            worked_ticks=sum(ticks[WORK]) if ticks else None,
+            known_ticks=known_ticks(process_table(self._proc), self._roots),
             stolen_ticks=ticks[STEAL] if ticks else None,
             throttled_s=self._throttled_s(),
             unix_s=self._clock.unix_ns() * 1e-9,
@@ -54,19 +73,21 @@ class MachineWatch:
         )
 
     def since(self, before: Moment) -> MachineDuring:
-        """What happened since a moment."""
+        """Returns the disturbances between an earlier reading and now."""
         now = self.moment()
         took_s = now.monotonic_s - before.monotonic_s
         step_s = now.unix_s - before.unix_s - took_s
         return MachineDuring(
             took_s=took_s,
+            others_share=_others_share(before, now),
             stolen_share=_share(before, now),
             throttled_share=_throttled_share(before, now, took_s),
             clock_step_s=abs(step_s),
         )
 
     def _ticks(self) -> list[int]:
-        """Ticks of all processors by state; empty if the kernel does not report stolen time."""
+        """Returns the clock ticks of all processors by state; empty if the kernel does not report
+        stolen time."""
         try:
             words = self._stat.read_text(encoding="ascii").split("\n", 1)[0].split()
             ticks = [int(word) for word in words[1 : 1 + COUNTED]]
@@ -75,7 +96,8 @@ class MachineWatch:
         return ticks if len(ticks) == COUNTED else []
 
     def _throttled_s(self) -> float | None:
-        """Seconds for which quotas of control groups kept this process' group from running."""
+        """Returns the seconds for which quotas of control groups kept this process's group from
+        running."""
         try:
             lines = self._own_groups.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -91,7 +113,8 @@ class MachineWatch:
 
 
 def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
-    """Where the group `path` may be mounted; version 2 has no list of controllers."""
+    """Returns the folders where the control group `path` may be mounted. In cgroup version 2,
+    `controllers` is ""."""
     relative = path.lstrip("/")
     if not controllers:
         return [groups / relative, groups / "unified" / relative]
@@ -101,7 +124,8 @@ def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
 
 
 def _throttled(file: Path) -> float | None:
-    """The throttled time in a file `cpu.stat`: microseconds in version 2, nanoseconds in 1."""
+    """Returns the throttled time in seconds from a file `cpu.stat`, which counts microseconds in
+    cgroup version 2 and nanoseconds in version 1."""
     try:
         text = file.read_text(encoding="ascii")
     except OSError:
@@ -121,9 +145,23 @@ def _share(before: Moment, now: Moment) -> float | None:
     return max(0.0, stolen / passed) if passed > 0 else None
 
 
+def _others_share(before: Moment, now: Moment) -> float | None:
+    """The processor time of other programs, as a share of the time of all processors.
+
+    All work less the work of the run's own processes: so programs count that began and ended
+    meanwhile.
+    """
+    if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
+        return None
+    passed = (now.total_ticks or 0) - (before.total_ticks or 0)
+    worked = (now.worked_ticks or 0) - (before.worked_ticks or 0)
+    others = worked - (now.known_ticks - before.known_ticks)
+    return min(1.0, max(0.0, others / passed)) if passed > 0 else None
+
+
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
-    """Throttled seconds as a share of the time of all processors, because each processor's share
-    of a group is throttled apart."""
+    """Returns the throttled time as a share of all processors' time, because the kernel throttles a
+    group on each processor separately."""
     if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
         return None
     return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

@@ -85,8 +85,8 @@ class InstrumentationPoint(CheckedModel):
 class File(CheckedModel):
     """The call profile of one process, with sums since the process started.
 
-    `host`: the host that all processes of the trace share; empty if they have several, or if it is
-    not known.
+    `host`: the host on which all processes of the trace ran; "" if they ran on several hosts, or if
+    the host is not known.
     """
 
     format: Literal["dfslab-profile/1"]

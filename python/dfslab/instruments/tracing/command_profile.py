@@ -1,4 +1,4 @@
-"""Cuts the profiles of traced processes down to what they did while a command ran."""
+"""Restricts the profiles of traced processes to the time in which a command ran."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dfslab.instruments.tracing.callprofile import CallTreeRow, File
 from dfslab.instruments.tracing.whole_calls import EXEMPLARS, later_than
 from dfslab.testbeds.capabilities import Traceable
 
-# Host of processes that all run on this machine without network namespaces.
+# Name of the host of processes that all run on this machine without network namespaces.
 THIS_MACHINE = "this machine"
 
 
 def host_of(testbed: Traceable) -> str:
-    """The host of all processes of a testbed; empty if its processes have several hosts."""
+    """Returns the host of all processes of a testbed; "" if its processes have several hosts."""
     words = ["true"]
     return THIS_MACHINE if testbed.client_command(words) == words else ""
 
@@ -28,13 +28,14 @@ def write_increase(
     began_unix_ns: int,
     host: str = "",
 ) -> int:
-    """Writes to `folder` the profile of every process for the time between two readings, and the
-    exemplar traces of that time. Returns the number of profiles.
+    """Writes to `folder` the profile of every process between two readings, and the exemplar traces
+    of that time. Returns the number of profiles.
 
-    `before` and `after`: file name -> profile at both readings. A process that is not in `before`
-    started in between. `began_unix_ns`: time of the first reading (Unix time). `source` has the
-    exemplar traces and may be `folder` itself. `host`: the one host of all processes; empty if
-    there are several. Older profiles in `folder`, and processes without a call, are left out.
+    `before` and `after`: file name -> profile at each reading. A process that is missing from
+    `before` started between the readings. `began_unix_ns`: time of the first reading (Unix time).
+    `source`: folder with the exemplar traces; it may be `folder` itself. `host`: the one host of
+    all processes; "" if there are several. Earlier profiles in `folder`, and processes without a
+    call, are left out.
     """
     exemplars = {path.name: path for path in source.glob(f"*{EXEMPLARS}")}
     kept: dict[str, str] = {}
@@ -45,8 +46,8 @@ def write_increase(
             continue
         kept[name] = callprofile.written(given.model_copy(update={"host": host, "nodes": rows}))
         traces = name.removesuffix(callprofile.SUFFIX) + EXEMPLARS
-        # Daemons write their profiles at long intervals, so their exemplars may be older than the
-        # command. Processes of the command write theirs when they end.
+        # Daemons write their profiles at long intervals, so their exemplar traces may be older than
+        # the command. Processes of the command write their exemplar traces when they end.
         if file.last and traces in exemplars:
             kept[traces] = later_than(exemplars[traces], began_unix_ns)
     for old in [*folder.glob(f"*{callprofile.SUFFIX}"), *folder.glob(f"*{EXEMPLARS}")]:
@@ -57,7 +58,7 @@ def write_increase(
 
 
 def _with_calls(rows: Sequence[CallTreeRow]) -> list[CallTreeRow]:
-    """The rows with calls, and those above them. `above` of each row is renumbered."""
+    """Returns the rows with calls and their ancestors. The row numbers in `above` are adjusted."""
     is_kept = [row.count > 0 for row in rows]
     for index in reversed(range(len(rows))):
         if is_kept[index] and rows[index].above >= 0:

@@ -1,7 +1,7 @@
-"""Traces in forms that the core does not read, as temporary files that it reads.
+"""Converts traces in forms that the core cannot read to temporary files in forms that it can.
 
 Archives of gzip are decompressed, Jaeger's single trace objects are put into the object of Jaeger's
-API, and times of day of `strace -tt` become seconds. Other files are read where they are.
+API, and times of day of `strace -tt` become seconds. Other files are used unchanged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from dfslab.spec.model import InputError
 KEY = "trace"
 HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
-# Decompressed traces may take this share of the free space for temporary files.
+# Largest share of the free space for temporary files that decompressed traces may take.
 MOST_OF_FREE = 0.5
-# {"traceID": …, "spans": …} and lists of such objects; the API has them under the key "data".
+# Pattern of {"traceID": …, "spans": …} and of lists of such objects. Jaeger's API has them under
+# the key "data".
 TRACE_OBJECT = re.compile(
     rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
     rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',
@@ -35,7 +36,8 @@ TRACE_OBJECT = re.compile(
 
 @dataclass(frozen=True)
 class _Change:
-    """What a file needs: decompression, text around its JSON, stamps in seconds."""
+    """The conversion that a file needs: decompression, text to add around its JSON, or times in
+    seconds."""
 
     unpack: bool = False
     before: bytes = b""
@@ -47,10 +49,11 @@ class _Change:
 def readable(
     paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
 ) -> Iterator[list[str]]:
-    """The paths of files with the same content in forms that the core reads.
+    """Yields paths of files with the same content in forms that the core reads.
 
-    InputError names a file whose form is recognised and cannot be read. Exceptions of the class
-    `errors`, which the core raises for wrong files, are raised with the names of the given files.
+    Raises InputError with a file whose form is recognised but cannot be read. Exceptions of the
+    class `errors`, which the core raises for malformed files, are raised again with the names of
+    the given files.
     """
     form = reading.format if reading else ""
     with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder:
@@ -78,7 +81,7 @@ def readable(
 
 
 def _change(path: Path, form: str) -> _Change | None:
-    """The change that a file needs; None if it is read as it is, or not found."""
+    """Returns the conversion that a file needs; None if the file needs none or does not exist."""
     try:
         unpack = plain_file.compressed(path)
         head = plain_file.beginning(path, HEAD_BYTES)
@@ -95,7 +98,8 @@ def _change(path: Path, form: str) -> _Change | None:
 
 
 def _write(path: Path, copy: Path, change: _Change) -> None:
-    """Write the changed content of a file. ValueError if it is damaged or takes too much space."""
+    """Writes the converted content of a file to `copy`. Raises ValueError if the file is damaged or
+    takes too much space."""
     left = int(shutil.disk_usage(copy.parent).free * MOST_OF_FREE)
     with plain_file.unpacked(path) as source, copy.open("wb") as target:
         target.write(change.before)
@@ -113,7 +117,8 @@ def _chunks(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _in_seconds(source: BinaryIO) -> Iterator[bytes]:
-    """Lines of strace, each with its time in seconds since the midnight before the first line."""
+    """Yields the lines of strace, each with its time in seconds since the midnight before the first
+    line."""
     stamps = strace_stamps.Stamps()
     with io.TextIOWrapper(source, encoding="utf-8", errors="surrogateescape") as lines:
         for number, line in enumerate(lines, 1):

@@ -1,7 +1,8 @@
-"""Counters of servers and clients as a report of their mean times, so that they become results.
+"""Converts counters of servers and clients to reports of mean times, which can be imported as
+results.
 
-Counters have no clients and no period, so their rates are not known. Calls without times have no
-figure; `dfslab trace report` shows their numbers.
+Counters have no clients and no period, so rates are unknown. Calls without times have no figure;
+`dfslab trace report` shows their numbers.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ NO_TIMES = "holds counts without times and without a period: `dfslab trace repor
 
 
 def report(path: Path) -> ToolReport | None:
-    """The mean time of every call whose time is counted; None if the file has no known counters.
+    """Returns the mean time of every call whose time is counted; None if the file has no known
+    counters.
 
-    InputError if the file is malformed or counts no times.
+    Raises InputError if the file is malformed or counts no times.
     """
     system = counter_profiles.recognise(path)
     if not system:
@@ -50,7 +52,8 @@ def _measured(process: str, row: CallTreeRow) -> ToolMeasurement:
 
 
 def _numbered(found: list[ToolMeasurement]) -> list[ToolMeasurement]:
-    """The measurements with different names: several processes may have the same one."""
+    """Returns the measurements with unique names, because several processes may have the same
+    name."""
     names: dict[str, int] = {}
     numbered = []
     for one in found:

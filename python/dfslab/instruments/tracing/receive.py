@@ -21,15 +21,16 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# Messages of all clients that are being read: large ones share one budget, small ones another, so
-# that large ones never keep small ones out.
+# Budgets in bytes for the messages that are being read from all clients. Large and small messages
+# have separate budgets, so that large ones never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
-# Clients at the same time, and those that wait to be accepted.
+# Largest number of clients served at the same time, and of clients that wait to be accepted.
 MOST_CLIENTS, BACKLOG = 512, 256
-# Digits of the largest length of a message, and bytes of the line before a chunk.
+# Most digits of a message's length, and most bytes of the line before a chunk.
 MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
-# Names of this machine in a request; any other name reached the loopback by a trick of DNS.
+# Names of this machine that a request may use. A request with another name reached the loopback
+# address through DNS rebinding and is refused.
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SILENCE_S = 10.0
 NOTHING = ("holds no spans", "file is empty")
@@ -108,7 +109,7 @@ def inflated(body: bytes, encoding: str) -> bytes:
 
 
 class MessageMemory:
-    """Bytes that all clients together may hold; thread-safe."""
+    """Limits the bytes that the messages of all clients take in memory; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -116,7 +117,8 @@ class MessageMemory:
 
     @contextmanager
     def held(self, size_bytes: int) -> Iterator[None]:
-        """Hold `size_bytes` during the block. Refused if other clients hold too many."""
+        """Reserves `size_bytes` during the block. Raises Refused if other clients have reserved too
+        many."""
         is_large = size_bytes > SMALL_BYTES
         with self._lock:
             if size_bytes > self._left[is_large]:
@@ -130,7 +132,8 @@ class MessageMemory:
 
 
 def is_local(host: str) -> bool:
-    """Whether a Host header, or what follows "http://" in an Origin, names this machine."""
+    """Returns whether a Host header, or the part of an Origin header after "http://", names this
+    machine."""
     name, colon, port = host.rpartition(":")
     is_port = bool(colon) and port.isascii() and port.isdigit()
     return (name if is_port else host).lower() in HOSTS
@@ -164,7 +167,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, kind, b"{}" if kind == JSON else b"")
 
     def _check_sender(self) -> None:
-        """Refused for pages of the web, which can reach the loopback by another name."""
+        """Raises Refused for requests of web pages, which can reach the loopback address by another
+        name."""
         host, origin = self.headers.get("host"), self.headers.get("origin")
         if host is not None and not is_local(host):
             raise Refused(403, "the host must be this machine's loopback")
@@ -172,7 +176,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(403, "pages of other origins send no spans")
 
     def _take(self, encoding: str) -> None:
-        """Read one message within the budget, and add its spans to the stream."""
+        """Reads one message within the memory budget, and adds its spans to the stream."""
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
             self.receiver.take(inflated(self._chunks(), encoding))
             return
@@ -195,9 +199,9 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _chunks(self) -> bytes:
-        """A message in chunks (RFC 9112, section 7.1); extensions and trailers are skipped.
+        """Reads a message in chunks (RFC 9112, section 7.1); extensions and trailers are skipped.
 
-        Its length is not known before its end, so each chunk takes its share of the budget.
+        The length of the message is not known before its end, so memory is reserved for each chunk.
         """
         parts, size_bytes = [], 0
         with ExitStack() as held:
@@ -237,7 +241,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class SpanServer(ThreadingHTTPServer):
-    """Serves at most MOST_CLIENTS at the same time; clients that hang up are no news."""
+    """An HTTP server for at most MOST_CLIENTS clients at the same time. A client that hangs up is
+    not reported as an error."""
 
     daemon_threads = True
     request_queue_size = BACKLOG
@@ -249,21 +254,22 @@ class SpanServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a client in a new thread, or hang up if there are too many."""
+        """Serves a client in a new thread, or closes the connection if there are too many
+        clients."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a client to its end."""
+        """Serves a client until the client closes its connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Count a client that hung up in the middle of a message."""
+        """Counts a client that closed its connection in the middle of a message."""
         self._receiver.count(refused=1)
 
 

@@ -46,6 +46,7 @@ class Context:
 
     @property
     def role(self) -> str:
+        """The role that executes the current node."""
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:

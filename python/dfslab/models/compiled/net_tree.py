@@ -56,12 +56,12 @@ SERVICES = ("by_kind", "deterministic", "exponential")
 
 
 def _delayed(entry: EntryArcs, seconds: Amount) -> EntryArcs:
-    """An entry that tokens reach after a delay."""
+    """Returns an entry that tokens reach `seconds` seconds later."""
     return lambda row, delay: entry(row, plus(delay, seconds))
 
 
 def _beyond(size: Amount, window: float) -> Amount:
-    """The bytes of a message that do not fit into a window."""
+    """Returns the bytes of a message that exceed a window of `window` bytes."""
     return Max(0, size - window) if isinstance(size, Expr) else max(0.0, size - window)
 
 
@@ -152,6 +152,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return number(0) if total == 1 else (context.stack[-1][1] + 1) % total
 
     def use(self, node: Use, where: Standing) -> EntryArcs:
+        """Adds a station's service of a step's demand in seconds; returns the entry of the
+        service."""
         context, then = where
         resource, role = node.resource, node.resource.role
         demand = times(self.amounts.of(node.demand_s), context.scale)
@@ -164,6 +166,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.stations.serve(resource, machine, demand, step, then)
 
     def delay(self, node: Delay, where: Standing) -> EntryArcs:
+        """Returns the entry that delays a token by the node's seconds before the following step."""
         context, then = where
         waited = times(self.amounts.of(node.seconds), context.scale)
         if waited == 0.0:
@@ -171,6 +174,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: then(row, plus(delay, waited))
 
     def at(self, node: At, where: Standing) -> EntryArcs:
+        """Adds the body as executed by the node's role; returns the entry of the body."""
         context, then = where
         there = (node.role, self.instance(node.role, context))
         return self.compiled(node.body, replace(context, stack=(*context.stack, there)), then)
@@ -181,6 +185,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return kind == "cpu" and context.called and not context.overlapping
 
     def hold(self, node: Hold, where: Standing) -> EntryArcs:
+        """Adds taking a thread or lock, the body, and the release; returns the entry of taking."""
         context, then = where
         resource, role = node.resource, node.resource.role
         count, instance = max(1, self.amounts.whole(node.servers)), self.instance(role, context)
@@ -206,6 +211,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lock.hold(resource.mode, instance, held)
 
     def call(self, node: Call, where: Standing) -> EntryArcs:
+        """Adds the request, the body at the receiver, and the response unless the call is one-way.
+        Returns the entry of the request."""
         context, then = where
         to = (node.role, self.receiver(node.role, context))
         inside = replace(context, stack=(*context.stack, to), called=True)
@@ -247,7 +254,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         message = self.message(roles, scaled, between)
         stall_s = self._stall_s(roles)
         if stall_s and sent is not None:
-            # The sender's stage is free when the window has room for the next unit.
+            # The sender's stage becomes free when the window has room for the next unit.
             sent = _delayed(sent, times(scaled, stall_s))
         elif stall_s:
             beyond = _beyond(size, self.environment.get("stream_window", math.inf))
@@ -262,13 +269,14 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def _stall_s(self, roles: tuple[str, str]) -> float:
-        """Seconds that a byte of a stream waits for acknowledgements, its transfer aside."""
+        """Returns the seconds for which each byte of a stream waits for acknowledgements, without
+        the transfer time of the byte."""
         window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
         slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
         return max(0.0, window_s - 1 / slower)
 
     def _way_s(self, roles: tuple[str, str]) -> float:
-        """Seconds of one way between the nodes of two roles."""
+        """Returns the one-way network latency in seconds between the nodes of two roles."""
         adapters_s = sum(self.environment[f"{role}.nic_latency"] for role in roles)
         return self.environment["network_latency"] + adapters_s
 
@@ -281,12 +289,15 @@ class Trees(Visitor[Standing, EntryArcs]):
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
     def seq(self, node: Seq, where: Standing) -> EntryArcs:
+        """Adds steps, each of which continues with the next one; returns the entry of the first
+        step."""
         context, then = where
         for step in reversed(node.steps):
             then = self.compiled(step, context, then)
         return then
 
     def par(self, node: Par, where: Standing) -> EntryArcs:
+        """Adds concurrent branches that a token forks into; returns the entry of the fork."""
         context, then = where
         return self.fork(node, context, then, self.compiled)
 
@@ -363,6 +374,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
     def repeat(self, node: Repeat, where: Standing) -> EntryArcs:
+        """Adds a body that is repeated; returns the entry of the first repetition."""
         context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
@@ -389,6 +401,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
+        """Adds branches, of which a random draw selects one for each token; returns their entry."""
         context, then = where
         ways: list[Way] = []
         before: Amount = 0.0
@@ -411,6 +424,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> EntryArcs:
+        """Adds the branch that a condition selects; returns its entry. A condition whose value is
+        already known adds one branch only."""
         context, then = where
         holds = self.amounts.holds(node.condition)
         if isinstance(holds, bool):
@@ -422,9 +437,13 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
 
     def pipeline(self, node: Pipeline, where: Standing) -> EntryArcs:
+        """Adds the stages that the units of a pipeline pass through; returns the entry of the
+        pipeline."""
         return pipeline(self, node, *where)
 
     def later(self, node: Later, where: Standing) -> EntryArcs:
+        """Adds a body that runs while the operation continues, such as write-back; returns its
+        entry."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

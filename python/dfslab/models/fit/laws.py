@@ -3,9 +3,10 @@ distinguish them.
 
 Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
 straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
-AICc, and the result names the number of clients at which the best two laws differ most. The
-evidence allows for runs that differ: the variance of a mean's error is the between-run variance of
-that mean plus a variance of the law's own errors, which is estimated by maximum likelihood.
+AICc, and the result names the number of clients at which the best two laws differ most. The weights
+account for differences between equal runs: the variance of the error of a mean is the between-run
+variance of that mean plus a variance of the law's own errors, which is estimated by maximum
+likelihood.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
 # Numbers of clients that are tried to find where two laws differ most.
 TRIED_COUNTS = 200
-# Variance of a relative error below which a fit is exact.
+# A fit whose relative errors have a smaller variance counts as exact.
 LEAST_VARIANCE = 1e-28
 
 
@@ -128,7 +129,8 @@ def fit(
 
 
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
-    """Fits one law. `known`: variance of each mean; `repeated`: runs beyond one for each mean."""
+    """Fits one law. `known`: variance of the error of each mean. `repeated`: number of runs in
+    addition to one run for each mean."""
     law, count = LAWS[name]
     # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
@@ -140,7 +142,8 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
     sse = float(((relative * y) ** 2).sum())
     k, n = count + 1, len(x)
     own = _own_variance(relative, known)
-    # AICc corrects for a variance that few residuals determine. Repeated runs determine their part.
+    # AICc corrects for a variance that is estimated from few residuals. Repeated runs improve the
+    # estimate of the between-run part of the variance.
     points = n + repeated * float((known / (known + own)).mean())
     aicc = _deviance(relative, known + own) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
     r2 = 1 - sse / float(((y - y.mean()) ** 2).sum())
@@ -154,16 +157,14 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
 
 
 def _deviance(relative: Floats, variance: Floats) -> float:
-    """Returns -2 ln of the likelihood of relative errors with these variances, less a constant.
-    Where each variance is SSE / n, this is n ln(SSE / n), as in the usual AICc.
-    """
+    """Returns -2 ln of the likelihood of relative errors with these variances, less a constant. If
+    each variance is SSE / n, this is n ln(SSE / n), as in the usual AICc."""
     return float((relative**2 / variance + np.log(variance)).sum()) - len(relative)
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors that makes the relative errors likeliest, in
-    addition to the `known` variance of each mean.
-    """
+    """Returns the variance of the law's own errors by maximum likelihood. It adds to the `known`
+    variance of each mean."""
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most

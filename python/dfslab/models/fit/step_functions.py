@@ -158,7 +158,7 @@ def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
     """Returns the functions of all steps that were measured at FEWEST_POINTS configurations or
-    more. RunFailed if there is none.
+    more. Raises RunFailed if there is none.
 
     `only` lists the allowed terms. "1" alone is the mean. "1" and "clients met" are Amdahl's serial
     fit, in which an operation queues behind all clients.

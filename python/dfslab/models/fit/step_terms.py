@@ -132,7 +132,8 @@ def terms_of(scenario: Scenario) -> np.ndarray:
 
 
 def _adapter_rate(situation: Situation) -> float:
-    """Returns the rate of the slowest adapter that a file's bytes go through: bytes/s of frames."""
+    """Returns the rate of the slowest network adapter on the path of a file's bytes: bytes/s of
+    frames."""
     data = [role.name for role in situation.system.roles if role.kind == "data"]
     streams = (situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
     return min(streams) / payload_share(situation.scenario)

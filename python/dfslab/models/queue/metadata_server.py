@@ -3,8 +3,8 @@
 Memory per file and block is from published figures of each system. Capacity is from the
 description: the bottleneck of processors, lock and threads. The largest burst that the server
 absorbs is from models/queue/burst.py. All follow Wu 2013, section 4.2, with its misprints
-corrected. Several metadata servers are taken as one with the memory and the capacity of all, as in
-its section 4.3, on the assumption that they divide names and requests evenly.
+corrected. Several metadata servers are modelled as one server with the memory and the capacity of
+all of them, as in section 4.3 of Wu 2013. This assumes that they share names and requests evenly.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Z90 = 1.645
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """How many files fit in the servers' memory, by the bytes of one source.
+    """How many files fit in the servers' memory, by one source's figure of the memory per file.
 
-    `bytes_per_file`: bytes of a file with its blocks. `blocks`: blocks of a file that the source
-    counts; None where it counts files alone.
+    `bytes_per_file`: bytes of memory for a file with its blocks. `blocks`: number of blocks of a
+    file; None if the source's figure does not depend on blocks.
     """
 
     files: float
@@ -82,11 +82,11 @@ class Peak:
 class ServerLimits:
     """The limits of the metadata servers of one or several configurations. All values are finite.
 
-    `configuration`: what the configurations with these limits have in common, as text.
-    `configurations`: the name of each of them. `servers`: number of metadata
-    servers. `memory_bytes`: memory of each server. `file_bytes`: mean size of a file. `places`:
-    calls that the queues of all servers hold (None: no known limit). `assumptions`: what the
-    figures take for granted.
+    `configuration`: text with the keys that the configurations with these limits share.
+    `configurations`: the names of these configurations. `servers`: number of metadata servers.
+    `memory_bytes`: memory of each server. `file_bytes`: mean size of a file. `places`: calls that
+    the queues of all servers hold (None: no known limit). `assumptions`: the assumptions behind the
+    figures, as sentences.
     """
 
     configuration: str
@@ -113,9 +113,11 @@ def limits(
     bursts_s: Sequence[float] = BURSTS_S,
     servers: int | None = None,
 ) -> ServerLimits:
-    """Returns the limits of a scenario's metadata servers. `bound_s` is the wait that requests may
-    have in a peak. `servers` is their number; None: as deployed. InputError where the file system
-    has no metadata server, or cannot have several.
+    """Returns the limits of a scenario's metadata servers.
+
+    `bound_s`: largest mean wait of a request in a burst, in seconds. `bursts_s`: lengths of the
+    bursts in seconds. `servers`: number of metadata servers; None: as deployed. Raises InputError
+    if the file system has no metadata server, or cannot have several.
     """
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -158,7 +160,7 @@ def limits(
 
 
 def _servers(situation: Situation, role: Role, servers: int | None) -> int:
-    """Returns the number of metadata servers. InputError if the file system has only one."""
+    """Returns the number of metadata servers. Raises InputError if the file system has only one."""
     count = servers or situation.scenario.deployment.instances(role.name)
     if count > 1 and not situation.system.several_servers:
         allowed = f"1: {situation.system.name} has exactly one {role.name}"
@@ -169,7 +171,8 @@ def _servers(situation: Situation, role: Role, servers: int | None) -> int:
 def _files(
     situation: Situation, role: Role, memory_bytes: float, servers: int
 ) -> tuple[FilesInMemory, ...]:
-    """Returns the files that fit in the memory of all servers, by each source."""
+    """Returns the number of files that fit in the memory of all servers, for each source's
+    figure."""
     found = []
     for one in situation.system.memory:
         if one.role != role.name:
@@ -186,7 +189,7 @@ def _files(
 
 
 def _assumptions(situation: Situation, servers: int) -> Iterator[str]:
-    """Yields what the limits take for granted, as sentences."""
+    """Yields the assumptions behind the limits, as sentences."""
     values, memory = situation.environment, situation.system.memory
     size = units.text(values["file_size"], "B") if values["file_size"] else ""
     for key in dict.fromkeys(one.block_size for one in memory if one.block_size):
@@ -203,7 +206,7 @@ def _assumptions(situation: Situation, servers: int) -> Iterator[str]:
 
 
 def _notes(situation: Situation, role: Role, calibration: Calibration | None) -> Iterator[str]:
-    """Yields what the reader has to know of the limits' sources, as sentences."""
+    """Yields notes on the sources of the limits, as sentences."""
     if not any(one.role == role.name for one in situation.system.memory):
         yield f"nothing is known of the memory of a file of {situation.system.name}"
     if calibration is None:
@@ -213,7 +216,7 @@ def _notes(situation: Situation, role: Role, calibration: Calibration | None) ->
 
 
 def _metadata_role(situation: Situation) -> Role:
-    """Returns the metadata role that operations call most. InputError if there is none."""
+    """Returns the metadata role that operations call most. Raises InputError if there is none."""
     roles = [role for role in situation.system.roles if role.kind == "metadata"]
     if not roles:
         allowed = "has no metadata server; its data servers share that work"
@@ -251,9 +254,8 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns the seconds at each of the role's stations for one operation, divided by the deployed
-    servers, background work included.
-    """
+    """Returns station of the role -> seconds of one operation there, divided by the number of
+    deployed servers. Background work is included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1

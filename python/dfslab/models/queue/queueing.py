@@ -52,11 +52,12 @@ def mean_value_analysis(
 
     `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
     operation; None means the sum of the demands, for which the solution is exact with single
-    servers. A larger latency (pure delays) does not change the waits of MVA. With a smaller one
-    (overlap within the operation), waits overlap as the services do. `background_s`: asynchronous
-    demand at each station. `hidden`: (stations, share, seconds); the wait at these stations, times
-    the share, adds to the response only what exceeds these seconds of other work. `variability`:
-    squared coefficient of variation of the service times; the solution is exact for 1 only.
+    servers. A larger latency (pure delays) does not change the waits of MVA. With a smaller latency
+    (overlap within the operation), waits overlap in the same proportion as services.
+    `background_s`: asynchronous demand at each station. `hidden`: (stations, share, seconds). The
+    wait at these stations, times the share, overlaps with these seconds of other work, and only the
+    excess adds to the response time. `variability`: squared coefficient of variation of the service
+    times; the solution is exact for 1 only.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -152,11 +153,11 @@ class _StationStates:
     One server is exact (Reiser & Lavenberg 1980). For m servers, the probability that all are busy
     is approximated by utilisation ** (sqrt(2 (m + 1)) - 1), as in Sakasegawa 1977 for M/M/m, and is
     0 while there are no more clients than servers. Rates are then within 3 % of the exact
-    recursion. The exact recursion loses all digits with many servers near saturation, where small
-    changes of a demand made a rate jump by 20 %.
+    recursion. The exact recursion is not used, because with many servers near saturation it loses
+    all significant digits: small changes of a demand changed a rate by 20 %.
 
-    With a squared coefficient of variation v other than 1, the service in progress takes
-    (1 + v) / 2 of a service time on average until it ends (Reiser 1979).
+    With a squared coefficient of variation v other than 1, the service in progress takes (1 + v) /
+    2 of a service time on average until it ends (Reiser 1979).
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class _StationStates:
         return np.where(population > self._servers, found, 0.0)
 
     def step(self, rate: Floats, wait_s: Floats, population: int) -> Floats:
-        """Goes on to the next population; returns the customers at each station."""
+        """Advances to the next population; returns the mean number of customers at each station."""
         used = rate * (self._demand + self._extra)
         queue: Floats = np.minimum(used + rate * wait_s, population)
         self._waiting = np.maximum(0.0, queue - used)

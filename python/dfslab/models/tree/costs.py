@@ -41,7 +41,8 @@ def share_of(part: float, whole: float) -> float:
 
 
 def smallest(values: Sequence[float]) -> float:
-    """The smallest value; element-wise for arrays of shape (sets of constants,)."""
+    """Returns the smallest value; for arrays of shape (sets of constants,), the smallest in each
+    position."""
     if any(isinstance(value, np.ndarray) for value in values):
         return cast(float, np.minimum.reduce(np.broadcast_arrays(*values)))
     return min(values)

@@ -1,7 +1,7 @@
-"""Keys of a scenario that a prediction from operation trees does not depend on.
+"""Finds the keys of a scenario that have no effect on a prediction from operation trees.
 
-A key counts where the scenario gives another value than the default. A key of hardware is ignored
-where no operation works there, and a parameter where no operation reads it.
+A key is considered if the scenario sets it to a value other than the default. A hardware key is
+ignored if no operation uses the hardware, and a parameter if no operation depends on it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.steps.node import Later, walk, writes_back
 
-# Keys that only a testbed or the load generator can act on.
+# Keys that affect only a testbed or the load generator.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
 OF_NETWORKS = ("jitter", "loss", "congestion")
 OF_DISKS = ("iops", "file_system", "capacity", "medium")
 OF_PROCESSORS = ("processors", "cores", "frequency", "share")
-# Keys that trees know as symbols of another name.
+# Keys whose values appear in the operation trees as symbols with another name.
 SYMBOLS = {
     "cache": ("cold", "direct", "kept"),
     "fsync": ("fsync", "forced"),
@@ -30,7 +30,8 @@ SYMBOLS = {
 
 
 def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
-    """Dotted keys that were given and do not act, in the order of the scenario's tables."""
+    """Returns the dotted keys that the scenario sets and that have no effect, in the order of the
+    scenario's tables."""
     read, used = _symbols(situation, constants), _stations(situation, constants)
     deployment, scenario = situation.scenario.deployment, situation.scenario
     found = [key for group in deployment.node for key in _of_group(situation, group, read, used)]
@@ -49,13 +50,13 @@ def ignored(situation: Situation, constants: Mapping[str, float]) -> list[str]:
 
 
 def note(method: str, situation: Situation, constants: Mapping[str, float]) -> list[str]:
-    """The note about ignored keys, if there are any."""
+    """Returns a note that lists the ignored keys; empty if there are none."""
     keys = ignored(situation, constants)
     return [f"ignored by {method}: {', '.join(keys)}"] if keys else []
 
 
 def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
-    """The symbols that carry the given value of a workload's key."""
+    """Returns the symbols that depend on a workload's key."""
     workload = situation.scenario.workload
     if key == "cache":
         return (workload.cache,)
@@ -65,7 +66,7 @@ def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
 
 
 def _given(table: CheckedModel) -> list[str]:
-    """Keys of a table whose values are not the defaults."""
+    """Returns the keys of a table whose values differ from the defaults."""
     fields = type(table).model_fields
     own = {key: value for key, value in table if key in fields}
     needed = {key: value for key, value in own.items() if fields[key].is_required()}
@@ -76,7 +77,8 @@ def _given(table: CheckedModel) -> list[str]:
 def _of_group(
     situation: Situation, group: NodeGroup, read: set[str], used: set[tuple[str, str]]
 ) -> Iterator[str]:
-    """Ignored keys of one group of nodes."""
+    """Yields the ignored keys of one group of nodes. `read`: symbols with an effect. `used`: (role,
+    kind) of stations with work."""
     place = f"deployment.node.{group.name}"
     has_work = {kind for where, kind in used if where == group.name}
     if situation.scenario.deployment.shared_cores:
@@ -98,7 +100,8 @@ def _of_group(
 
 
 def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
-    """Whether a group's memory caches what is written, or what its clients read again."""
+    """Returns whether a group's memory acts as a cache for written data, or for data that its
+    clients read again."""
     if situation.client in group.roles and "kept" in read:
         return True
     data = {role.name for role in situation.system.roles if role.kind == "data"}
@@ -106,7 +109,7 @@ def _has_cache(situation: Situation, group: NodeGroup, read: set[str]) -> bool:
 
 
 def _writes_back(situation: Situation) -> bool:
-    """Whether a page cache of the servers defers any of the mix's writes."""
+    """Returns whether a page cache of the servers defers any write of the workload."""
     if situation.scenario.workload.cache == "direct":
         return False
     trees = (situation.system.trees[name] for name in situation.mix)
@@ -116,7 +119,7 @@ def _writes_back(situation: Situation) -> bool:
 
 
 def _symbols(situation: Situation, constants: Mapping[str, float]) -> set[str]:
-    """The symbols whose values act on the cost of an operation of the mix."""
+    """Returns the symbols whose values affect the cost of an operation of the workload."""
     reader = situation.reader(constants)
     for name in situation.mix:
         reader.read(situation.system.trees[name])
@@ -124,7 +127,7 @@ def _symbols(situation: Situation, constants: Mapping[str, float]) -> set[str]:
 
 
 def _stations(situation: Situation, constants: Mapping[str, float]) -> set[tuple[str, str]]:
-    """(place, kind) of all stations at which the mix has work to do."""
+    """Returns (place, kind) of all stations at which the workload's operations have work."""
     return {
         (station.place, station.kind)
         for cost in situation.costs(constants).values()

@@ -1,8 +1,9 @@
-"""What limits a configuration: what a small change of moves the prediction.
+"""Finds the factors that limit a configuration: those whose small change changes the predicted
+rate.
 
-The share of a resource, a latency or a wait is the elasticity of the time per operation: by how
-many per cent the time changes if the resource takes one per cent more or less time. A station that
-is busy and moves nothing has the share 0.
+The share of a resource, a latency or a wait is the elasticity of the time per operation: the
+percentage by which the time changes if the resource takes one per cent more time. A station that is
+busy but does not affect the rate has the share 0.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.environment import hardware, of_role
 from dfslab.spec.steps.node import Delay, walk
 
-# Relative change of a resource, either way: the derivative is central.
+# Relative change of a resource. It is applied in both directions, for a central difference.
 STEP = 0.01
-# Shares below this are rounding of the solvers, or too small to act on.
+# Shares below this limit are rounding errors of the solvers, or too small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
 NOTHING = "waiting that occupies nothing"
@@ -31,7 +32,8 @@ POOLS = ("threads", "lock")
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """One resource and what makes it take a factor of time: symbols, or the load of a station."""
+    """One resource, and how to make it take a factor of time: symbols to change, or a station whose
+    load to change."""
 
     name: str
     kind: str
@@ -40,7 +42,8 @@ class _ResourceChange:
 
 
 def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limit]:
-    """Everything whose small change moves the rate of a closed workload, the largest share first.
+    """Returns every factor whose small change affects the rate of a closed workload, the largest
+    share first.
 
     `constants`: values of all calibrated constants of the situation, in SI units.
     """
@@ -80,17 +83,28 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     return sorted(limits, key=lambda one: -one.share)
 
 
+def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> list[list[Limit]]:
+    """What limits each phase of a workload, in the order of the phases; empty for one phase."""
+    if len(situation.phases) == 1:
+        return []
+    known: dict[str, list[Limit]] = {}
+    for index, phase in enumerate(situation.phases):
+        if phase.work not in known:
+            known[phase.work] = limits_of(situation.alone(index), constants)
+    return [known[phase.work] for phase in situation.phases]
+
+
 def _as_declared(base: Mapping[str, float], key: str) -> float:
     """The value of a symbol without any change.
 
-    Groups of equal hardware have no separate symbols: the role's symbol is valid for all. A
-    change of one group gives each group its own.
+    Node groups with equal hardware have no separate symbols: the role's symbol is valid for all
+    groups. After a change of one group, each group has a separate symbol.
     """
     return base[key] if key in base else base[of_role(key)]
 
 
 def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
-    """Round trips on the critical path of each operation: d latency / d (2 network latency)."""
+    """Returns operation -> round trips on its critical path: d latency / d (2 network latency)."""
     latency_s = _network_s(situation)
     between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
     return {
@@ -100,12 +114,13 @@ def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[s
 
 
 def _network_s(situation: Situation) -> float:
-    """One way between two nodes, without the adapters' own latency."""
+    """Returns the one-way latency in seconds between two nodes, without the latency of their
+    adapters."""
     return float(situation.environment["network_latency"])
 
 
 def _changes(situation: Situation, constants: Mapping[str, float]) -> Iterator[_ResourceChange]:
-    """Every resource, latency and wait that can take more or less time."""
+    """Yields every resource, latency and wait whose time can change."""
     deployment = situation.scenario.deployment
     for group in deployment.node:
         for kind in ("cpu", "disk", "nic"):
@@ -139,7 +154,7 @@ def _of_symbols(
 def _hardware(
     situation: Situation, name: str, kind: str, groups: tuple[str, ...]
 ) -> _ResourceChange:
-    """A kind of hardware of some groups, slower or faster by a factor."""
+    """Returns the change of one kind of hardware in some node groups, by a factor of time."""
     return _ResourceChange(
         name, kind, symbols={f: hardware_symbols(situation, kind, groups, f) for f in _factors()}
     )
@@ -148,7 +163,7 @@ def _hardware(
 def hardware_symbols(
     situation: Situation, kind: str, groups: tuple[str, ...], factor: float
 ) -> dict[str, float]:
-    """The symbols that change where one kind of hardware takes `factor` times as long."""
+    """Returns the changed symbols for one kind of hardware that takes `factor` times as long."""
     deployment = situation.scenario.deployment
     nodes = [_slower(one, kind, factor) if one.name in groups else one for one in deployment.node]
     changed = deployment.model_copy(update={"node": nodes})
@@ -158,7 +173,7 @@ def hardware_symbols(
 
 
 def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
-    """A group of nodes whose processors, disks or adapters take `factor` times as long."""
+    """Returns a node group whose processors, disks or adapters take `factor` times as long."""
     if kind == "cpu":
         return group.model_copy(update={"frequency": group.frequency / factor})
     if kind == "disk":
@@ -175,7 +190,8 @@ def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
 
 
 def _waited(situation: Situation) -> list[str]:
-    """Parameters in seconds of waits that occupy no resource, such as a commit."""
+    """Returns the parameters that are waits in seconds without a resource, such as the interval of
+    a commit."""
     found: dict[str, None] = {}
     for operation in situation.mix:
         for node in walk(situation.system.trees[operation]):
@@ -190,7 +206,8 @@ def _is_time(situation: Situation, key: str) -> bool:
 
 
 def _named(alone: Prediction, change: _ResourceChange) -> str:
-    """The name of a change; of an adapter's two directions, the busier one."""
+    """Returns the name of a change. For a network adapter, the name includes the busier of its two
+    directions."""
     if change.kind != "nic":
         return change.name
     place = change.name.partition(".")[0]
@@ -206,7 +223,8 @@ def _named(alone: Prediction, change: _ResourceChange) -> str:
 def _of_pools(
     situation: Situation, constants: Mapping[str, float], alone: Prediction
 ) -> list[Limit]:
-    """Thread pools and locks limit by their number: what is done in them has shares itself."""
+    """Returns the limits by the number of threads in a pool, or by a lock. The work done while
+    holding a thread or a lock has separate shares."""
     found = []
     for station in sorted({one for one in alone.utilisation if one.kind in POOLS}):
         slow, fast = (situation.rate_with_load(constants, station, factor) for factor in _factors())
@@ -217,7 +235,8 @@ def _of_pools(
 
 
 def text_of(limits: Sequence[Limit]) -> str:
-    """What limits, in words: the largest share, and the next one where that is less than half."""
+    """Returns the limits as text: the largest share, and the next one if the largest is below one
+    half."""
     if not limits:
         return NOTHING
     found = _words(limits[0])
@@ -235,7 +254,8 @@ def _words(limit: Limit) -> str:
 
 
 def _trips(trips: Mapping[str, float]) -> str:
-    """Round trips of the only operation, or of each."""
+    """Returns the round trips as text: the number of the only operation, or that of each
+    operation."""
     if len(trips) == 1:
         (count,) = trips.values()
         return f"about {count:.0f} round trips"

@@ -1,18 +1,33 @@
-"""Defines the predictions of one configuration: of closed workloads, for one or several sets of
-constants, and of open workloads."""
+"""The types of predictions for one configuration: for closed workloads (with one or several sets of
+constants) and for open workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from dfslab.arrays import Floats
 from dfslab.models.tree.placement import Station
 
 
 @dataclass(frozen=True)
+class PhaseRate:
+    """The predicted rate of one phase: operations and moved bytes per second."""
+
+    name: str
+    rate_per_s: float
+    throughput_bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """The sequence model's prediction for one configuration with a closed workload."""
+    """The sequence model's prediction for one configuration with a closed workload.
+
+    `moved_bytes`: mean bytes of files that an operation reads or writes. `phases`: the rates of a
+    workload's phases, empty for a single phase.
+    """
 
     rate_per_s: float
     latency_s: Mapping[str, float]
@@ -20,8 +35,9 @@ class Prediction:
     steps: Mapping[tuple[str, str], float]
     utilisation: Mapping[Station, float]
     bounds_per_s: tuple[float, float]
-    mean_size_bytes: float
+    moved_bytes: float
     quantiles_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    phases: Sequence[PhaseRate] = ()
 
 
 @dataclass(frozen=True)
@@ -35,10 +51,12 @@ class Predictions:
 
 @dataclass(frozen=True)
 class OpenPrediction:
-    """The prediction for an open workload: seconds, and None or empty if the queue is unstable.
+    """The prediction for an open workload. Times are in seconds; they are None or empty if the
+    queue is unstable.
 
     `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
-    `refused`: share of calls that find the queue full, which is stable even when overloaded.
+    `refused`: share of calls that are rejected because the queue is full. A queue of limited size
+    is stable even when overloaded.
     """
 
     offered_per_s: float
@@ -50,3 +68,15 @@ class OpenPrediction:
     binding: str
     places: float | None = None
     refused: float = 0.0
+
+
+def stacked(found: Sequence[Prediction]) -> Predictions:
+    """Returns single predictions, one for each set of constants, as arrays."""
+    return Predictions(
+        np.array([one.rate_per_s for one in found]),
+        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
+        {
+            key: np.array([one.steps.get(key, 0.0) for one in found])
+            for key in {key for one in found for key in one.steps}
+        },
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Generic, TypeVar, cast
@@ -24,8 +25,10 @@ from dfslab.models.queue.queueing import (
     mean_value_analysis,
 )
 from dfslab.models.tree.costs import Cost, Demands, largest, share_of
+from dfslab.models.tree.dirty_pages import written_back_share
+from dfslab.models.tree.phases import WorkPhase, many_together, phases_of, together
 from dfslab.models.tree.placement import Placement, Station
-from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions
+from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions, stacked
 from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import ReplayedOperations
 from dfslab.spec.environment import environment, parameters, workload_parameters
@@ -34,9 +37,6 @@ from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of memory that may be dirty before Linux makes writers wait for the disk (vm.dirty_ratio).
-# From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
-DIRTY_LIMIT_SHARE = 0.20
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -56,31 +56,17 @@ class Situation:
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
         self.operations = own.operations() * scenario.workload.clients
-        volume = self.operations * self.environment["file_size"]
         if self.trace is not None:
             self.environment.update(self.trace.environment())
-            volume = self.trace.written_bytes
-        self.written_back = self._written_back(volume)
-
-    def _written_back(self, volume_bytes: float) -> float:
-        """Returns the share of the written `volume_bytes` that servers write to disk during the
-        run.
-
-        Writers are throttled to the disks' rate once the dirty pages reach their limit. Pages that
-        are dirty at the end are written after the run. The disks write all other data while the
-        writers run, so a run takes as long as the slower of the two. Direct writes pass no page
-        cache.
-        """
-        if self.scenario.workload.cache == "direct":
-            return 1.0
-        data = [role.name for role in self.system.roles if role.kind == "data"]
-        memory = sum(
-            group.count * group.memory
-            for role in data
-            for group in self.scenario.deployment.groups_of(role)
-        )
-        dirty = DIRTY_LIMIT_SHARE * memory
-        return max(0.0, 1.0 - dirty / volume_bytes) if volume_bytes else 0.0
+            moved = self.environment["file_size"]
+            self.phases = [WorkPhase("", 1.0, self.mix, moved)]
+            volume = float(self.trace.written_bytes)
+        else:
+            groups = scenario.deployment.groups_of(self.client)
+            nodes = sum(group.count for group in groups)
+            self.phases = phases_of(scenario, stream, self.environment, nodes)
+            volume = self.operations * sum(one.weight * one.written_bytes for one in self.phases)
+        self.written_back = written_back_share(scenario, self.system, volume)
 
     @cached_property
     def constants(self) -> dict[str, float]:
@@ -103,12 +89,42 @@ class Situation:
             self.placement, values, self.client, self.written_back, self.operations or math.inf
         )
 
-    def costs(self, constants: Mapping[str, float]) -> dict[str, Cost]:
-        """Returns the cost of each operation of the mix with these constants."""
-        trees = {name: self.system.trees[name] for name in self.mix}
+    @property
+    def whole(self) -> WorkPhase:
+        """All phases as one, with the mix of all operations."""
+        if len(self.phases) == 1:
+            return self.phases[0]
+        moved = sum(one.weight * one.moved_bytes for one in self.phases)
+        symbols = {name: own for one in self.phases for name, own in one.symbols.items()}
+        return WorkPhase("", 1.0, self.mix, moved, 0.0, symbols)
+
+    @property
+    def symbols(self) -> dict[str, float]:
+        """The symbols that have other values in the only phase, of all its operations."""
+        merged: dict[str, float] = {}
+        for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
+            merged.update(own)
+        return merged
+
+    def alone(self, index: int) -> Situation:
+        """A copy of this configuration whose only phase is the one with number `index`."""
+        found = copy(self)
+        found.__dict__.pop("constants", None)
+        found.phases = [replace(self.phases[index], weight=1.0)]
+        found.mix = dict(self.phases[index].mix)
+        return found
+
+    def costs(
+        self, constants: Mapping[str, float], phase: WorkPhase | None = None
+    ) -> dict[str, Cost]:
+        """Returns the cost of each operation with these constants: of one phase, or of all."""
+        phase = phase or self.whole
+        trees = {name: self.system.trees[name] for name in phase.mix}
         if self.trace is None:
-            reader = self.reader(constants)
-            return {name: reader.read(tree) for name, tree in trees.items()}
+            return {
+                name: self.reader({**constants, **phase.symbols.get(name, {})}).read(tree)
+                for name, tree in trees.items()
+            }
         values = {**self.environment, **constants}
         return {
             name: self.trace.cost(
@@ -125,7 +141,7 @@ class Situation:
 
     def predict_open(self, constants: Mapping[str, float], rate_per_s: float) -> OpenPrediction:
         """Solves this configuration as an open network with arrivals at `rate_per_s`."""
-        solver = _Solver(self, self.costs(constants))
+        solver = _Solver(self, self.whole, self.costs(constants))
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
@@ -143,32 +159,40 @@ class Situation:
         return min(found, key=lambda one: one[1], default=None)
 
     def predict(self, constants: Mapping[str, float]) -> Prediction:
-        """Solves the closed network of this configuration with these constants."""
-        return _Solver(self, self.costs(constants)).prediction()
+        """Solves the closed networks of this configuration's phases with these constants."""
+        found = [_Solver(self, one, self.costs(constants, one)).prediction() for one in self.phases]
+        return together(self.phases, found)
 
     def rate_with_load(
         self, constants: Mapping[str, float], station: Station, factor: float
     ) -> float:
-        """Rate per second if `station` (threads, a lock) had `factor` times the work to hold."""
-        costs = self.costs(constants)
-        for cost in costs.values():
-            for loaded in cost.demands:
-                if (loaded.place, loaded.kind) == (station.place, station.kind):
-                    cost.demands[loaded] *= factor
-        return float(_Solver(self, costs).closed.rate_per_s)
+        """Returns the rate in operations per second if operations held `station` (threads or a
+        lock) for `factor` times as long."""
+        time_s = 0.0
+        for phase in self.phases:
+            costs = self.costs(constants, phase)
+            for cost in costs.values():
+                for loaded in cost.demands:
+                    if (loaded.place, loaded.kind) == (station.place, station.kind):
+                        cost.demands[loaded] *= factor
+            time_s += phase.weight / float(_Solver(self, phase, costs).closed.rate_per_s)
+        return 1.0 / time_s
 
     def predict_many(self, sets: Sequence[Mapping[str, float]]) -> Predictions:
         """Predicts for several sets of the same constants at once, as `predict` does for one
         set.
         """
-        together = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        columns = {key: np.array([one[key] for one in sets]) for key in sets[0]}
+        # Operation trees are evaluated with arrays in the same way as with numbers.
+        constants = cast(Mapping[str, float], columns)
         try:
-            # Operation trees are evaluated with arrays in the same way as with numbers.
-            costs = self.costs(cast(Mapping[str, float], together))
+            costs = [self.costs(constants, one) for one in self.phases]
         except Varies:
             # Counts differ between the sets of constants, so each set is solved alone.
-            return _each([self.predict(one) for one in sets])
-        return _ManySolver(self, costs, len(sets)).predictions()
+            return stacked([self.predict(one) for one in sets])
+        each = zip(self.phases, costs, strict=True)
+        found = [_ManySolver(self, one, cost, len(sets)).predictions() for one, cost in each]
+        return many_together(self.phases, found)
 
 
 @lru_cache(maxsize=2048)
@@ -177,50 +201,40 @@ def situation_of(scenario: Scenario) -> Situation:
     return Situation(scenario)
 
 
-def _each(found: Sequence[Prediction]) -> Predictions:
-    return Predictions(
-        np.array([one.rate_per_s for one in found]),
-        {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},
-        {
-            key: np.array([one.steps.get(key, 0.0) for one in found])
-            for key in {key for one in found for key in one.steps}
-        },
-    )
-
-
 # The solution of a closed network: for one set of constants (`Closed`), or for several sets
 # (`Many`).
 Solution = TypeVar("Solution", bound=Closed | Many)
 
 
 class _Stations(ABC, Generic[Solution]):
-    """The stations that a mix of operations uses; `closed` is the solution of their network."""
+    """The stations that a phase's operations use; `closed` is the solution of their network."""
 
-    def __init__(self, situation: Situation, costs: Mapping[str, Cost]) -> None:
-        self.situation, self.costs = situation, costs
+    def __init__(self, situation: Situation, phase: WorkPhase, costs: Mapping[str, Cost]) -> None:
+        self.situation, self.phase, self.costs = situation, phase, costs
         mean = Cost()
-        for name, share in situation.mix.items():
+        for name, share in phase.mix.items():
             mean = mean.then(costs[name].times(share))
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # Equal nodes share the work evenly: the closed network has one row for all copies.
+        # Nodes of equal hardware share the work evenly, so one row of the closed network represents
+        # all of them.
         self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
 
     def _vector(self, demands: Demands) -> list[float]:
-        """Demands at each copy of every station."""
+        """Returns the demands in seconds at each copy of every station."""
         each = self._of_stations(demands)
         return [d for d, s in zip(each, self.stations, strict=True) for _ in range(s.copies)]
 
     def _of_stations(self, demands: Demands) -> list[float]:
-        """Demands at one copy of every station."""
+        """Returns the demands in seconds at one copy of every station."""
         merged = self.locks.merged(demands)
         return [merged.get(station, 0.0) / station.copies for station in self.stations]
 
     def _expanded(self, closed: Solution) -> Solution:
-        """The solution with one row for each copy of a station."""
+        """Returns the solution with one row for each copy of a station."""
         copies = [station.copies for station in self.stations]
         return replace(
             closed,
@@ -370,7 +384,7 @@ class _Solver(_Stations[Closed]):
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         # At a saturated station, the number of clients determines the response time, not the
         # visits.
-        mean = sum(self.situation.mix[n] * latency for n, latency in loaded.items())
+        mean = sum(self.phase.mix[n] * latency for n, latency in loaded.items())
         scale = self.closed.response_s / mean if mean else 1.0
         steps = {
             (name, step): self._loaded_s(cost_of_step) * scale
@@ -395,7 +409,7 @@ class _Solver(_Stations[Closed]):
             bounds_per_s=asymptotic_bounds(
                 both, workload.clients, workload.think_time, self.mean.latency_s
             ),
-            mean_size_bytes=self.situation.environment["file_size"],
+            moved_bytes=self.phase.moved_bytes,
             quantiles_s=self._quantiles(scale),
         )
 
@@ -429,9 +443,11 @@ class _ManySolver(_Stations[Many]):
     constants,).
     """
 
-    def __init__(self, situation: Situation, costs: Mapping[str, Cost], count: int) -> None:
+    def __init__(
+        self, situation: Situation, phase: WorkPhase, costs: Mapping[str, Cost], count: int
+    ) -> None:
         self._count = count
-        super().__init__(situation, costs)
+        super().__init__(situation, phase, costs)
 
     def _matrix(self, demands: Demands) -> Floats:
         """Returns demands as an array of shape (stations, sets of constants)."""
@@ -469,7 +485,7 @@ class _ManySolver(_Stations[Many]):
         """Returns rates, latencies and step times, by the rules of a single prediction."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
-        for name, share in self.situation.mix.items():
+        for name, share in self.phase.mix.items():
             mean = mean + share * loaded[name]
         scale = np.divide(self.closed.response_s, mean, out=np.ones_like(mean), where=mean != 0)
         steps = {
@@ -479,8 +495,3 @@ class _ManySolver(_Stations[Many]):
         }
         latency = {name: time * scale for name, time in loaded.items()}
         return Predictions(self.closed.rate_per_s, latency, steps)
-
-
-def bounds(scenario: Scenario, constants: Mapping[str, float]) -> tuple[float, float]:
-    """Returns the asymptotic (lower, upper) bounds of one configuration's rate per second."""
-    return Situation(scenario).predict(constants).bounds_per_s

@@ -87,9 +87,9 @@ class TreeReader(Visitor[str, Cost]):
 
     `client` names the role where operations start. `written_back` is the share of deferred disk
     writes done during the run. `operations` is the number of operations of all clients in the run,
-    over which the burst credit of token buckets is spread. `symbols` collects those that were read.
-    If the environment holds arrays of shape
-    (sets of constants,), every cost has that shape.
+    over which the burst credit of token buckets is spread. `symbols` collects the names of the
+    symbols that were used. If the environment holds arrays of shape (sets of constants,), every
+    cost has that shape.
     """
 
     def __init__(
@@ -223,10 +223,12 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def delay(self, node: Delay, where: str) -> Cost:
+        """Returns the cost of a wait in seconds that occupies no resource."""
         seconds = self.value(node.seconds)
         return Cost(seconds, seconds)
 
     def at(self, node: At, where: str) -> Cost:
+        """Returns the cost of a body that the node's role executes."""
         return self.visit(node.body, node.role)
 
     def _charge(
@@ -252,6 +254,7 @@ class TreeReader(Visitor[str, Cost]):
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
     def call(self, node: Call, where: str) -> Cost:
+        """Returns the cost of a request, its body at the receiver, and the response."""
         request = self._transfer(where, node.role, self.value(node.request_bytes))
         body = self.visit(node.body, node.role)
         total = request.then(body)
@@ -292,7 +295,8 @@ class TreeReader(Visitor[str, Cost]):
         )
         ahead_s = [self._environment.get(f"{role}.nic_burst", 0.0) for role in (sender, receiver)]
         held = 0.0 if all(ahead_s) else wire
-        # A stream waits for acknowledgements where its window is smaller than what the way holds.
+        # A stream waits for acknowledgements if its window is smaller than the bandwidth-delay
+        # product of the path.
         window = self._environment.get("stream_window", math.inf)
         stall_s = largest((0.0, 2 * between / window - 1 / smallest(rates)))
         alone_s = between + held + largest((0.0, size_bytes - window)) * stall_s
@@ -313,6 +317,7 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def seq(self, node: Seq, where: str) -> Cost:
+        """Returns the cost of steps one after another: latencies and demands in seconds add up."""
         total = Cost()
         for step in node.steps:
             cost = self.visit(step, where)
@@ -397,6 +402,8 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(replace(total, busy_s=total.latency_s))
 
     def repeat(self, node: Repeat, where: str) -> Cost:
+        """Returns the cost of a repeated body: that of one repetition, times the number of
+        repetitions."""
         count = self.count(node.count)
         turn = self.visit(node.body, where)
         total = turn.times(count)
@@ -417,6 +424,7 @@ class TreeReader(Visitor[str, Cost]):
         return largest((turn.limited[station], count * turn.demands[station] / station.copies))
 
     def choice(self, node: Choice, where: str) -> Cost:
+        """Returns the expected cost of a random choice: each branch counts by its probability."""
         total = Cost()
         for probability, branch in node.branches:
             share = self.count(probability)
@@ -425,6 +433,7 @@ class TreeReader(Visitor[str, Cost]):
         return total
 
     def either(self, node: Either, where: str) -> Cost:
+        """Returns the cost of the branch that the condition selects; zero cost if there is none."""
         chosen = node.then if self.holds(node.condition) else node.otherwise
         return Cost() if chosen is None else self.visit(chosen, where)
 

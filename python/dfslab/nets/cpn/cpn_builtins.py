@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dfslab.nets.cpn.cpn_colours import Colours
-from dfslab.nets.cpn.cpn_evaluate import LOGS, Evaluator
+from dfslab.nets.cpn.cpn_evaluate import Evaluator
 from dfslab.nets.cpn.cpn_match import equal
 from dfslab.nets.cpn.cpn_merge import both, compared, fault, merged
 from dfslab.nets.cpn.cpn_ml import Declaration, parse
@@ -17,7 +17,11 @@ from dfslab.nets.cpn.cpn_values import (
     BOOL,
     FALSE,
     INT,
+    LOGS,
+    NO_OPTIONS,
     ONE,
+    OPTIONS,
+    OTHERWISE,
     REAL,
     TEXT,
     UNKNOWN,
@@ -154,19 +158,6 @@ fun counted x [] = 0 | counted x (y::r) = (if x = y then 1 else 0) + counted x r
 fun cf (x, m) = counted x (ms_to_list m)
 fun ext_col f m = list_to_ms (map f (ms_to_list m))
 """
-OPTIONS = "SOME NONE valOf isSome getOpt List.find List.mapPartial List.getItem Int.fromString"
-NO_OPTIONS = "options (SOME, NONE) are not read; use List.filter, or a list of no or one value"
-OTHERWISE = {
-    "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
-    **dict.fromkeys(
-        ("poisson", "binomial", "chisq", "student", "rayleigh", "weibull", "hypergeometric"),
-        "is no distribution that is read; use discrete, bernoulli, exponential or uniform",
-    ),
-    **dict.fromkeys(
-        ("String.substring", "substring", "String.sub", "explode", "implode", "ord", "chr", "str"),
-        "is not read: texts are joined (^), compared and measured; keep their parts in fields",
-    ),
-}
 
 
 class Builtins:
@@ -210,13 +201,15 @@ class Builtins:
             names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
+        """Returns a function that raises InputError with `reason`; the file calls it as `name`."""
+
         def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
 
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple that must have `count` elements. InputError for
+        """Returns the elements of a tuple that must have `count` elements. Raises InputError for
         another value; `name` is the function in the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
@@ -226,9 +219,11 @@ class Builtins:
         return found
 
     def pair(self, value: CpnValue, name: str) -> list[CpnValue]:
+        """Returns the two arguments of a call of `name`. Raises InputError for another number."""
         return self.arguments(value, 2, name)
 
     def number(self, name: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
+        """Returns the function `name` of the table NUMBERS, whose arguments are numbers."""
         wanted, form, kind = NUMBERS[name]
 
         def run(given: Sequence[CpnValue]) -> CpnValue:
@@ -247,9 +242,11 @@ class Builtins:
         return run
 
     def listed(self, value: CpnValue, name: str) -> Items:
+        """Returns the known elements and the remainder of a list, or raises InputError."""
         return self.evaluator.listed(value, name)
 
     def head(self, value: CpnValue) -> CpnValue:
+        """Returns the first element of a list (`hd`)."""
         found = self.listed(value, "hd")
         if found.items:
             return found.items[0]
@@ -260,6 +257,7 @@ class Builtins:
         return element_of(f"head({found.tail.text})", inner, found.tail.draws)
 
     def tail(self, value: CpnValue) -> CpnValue:
+        """Returns a list without its first element (`tl`)."""
         found = self.listed(value, "tl")
         if found.items:
             return Items(found.items[1:], found.tail)
@@ -268,12 +266,14 @@ class Builtins:
         return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
 
     def null(self, value: CpnValue) -> CpnValue:
+        """Returns whether a list is empty (`null`), as a truth value of the net."""
         found = self.listed(value, "null")
         if found.items or found.tail is None:
             return constant(not found.items, BOOL)
         return compared(found.tail.text, "==", "[]", found.tail.draws)
 
     def length(self, value: CpnValue) -> CpnValue:
+        """Returns the length of a list or text, or the number of tokens of a multiset."""
         if isinstance(value, Leaf) and value.kind == TEXT and value.known:
             return constant(len(value.constant), INT)
         if isinstance(value, Bag):
@@ -286,6 +286,7 @@ class Builtins:
         return Leaf(f"length({leaf.text})", INT, draws=leaf.draws)
 
     def reversed(self, value: CpnValue) -> CpnValue:
+        """Returns a list in reverse order (`rev`)."""
         found = self.listed(value, "rev")
         if found.tail is None:
             return Items(found.items[::-1])
@@ -293,6 +294,7 @@ class Builtins:
         return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
 
     def member(self, value: CpnValue, wanted: CpnValue) -> CpnValue:
+        """Returns whether a list contains the value `wanted` (`mem`), as a value of the net."""
         found = self.listed(value, "mem")
         if found.tail is None:
             answer: Leaf = FALSE
@@ -305,6 +307,7 @@ class Builtins:
         return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
 
     def nth(self, given: list[CpnValue]) -> CpnValue:
+        """Returns the element of a list at a position that counts from 0 (`List.nth`)."""
         value, at = given
         found = self.listed(value, "List.nth")
         known = isinstance(at, Leaf) and at.known
@@ -329,6 +332,7 @@ class Builtins:
         return value
 
     def digits(self, value: CpnValue) -> CpnValue:
+        """Returns a whole number as a text in decimal digits (`Int.toString`)."""
         if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no whole number")
         if value.known:
@@ -336,6 +340,7 @@ class Builtins:
         return Leaf(f"text({value.text})", TEXT, draws=value.draws)
 
     def word(self, value: CpnValue) -> CpnValue:
+        """Returns a truth value as the text "true" or "false" (`Bool.toString`)."""
         if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no truth value")
         if value.known:
@@ -343,7 +348,7 @@ class Builtins:
         return Leaf(f'if({value.text}, "true", "false")', TEXT, draws=value.draws)
 
     def flattened(self, value: CpnValue) -> CpnValue:
-        """Converts a multiset to a list. InputError if the number of any token is not known
+        """Converts a multiset to a list. Raises InputError if the number of any token is not known
         while the file is read."""
         items: list[CpnValue] = []
         bag = self.evaluator.bag(value)
@@ -407,16 +412,19 @@ class OfColours:
         return self.evaluator.value(parse(f"fn {pattern} => true | _ => false", context), {})
 
     def members(self, colour: str) -> list[CpnValue]:
+        """Returns all values of a colour set. Raises InputError if they are too many to list."""
         return self.colours.members(colour, self.evaluator.context)
 
     def all(self, colour: str) -> CpnValue:
+        """Returns the multiset that holds every value of a colour set once (`CS.all`)."""
         return Bag(tuple(BagEntry(one, ONE) for one in self.members(colour)))
 
     def size(self, colour: str) -> CpnValue:
+        """Returns the number of values of a colour set (`CS.size`)."""
         return constant(len(self.members(colour)), INT)
 
     def ran(self, colour: str) -> CpnValue:
-        """Returns a value of a colour set, drawn uniformly at each firing. InputError if the
+        """Returns a value of a colour set, drawn uniformly at each firing. Raises InputError if the
         colour set is too large to list its values."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
@@ -426,6 +434,7 @@ class OfColours:
         return Leaf(f"at({leaf.text}, floor(uniform(0, {len(members.items)})))", kind, draws=True)
 
     def updated(self, value: CpnValue, label: str, new: CpnValue) -> CpnValue:
+        """Returns a record in which the field `label` has the value `new` (`CS.set_label`)."""
         if not isinstance(value, Rec) or value.at(label) is None:
             raise self.evaluator.wrong(f"set_{label}", "is no field of the record")
         fields = ((one, new if one == label else old) for one, old in value.fields)
@@ -447,9 +456,11 @@ class OfColours:
         return found
 
     def chosen(self, condition: Leaf, yes: CpnValue, no: CpnValue) -> CpnValue:
+        """Returns the value that is `yes` where the condition holds, and `no` elsewhere."""
         return merged(condition, yes, no, self.evaluator)
 
     def legal(self, colour: str, value: CpnValue) -> CpnValue:
+        """Returns whether a value belongs to a colour set (`CS.legal`), as a value of the net."""
         answer: Leaf = FALSE
         for one in self.members(colour):
             answer = both("||", answer, equal(one, value, self.evaluator))
@@ -477,6 +488,7 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
+        """Returns (product of two counts, conjunction of the conditions or None without any)."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -74,6 +74,8 @@ class Colours:
     def add(
         self, name: str, kind: ValueType, members: Callable[[], list[CpnValue]] | None = None
     ) -> None:
+        """Adds a colour set with its type, and the function that lists its values if they are
+        few."""
         self.sets[name] = ColourSet(name, kind, members)
         if isinstance(kind, Struct) and kind not in self.names:
             self.names[kind] = self.free(name)
@@ -86,13 +88,14 @@ class Colours:
         return name
 
     def enumeration(self, name: str, values: list[str]) -> Plain:
+        """Adds an enumeration with these values, and returns its type."""
         own = self.free(name)
         self.enums[own] = values
         return Plain(own)
 
     def known(self, name: str, context: str) -> ColourSet:
-        """Returns a colour set by name. Predefined colour sets need no declaration. InputError
-        if the name is unknown or its declaration could not be read."""
+        """Returns a colour set by name. Predefined colour sets need no declaration. Raises
+        InputError if the name is unknown or its declaration could not be read."""
         if name in self.broken:
             raise self.broken[name]
         if name not in self.sets and name in COMMON:
@@ -104,7 +107,8 @@ class Colours:
         return self.sets[name]
 
     def members(self, name: str, context: str) -> list[CpnValue]:
-        """Returns all values of a small colour set. InputError if the colour set is too large."""
+        """Returns all values of a small colour set. Raises InputError if the colour set is too
+        large."""
         found = self.known(name, context)
         if found.members is None:
             raise InputError(
@@ -117,6 +121,8 @@ class Colours:
     # Types and values in the form that net definitions use.
 
     def type_name(self, kind: ValueType, context: str) -> str:
+        """Returns the name of a type in the net. Raises InputError if a field cannot have this
+        type."""
         if isinstance(kind, Plain):
             return kind.name
         if isinstance(kind, ListType) and isinstance(kind.inner, Plain):
@@ -138,6 +144,7 @@ class Colours:
         return self.names[kind]
 
     def fields(self, kind: ValueType, context: str) -> list[tuple[str, str]]:
+        """Returns (label, name of the type) for each field of a token of this type."""
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: CpnValue, context: str) -> list[Leaf]:
@@ -148,7 +155,7 @@ class Colours:
         return [self.leaf(value, context)]
 
     def leaf(self, value: CpnValue, context: str) -> Leaf:
-        """Returns a single value or a list as text of the engine's language. InputError for
+        """Returns a single value or a list as text of the engine's language. Raises InputError for
         other values."""
         if isinstance(value, Leaf):
             return value
@@ -182,7 +189,7 @@ class Colours:
         return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
 
     def fitted(self, value: CpnValue, colour: str, context: str) -> CpnValue:
-        """Converts a value to a colour set. An int becomes a real where a real is expected.
+        """Converts a value to a colour set. An int becomes a real where a real is expected. Raises
         InputError if the value does not fit."""
         kind = self.sets[colour].kind
         if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
@@ -199,6 +206,8 @@ class Colours:
         return value
 
     def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
+        """Returns a record whose fields have the types of a colour set. Whole numbers that are
+        known become real numbers where needed. Raises InputError for a field of another type."""
         made = []
         for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
             if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
@@ -219,6 +228,8 @@ class Colours:
         return [cell for one in parts for cell in self.cells(one, context)]
 
     def cells(self, value: CpnValue, context: str) -> Iterator[Cell]:
+        """Yields the fields of a value that is known while the file is read, each as data of a
+        token."""
         if isinstance(value, Rec):
             for _, one in value.fields:
                 yield from self.cells(one, context)
@@ -256,8 +267,8 @@ class Colours:
     # The values of colour sets that have few values.
 
     def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[CpnValue]:
-        """Returns all records of a type whose fields have small colour sets. `parts` are pairs
-        of field name and colour set. InputError if there are too many."""
+        """Returns all records of a type whose fields have small colour sets. `parts` are pairs of
+        field name and colour set. Raises InputError if there are too many."""
         choices = [self.members(name, context) for _, name in parts]
         count = 1
         for one in choices:
@@ -280,8 +291,8 @@ def booleans() -> list[CpnValue]:
 
 
 def between(low: int, high: int, context: str) -> list[CpnValue]:
-    """Returns the numbers from `low` to `high`, both included, as values. InputError if there
-    are too many."""
+    """Returns the numbers from `low` to `high`, both included, as values. Raises InputError if
+    there are too many."""
     if high - low >= MEMBERS_MOST:
         raise InputError(context, high - low + 1, f"at most {MEMBERS_MOST} values can be listed")
     return [constant(at, INT) for at in range(low, high + 1)]

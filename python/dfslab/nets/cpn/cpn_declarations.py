@@ -39,7 +39,7 @@ from dfslab.spec.model import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_']*")
 
-# The words with which declarations begin.
+# The keywords that begin a declaration.
 HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
@@ -66,7 +66,8 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
 
 
 def _opened(text: str) -> str:
-    """Returns declarations in which those of `local … in … end` stand one after another."""
+    """Returns declarations in which those of each `local … in … end` are written one after another,
+    without `local`."""
     pieces, opened, at = [], list[str](), 0
     for found in re.finditer(r"\b(let|local|in|end)\b|\"(?:[^\"\\]|\\.)*\"", text):
         word = found[0]
@@ -113,6 +114,7 @@ class Declarations:
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
+        """Yields the declarations in an element of the file, and those in its nested blocks."""
         for element in box:
             if element.tag == "block":
                 yield from self.elements(element)
@@ -120,6 +122,7 @@ class Declarations:
                 yield element
 
     def declare(self, element: ET.Element) -> None:
+        """Reads one declaration: a colour set, variables, values and functions, or a reference."""
         self.evaluator.context = "declarations"
         if element.tag == "color":
             self.colour(element)
@@ -132,6 +135,7 @@ class Declarations:
             self.reference(text_of(element.find("id")), whole_text(element.find("ml")))
 
     def values(self, text: str) -> None:
+        """Reads the values and functions that a text declares."""
         evaluator = self.evaluator
         for found in declarations(text, "declarations"):
             evaluator.context = f"declaration of {', '.join(found.names) or 'a value'}"
@@ -149,8 +153,8 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """Reads a reference (`globref`) as its initial value. InputError if the file assigns to
-        the reference."""
+        """Reads a reference (`globref`) as its initial value. Raises InputError if the file assigns
+        to the reference."""
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -160,6 +164,7 @@ class Declarations:
             self.evaluator.broken[name] = error
 
     def variable(self, element: ET.Element) -> None:
+        """Reads the names of variables and the colour set that they share."""
         colour = text_of(element.find("type/id"))
         for one in element.findall("id"):
             self.variables[text_of(one)] = colour
@@ -178,6 +183,8 @@ class Declarations:
     # Declarations of colour sets.
 
     def colour(self, element: ET.Element) -> None:
+        """Reads a colour set. A declaration that cannot be read rejects only nets that use the
+        set."""
         name = text_of(element.find("id"))
         context = f"colset {name}"
         self.evaluator.context = context
@@ -191,6 +198,7 @@ class Declarations:
             self.colours.broken[name] = error
 
     def add(self, name: str, kind: ET.Element, context: str) -> None:
+        """Adds a colour set, whose type is given by the element `kind` of the file."""
         colours = self.colours
         ids = [text_of(one) for one in kind.findall("id")]
         if kind.tag in ("alias", "subset"):
@@ -257,6 +265,7 @@ class Declarations:
         self.colours.add(name, found, members)
 
     def enumeration(self, name: str, ids: list[str]) -> None:
+        """Adds a colour set that enumerates `ids`, and declares each of them as a value."""
         kind = self.colours.enumeration(name, [clean(one) for one in ids])
         values: list[CpnValue] = [constant(clean(one), kind) for one in ids]
         self.colours.add(name, kind, lambda: values)
@@ -302,6 +311,8 @@ class Declarations:
             self.construct(word, Builtin(f"union {word}", 1, made))
 
     def zero(self, kind: ValueType) -> CpnValue:
+        """Returns the initial value of a type: 0, false, an empty text or list, or the first value
+        of an enumeration; records of these."""
         if isinstance(kind, Struct):
             fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
             return Rec(fields, kind.union)
@@ -334,12 +345,13 @@ class Declarations:
             raise InputError(context, "subset", "says `by` a function or `with` a list")
 
     def holds(self, test: CpnValue, one: CpnValue) -> bool:
+        """Returns whether the function `test` of the file yields true for a value."""
         found = self.evaluator.apply(test, one)
         return isinstance(found, Leaf) and found.constant is True
 
     def bounds(self, kind: ET.Element, context: str) -> tuple[int, int]:
-        """Returns the first and last number of a range in a declaration. InputError if they are
-        not two numbers."""
+        """Returns the first and last number of a range in a declaration. Raises InputError if they
+        are not two numbers."""
         texts = [text_of(one) for one in kind.iter("ml")]
         found = [self.evaluator.value(parse(one, context), {}) for one in texts if one]
         numbers = [one.constant for one in found if isinstance(one, Leaf) and one.kind == INT]

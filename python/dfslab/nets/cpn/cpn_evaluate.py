@@ -15,10 +15,11 @@ from typing import Any
 from dfslab.nets.cpn import cpn_multiset
 from dfslab.nets.cpn.cpn_colours import Colours
 from dfslab.nets.cpn.cpn_match import Match, equal, matched
-from dfslab.nets.cpn.cpn_merge import both, fault, merged, negated, operated
+from dfslab.nets.cpn.cpn_merge import both, fault, is_rest, merged, negated, operated
 from dfslab.nets.cpn.cpn_ml import Declaration, Tree, free_names
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
+    EFFECTS_REFUSED,
     INT,
     ONE,
     REAL,
@@ -37,6 +38,7 @@ from dfslab.nets.cpn.cpn_values import (
     constant,
     draws,
     each_of,
+    has_effects,
     is_static,
     joined,
     kind_of,
@@ -44,20 +46,6 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-# First parts of the names of functions with side effects, which are not supported.
-EFFECTS = (
-    *("print", "TextIO.", "output", "input", "OS.", "Time.", "Date.", "ConnManagementLayer."),
-    *("MSC.", "BitMap.", "Report.", "openIn", "openOut", "closeIn", "closeOut", "stop"),
-)
-# Functions that only write a log. A call has the value `()`; the log is not kept.
-LOGS = (
-    *("print", "TextIO.print", "TextIO.output", "TextIO.openOut", "TextIO.openAppend"),
-    *("TextIO.flushOut", "TextIO.closeOut"),
-)
-EFFECTS_REFUSED = (
-    "has side effects, which inscriptions here have not; log values with a monitor, keep what "
-    "changes in a token"
-)
 CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
@@ -86,9 +74,11 @@ class Evaluator:
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
+        """Raises InputError for a recursion whose depth is known only during the run."""
         raise self.wrong(closure.name, "calls itself over what only a run knows")
 
     def wrong(self, value: Any, reason: str) -> InputError:
+        """Returns an InputError for `value`; its key is the current declaration or inscription."""
         return InputError(self.context, value, reason)
 
     # Declarations of values and functions.
@@ -107,6 +97,7 @@ class Evaluator:
             self.broken.update(dict.fromkeys(found.names, error))
 
     def declared(self, tree: Tree, env: Env) -> dict[str, CpnValue]:
+        """Returns the names that a `val` or `fun` declaration defines, each with its value."""
         if tree.kind == "fun":
             group = {one.word: one.parts for one in tree.parts}
             outside = {**self.globals, **env}
@@ -121,18 +112,23 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
+        """Returns the names in a pattern of `val` with their values. InputError if it may not
+        match."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
             raise self.wrong(words(kind_of(value)), "a pattern of `val` must always fit")
         return match.names
 
     def match(self, pattern: Tree, value: CpnValue) -> Match | None:
+        """Returns the names that a pattern binds and the condition of the match; None if
+        impossible."""
         return matched(pattern, value, self)
 
     # Evaluation of expressions, by the type of syntax.
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates an expression over the names in `env`. InputError for unsupported syntax."""
+        """Evaluates an expression over the names in `env`. Raises InputError for unsupported
+        syntax."""
         read = READERS.get(tree.kind)
         if read is None:
             raise self.wrong(tree.kind, "cannot stand inside an expression of the subset read")
@@ -140,13 +136,14 @@ class Evaluator:
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
         """Evaluates an expression that must have a single value of one of the types in `wanted`.
-        InputError for another type, whose message contains `words_of`."""
+        Raises InputError for another type, whose message contains `words_of`."""
         value = self.value(tree, env)
         if not isinstance(value, Leaf) or value.kind not in (*wanted, UNKNOWN):
             raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
         return value
 
     def name(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates a name: a local name, else a name that the file or CPN ML declares."""
         name = tree.word
         if name in env:
             return env[name]
@@ -160,6 +157,8 @@ class Evaluator:
         raise self.wrong(name, self.unknown)
 
     def reference(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `!name`, the initial value of a reference. Raises InputError if it is
+        unknown."""
         del env
         name = tree.parts[0].word
         if name in self.broken:
@@ -170,6 +169,7 @@ class Evaluator:
         return self.references[name]
 
     def literal(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates a literal: a whole or real number, a text, a truth value or the unit value."""
         del env
         if tree.kind == "int":
             return constant(int(tree.word), INT)
@@ -180,6 +180,7 @@ class Evaluator:
         return constant(tree.word, TEXT)
 
     def compound(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates a list, a tuple or a record."""
         if tree.kind == "list":
             return self.of_one_type(Items(tuple(self.value(one, env) for one in tree.parts)))
         if tree.kind == "tuple":
@@ -195,6 +196,7 @@ class Evaluator:
         return Rec(fields)
 
     def typed(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates an expression with a type annotation. An empty list gets the annotated type."""
         value = self.value(tree.parts[0], env)
         empty = isinstance(value, Items) and not value.items and value.tail is None
         if empty and tree.word in self.colours.sets:
@@ -204,6 +206,7 @@ class Evaluator:
         return value
 
     def operation(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates an infix operation on two operands."""
         word = tree.word
         if word in ("&&", "||"):
             first = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
@@ -224,8 +227,8 @@ class Evaluator:
         return operated(word, left, right, self)
 
     def listed(self, value: CpnValue, word: str) -> Items:
-        """Returns a list as the elements that are known individually and a remainder. InputError
-        for another value; `word` is the operator in the message."""
+        """Returns a list as the elements that are known individually and a remainder. Raises
+        InputError for another value; `word` is the operator in the message."""
         if isinstance(value, Items):
             return value
         if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
@@ -233,11 +236,12 @@ class Evaluator:
         raise self.wrong(words(kind_of(value)), f"'{word}' takes a list here")
 
     def consed(self, head: CpnValue, tail: CpnValue) -> Items:
+        """Returns the list `head :: tail`. Raises InputError if element types differ."""
         found = self.listed(tail, "::")
         return self.of_one_type(Items((head, *found.items), found.tail))
 
     def of_one_type(self, found: Items) -> Items:
-        """Returns the list. InputError if its elements have different types."""
+        """Returns the list. Raises InputError if its elements have different types."""
         kinds = [kind_of(one) for one in found.items]
         if found.tail is not None and isinstance(found.tail.kind, ListType):
             kinds += [found.tail.kind.inner] if found.tail.kind.inner else []
@@ -248,6 +252,7 @@ class Evaluator:
         return found
 
     def concatenated(self, left: CpnValue, right: CpnValue) -> CpnValue:
+        """Returns the list `left ^^ right`. Raises InputError if element types differ."""
         first, second = self.listed(left, "^^"), self.listed(right, "^^")
         if first.tail is None:
             return self.of_one_type(Items((*first.items, *second.items), second.tail))
@@ -260,6 +265,7 @@ class Evaluator:
         return Leaf(text, kind, draws=any(one.draws for one in parts))
 
     def prefixed(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `not` on a truth value, or `~` on a number."""
         if tree.kind == "not":
             return negated(self.leaf(tree.parts[0], env, (BOOL,), "a truth value"))
         found = self.leaf(tree.parts[0], env, (INT, REAL), "a number")
@@ -268,6 +274,8 @@ class Evaluator:
         return Leaf(f"(-{found.text})", found.kind, draws=found.draws)
 
     def choice(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `if`. A condition known only during the run keeps both branches in the
+        result."""
         condition = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
@@ -283,6 +291,7 @@ class Evaluator:
         return merged(condition, yes, no, self)
 
     def let(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `let … in … end`: the body, with the local declarations added to `env`."""
         *parts, body = tree.parts
         inner = dict(env)
         for at, part in enumerate(parts):
@@ -300,10 +309,12 @@ class Evaluator:
         return self.value(body, inner)
 
     def case(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `case`: the body of the first clause whose pattern matches."""
         subject, *clauses = tree.parts
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
     def function(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `fn`: a function that keeps the names known at its place of definition."""
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
@@ -314,31 +325,37 @@ class Evaluator:
         return self.cached[id(tree)][1]
 
     def label(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates `#label`: the function that returns this field of a record."""
         del env
         return Builtin(f"#{tree.word}", 1, lambda given: self.part(given[0], tree.word))
 
     def part(self, value: CpnValue, label: str) -> CpnValue:
+        """Returns a field of a record. Raises InputError if the value has no such field."""
         found = value.at(label) if isinstance(value, Rec) else None
         if found is None:
             raise self.wrong(f"#{label}", f"is no field of {words(kind_of(value))}")
         return found
 
     def application(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates the application of a function to an argument."""
         head, argument = tree.parts
         if head.kind == "name" and not self.is_known(head.word, env):
             self.unknown_function(head.word)
         return self.apply(self.value(head, env), self.value(argument, env))
 
     def is_known(self, name: str, env: Env) -> bool:
+        """Returns whether a name is declared, by `env`, by the file or by CPN ML."""
         known = name in env or name in self.globals or name in self.broken
         return known or self.dotted(name, self.context) is not None
 
     def unknown_function(self, name: str) -> None:
+        """Raises InputError for a function that is not declared, or that has side effects."""
         if has_effects(name):
             raise self.wrong(name, EFFECTS_REFUSED)
         raise self.wrong(name, "is no function that is read, nor declared as one")
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
+        """Applies a function to an argument. It runs when it has all its arguments."""
         if not isinstance(function, Closure | Builtin):
             raise self.wrong(words(kind_of(function)), "is no function")
         given = (*function.given, argument)
@@ -433,11 +450,13 @@ class Evaluator:
         return value
 
     def once_each(self, entry: BagEntry) -> BagEntry:
+        """Returns a token of a multiset whose value and count are each computed once per firing."""
         count = self.once(entry.count)
         assert isinstance(count, Leaf)
         return BagEntry(self.once(entry.value), count, entry.when, entry.delay, entry.each)
 
     def sequence(self, tree: Tree, env: Env) -> CpnValue:
+        """Evaluates expressions separated by semicolons. Returns the value of the last one."""
         values = [self.value(one, env) for one in tree.parts]
         return values[-1]
 
@@ -456,19 +475,6 @@ class Evaluator:
         if isinstance(value, Leaf) and isinstance(value.kind, ListType):
             return Bag((each_of(value),))
         return Bag((BagEntry(value, ONE),))
-
-
-def has_effects(name: str) -> bool:
-    """Whether the function of that name has side effects."""
-    if name in (*LOGS, "TextIO.stdOut", "TextIO.stdErr"):
-        return False
-    return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)
-
-
-def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Whether a condition is the negation of one in `before`. If all conditions in `before` are
-    false, it is then true."""
-    return any(one is not None and negated(one).text == condition.text for one in before)
 
 
 READERS: Mapping[str, Callable[[Evaluator, Tree, Env], CpnValue]] = {

@@ -61,8 +61,8 @@ class Scope:
 
 
 def written(value: WrittenInscription, scope: Scope, context: str) -> str:
-    """Converts an inscription to CPN ML. InputError if CPN ML cannot express it; `context` names
-    the inscription in the message."""
+    """Converts an inscription to CPN ML. Raises InputError if CPN ML cannot express it; `context`
+    names the inscription in the message."""
     if isinstance(value, bool):
         return str(value).lower()
     return _Expression(str(value), scope, context).level()

@@ -68,6 +68,7 @@ class CalledFunctions:
 
     @property
     def context(self) -> str:
+        """The declaration or inscription that is read, as named in error messages."""
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
@@ -93,6 +94,8 @@ class CalledFunctions:
         return {one.whole for one in self.written.values() if one.draws}
 
     def names(self, made: _Made) -> list[str]:
+        """Returns the names of the net's functions for one function of the file: one for each field
+        of its result."""
         if not isinstance(made.result, Struct):
             return [made.name]
         return [f"{made.name}_{label}" for label, _ in flat(made.result)]
@@ -136,6 +139,8 @@ class CalledFunctions:
         return self.evaluator.colours.leaves(body, self.context)
 
     def document(self, made: _Made, leaves: list[Leaf], abstract: _Abstract) -> None:
+        """Stores a converted function as functions of the net definition, one for each field of its
+        result."""
         colours, context = self.evaluator.colours, f"function {made.name}"
         for name, leaf in zip(self.names(made), leaves, strict=True):
             kind = leaf.kind
@@ -150,6 +155,7 @@ class CalledFunctions:
             )
 
     def free(self, name: str) -> str:
+        """Returns a name for a function of the net that is not in use."""
         name = clean(name)
         taken = {one.name for one in self.made.values()} | set(self.written)
         at, own = 1, f"{name}_1"

@@ -85,11 +85,12 @@ class Inputs:
         self.wanted: list[Wanted] = []
 
     def parsed(self, arc: FileArc) -> Tree:
+        """Returns the syntax tree of an arc's inscription."""
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
         """Yields the terms of a multiset as written. A term with a count, such as `` 2`x ``, is
-        repeated. InputError if a count is not known."""
+        repeated. Raises InputError if a count is not known."""
         if tree.kind == "empty":
             return
         if tree.kind == "sum":
@@ -126,6 +127,7 @@ class Inputs:
             self.bind(term, arc)
 
     def unbound(self) -> str:
+        """Returns the reason in the error message about a name that no input arc binds."""
         bound = ", ".join(self.env) or "none"
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
@@ -145,6 +147,7 @@ class Inputs:
         self.fit(term, token, arc)
 
     def is_variable(self, name: str) -> bool:
+        """Returns whether a name is a declared variable and not a constructor."""
         return name in self.known.variables and name not in self.evaluator.constructors
 
     def has_colour(self, name: str, colour: str) -> bool:
@@ -193,6 +196,7 @@ class Inputs:
                 self.env[name] = value
 
     def check_type(self, name: str, value: CpnValue, arc: FileArc) -> None:
+        """Raises InputError if a variable gets a value of another type than it is declared with."""
         if name not in self.known.variables:
             return
         declared = self.colours.known(self.known.variables[name], f"var {name}")

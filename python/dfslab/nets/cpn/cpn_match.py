@@ -40,9 +40,11 @@ class PatternReader(Protocol):
     globals: dict[str, CpnValue]
     constructors: set[str]
 
-    def wrong(self, value: object, reason: str) -> InputError: ...
+    def wrong(self, value: object, reason: str) -> InputError:
+        """Returns an InputError for a value, with the current context as its key."""
 
-    def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue: ...
+    def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
+        """Returns the result of a function of the file for one argument."""
 
 
 @dataclass
@@ -229,7 +231,7 @@ def taken_apart(
 
 
 def equal(left: CpnValue, right: CpnValue, reader: PatternReader) -> Leaf:
-    """Returns the condition that two values are equal. InputError if the values cannot be
+    """Returns the condition that two values are equal. Raises InputError if the values cannot be
     compared."""
     if isinstance(left, Closure | Builtin) or isinstance(right, Closure | Builtin):
         raise reader.wrong("=", "functions are not compared")

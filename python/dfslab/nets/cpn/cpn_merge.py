@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dfslab.nets.cpn.cpn_colours import Colours
@@ -46,9 +46,11 @@ class MergeReader(Protocol):
     colours: Colours
     context: str
 
-    def wrong(self, value: object, reason: str) -> InputError: ...
+    def wrong(self, value: object, reason: str) -> InputError:
+        """Returns an InputError for a value, with the current context as its key."""
 
-    def bag(self, value: CpnValue) -> Bag: ...
+    def bag(self, value: CpnValue) -> Bag:
+        """Converts a value to a multiset of tokens."""
 
 
 def both(word: str, left: Leaf, right: Leaf) -> Leaf:
@@ -85,8 +87,14 @@ def negated(value: Leaf) -> Leaf:
     return Leaf(text, BOOL, draws=value.draws, opposite=value.text)
 
 
+def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
+    """Whether a condition is the negation of one in `before`. If all conditions in `before` are
+    false, it is then true."""
+    return any(one is not None and negated(one).text == condition.text for one in before)
+
+
 def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) -> CpnValue:
-    """Returns the value of `if condition then yes else no`. InputError if the types of the
+    """Returns the value of `if condition then yes else no`. Raises InputError if the types of the
     branches differ."""
     if condition.known:
         return yes if condition.constant else no
@@ -173,7 +181,8 @@ COMPUTED: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
-    """Applies an operator to two single values of one type. InputError if the types do not fit."""
+    """Applies an operator to two single values of one type. Raises InputError if the types do not
+    fit."""
     kind = left.kind if left.kind != UNKNOWN else right.kind
     numbers = {left.kind, right.kind} <= {INT, REAL, UNKNOWN}
     texts = {left.kind, right.kind} <= {TEXT, UNKNOWN}

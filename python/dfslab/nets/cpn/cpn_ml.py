@@ -105,7 +105,7 @@ class Declaration:
 
 
 def parse_declaration(text: str, context: str) -> Declaration:
-    """Parses one `val` or `fun` declaration. InputError if it cannot be read."""
+    """Parses one `val` or `fun` declaration. Raises InputError if it cannot be read."""
     tree = _MlParser(text, context).declared()
     return Declaration(tuple(_declared_names(tree)), tree)
 
@@ -195,7 +195,7 @@ class _MlParser:
         return self.ended(self.inner())
 
     def ended(self, tree: Tree) -> Tree:
-        """Returns the tree. InputError if text follows or the tree is nested too deeply."""
+        """Returns the tree. Raises InputError if text follows or the tree is nested too deeply."""
         if self.peek():
             self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")
@@ -286,7 +286,7 @@ class _MlParser:
         return self.kind() in ("int", "real", "str", "any") or self.peek() in OPENERS
 
     def tight(self) -> Tree:
-        """Parses the operand of a prefix operator. InputError if the nesting is too deep."""
+        """Parses the operand of a prefix operator. Raises InputError if the nesting is too deep."""
         self.depth += 8
         if self.depth > DEPTH_MOST:
             raise self.wrong("the expression is nested too deeply or too long")

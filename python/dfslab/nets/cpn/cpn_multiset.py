@@ -32,6 +32,7 @@ class MultisetEvaluator(PatternReader, Protocol):
 
 
 def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
+    """Evaluates a term such as 3`x: the multiset of this number of equal tokens."""
     count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
     if count.known and not 0 <= count.constant <= TOKENS_MOST:
         raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
@@ -39,13 +40,14 @@ def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
+    """Evaluates `++`: the sum of multisets."""
     bags = [evaluator.bag(evaluator.value(one, env)) for one in tree.parts]
     return Bag(tuple(entry for one in bags for entry in one.entries))
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Returns the difference of two multisets. InputError if a token of either multiset, or its
-    count, is not known while the file is read."""
+    """Returns the difference of two multisets. Raises InputError if a token of either multiset, or
+    its count, is not known while the file is read."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:
@@ -57,6 +59,7 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
+    """Returns the tokens `entry` of a multiset after the tokens `gone` are taken from them."""
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry
@@ -75,6 +78,7 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
+    """Evaluates tokens with a time stamp: the multiset, with its tokens delayed."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

@@ -32,13 +32,14 @@ ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
 def read(text: str) -> NetDefinition:
-    """Reads the text of a `.cpn` file as a flat net definition. One time unit of the file counts
-    as one second. InputError for what is not supported."""
+    """Reads the text of a `.cpn` file as a flat net definition. One time unit of the file counts as
+    one second. Raises InputError for what is not supported."""
     return definition_of_element(_parse(text))
 
 
 def definition_of_element(net: ET.Element) -> NetDefinition:
-    """Reads a `cpnet` element as a flat net definition. InputError for what is not supported."""
+    """Reads a `cpnet` element as a flat net definition. Raises InputError for what is not
+    supported."""
     limit = sys.getrecursionlimit()
     # The evaluator itself limits the depth of recursive functions in the file; Python's limit must
     # not be reached before.
@@ -178,7 +179,7 @@ class _CpnReader:
         return page
 
     def node(self, node: ET.Element, page: _FilePage, names: set[str]) -> tuple[str, str]:
-        """Returns the id of a node and a name for it that no other node of the page has.
+        """Returns the id of a node and a name for it that no other node of the page has. Raises
         InputError if the id is missing or repeated."""
         key = node.get("id", "")
         if not key or key in page.places or key in page.transitions:
@@ -261,8 +262,9 @@ class _CpnReader:
         return made
 
     def delay_first_tokens(self) -> None:
-        """Adds a transition for the initial tokens of each place and time after zero. It takes the
-        tokens from a place of its own at time zero and delays them until their time."""
+        """Adds a transition for the initial tokens of each place and time after zero. The
+        transition takes the tokens at time zero from an additional place and delays them until
+        their time."""
         for (name, delay), rows in self.later.items():
             own = self.free(f"{name} at {delay:g}")
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 from dfslab.nets.build import Local, Net, Place, Put, Take
 from dfslab.nets.colour import UNIT
-from dfslab.nets.cpn.cpn_evaluate import EFFECTS_REFUSED, has_effects
 from dfslab.nets.cpn.cpn_inputs import WEIGHT_MOST, FileArc, Inputs, split
 from dfslab.nets.cpn.cpn_merge import merged
 from dfslab.nets.cpn.cpn_ml import Tree, conjuncts, free_names, names_of, parse, uncommented
 from dfslab.nets.cpn.cpn_values import (
     BOOL,
+    EFFECTS_REFUSED,
     INT,
     REAL,
     BagEntry,
@@ -32,6 +32,7 @@ from dfslab.nets.cpn.cpn_values import (
     draws,
     each_of,
     flat,
+    has_effects,
     kind_of,
     made_of,
     words,
@@ -128,6 +129,8 @@ class TransitionReader(Inputs):
         return left
 
     def definition(self, guard: Tree) -> tuple[str, Tree | None]:
+        """Returns (variable, expression) of a guard that defines a variable by an equation; ("",
+        None) for any other guard."""
         if guard.kind != "op" or guard.word != "==":
             return "", None
         for one, other in (guard.parts, guard.parts[::-1]):
@@ -165,6 +168,7 @@ class TransitionReader(Inputs):
                 self.env[name] = made_of(kind, labels, base)
 
     def free_name(self, variable: str) -> str:
+        """Returns the name of the place that supplies values of a variable that no arc binds."""
         return f"{self.name}, any {variable}"
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
@@ -181,6 +185,8 @@ class TransitionReader(Inputs):
         return Place(self.free_name(name), UNIT, rows, discipline)
 
     def guard(self, guards: list[Tree]) -> None:
+        """Adds guards to the conditions of the transition. Raises InputError for a guard that is no
+        truth value or that is random."""
         context = f"{self.context}, guard"
         self.evaluator.context, self.evaluator.unknown = context, self.unbound()
         for one in guards:
@@ -197,7 +203,7 @@ class TransitionReader(Inputs):
     # The code segment, the delay and the output arcs.
 
     def code(self, text: str) -> _Code | None:
-        """Parses a code segment. None if the transition has none; InputError if it has side
+        """Parses a code segment. None if the transition has none; Raises InputError if it has side
         effects."""
         text = " ".join(uncommented(text).split())
         context = f"{self.context}, code segment"
@@ -218,6 +224,7 @@ class TransitionReader(Inputs):
         return _Code(output, tree, names)
 
     def run_code(self, code: _Code | None) -> None:
+        """Evaluates the action of a code segment and binds its results to the output variables."""
         if code is None or code.action is None:
             return
         self.evaluator.context = f"{self.context}, code segment"
@@ -237,6 +244,8 @@ class TransitionReader(Inputs):
         return Leaf(name, value.kind)
 
     def delay(self, time: str) -> Leaf | None:
+        """Returns the delay of a transition as an expression in the time unit of the file; None
+        without a delay."""
         context = f"{self.context}, time"
         text = time.removeprefix("@+") if time.startswith("@+") else ""
         if time in ("", "@+"):
@@ -248,6 +257,7 @@ class TransitionReader(Inputs):
         return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
 
     def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
+        """Yields the tokens that an output arc produces, one put for each part of its multiset."""
         self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
         value = self.evaluator.value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
@@ -286,6 +296,8 @@ class TransitionReader(Inputs):
         yield Put(place, token, wait, count.text)
 
     def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
+        """Returns the fields of a token that a value becomes, each as text of the engine's
+        language."""
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]

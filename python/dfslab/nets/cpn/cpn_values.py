@@ -79,6 +79,7 @@ class Leaf:
 
     @property
     def known(self) -> bool:
+        """Whether the value is known while the file is read."""
         return self.constant is not MISSING
 
 
@@ -101,6 +102,7 @@ class Rec:
     base: str = ""
 
     def at(self, label: str) -> CpnValue | None:
+        """Returns the value of a field; None if the record has no such field."""
         return dict(self.fields).get(label)
 
 
@@ -137,6 +139,7 @@ class Closure:
 
     @property
     def wanted(self) -> int:
+        """The number of arguments that the function needs before it runs."""
         return len(self.clauses[0].parts) - 1
 
 
@@ -349,3 +352,43 @@ def drawn(value: CpnValue) -> CpnValue:
     if isinstance(value, Rec):
         return Rec(tuple((label, drawn(one)) for label, one in value.fields), value.union)
     return value
+
+
+# Predefined functions of CPN ML that are not supported, by their names.
+
+# First parts of the names of functions with side effects, which are not supported.
+EFFECTS = (
+    *("print", "TextIO.", "output", "input", "OS.", "Time.", "Date.", "ConnManagementLayer."),
+    *("MSC.", "BitMap.", "Report.", "openIn", "openOut", "closeIn", "closeOut", "stop"),
+)
+# Functions that only write a log. A call returns the unit value `()`, and the log is discarded.
+LOGS = (
+    *("print", "TextIO.print", "TextIO.output", "TextIO.openOut", "TextIO.openAppend"),
+    *("TextIO.flushOut", "TextIO.closeOut"),
+)
+EFFECTS_REFUSED = (
+    "has side effects, which inscriptions here have not; log values with a monitor, keep what "
+    "changes in a token"
+)
+# Functions of the type `option`, and the reason why they are refused.
+OPTIONS = "SOME NONE valOf isSome getOpt List.find List.mapPartial List.getItem Int.fromString"
+NO_OPTIONS = "options (SOME, NONE) are not read; use List.filter, or a list of no or one value"
+# Other functions -> the reason why each is refused.
+OTHERWISE = {
+    "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
+    **dict.fromkeys(
+        ("poisson", "binomial", "chisq", "student", "rayleigh", "weibull", "hypergeometric"),
+        "is no distribution that is read; use discrete, bernoulli, exponential or uniform",
+    ),
+    **dict.fromkeys(
+        ("String.substring", "substring", "String.sub", "explode", "implode", "ord", "chr", "str"),
+        "is not read: texts are joined (^), compared and measured; keep their parts in fields",
+    ),
+}
+
+
+def has_effects(name: str) -> bool:
+    """Whether the function of that name has side effects."""
+    if name in (*LOGS, "TextIO.stdOut", "TextIO.stdErr"):
+        return False
+    return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)

@@ -26,8 +26,8 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 
 def read(text: str) -> NetDefinition:
-    """Reads PNML text as a flat net definition. A place/transition net gets tokens without
-    fields; a symmetric net keeps its colours. InputError for other content."""
+    """Reads PNML text as a flat net definition. A place/transition net gets tokens without fields;
+    a symmetric net keeps its colours. Raises InputError for other content."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")

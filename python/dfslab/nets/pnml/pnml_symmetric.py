@@ -60,19 +60,23 @@ class Symmetric:
             self.declare(one)
 
     def declarations(self, net: ET.Element) -> Iterator[ET.Element]:
+        """Yields the XML elements of all declarations of a net, without comments."""
         for one in net.iter():
             if tag(one) == "declarations":
                 yield from (inner for inner in one if tag(inner) != "comment")
 
     def wrong(self, value: str, reason: str) -> InputError:
+        """Returns an InputError for a value, with the current declaration as its key."""
         return InputError(self.context, value, reason)
 
     def colour(self, name: str, kind: ET.Element) -> None:
+        """Adds a colour set to the declarations in the form of a `.cpn` file."""
         made = ET.SubElement(self.block, "color", id=f"colour {name}")
         ET.SubElement(made, "id").text = name
         made.append(kind)
 
     def declare(self, one: ET.Element) -> None:
+        """Translates one declaration: a sort or a variable. Raises InputError for any other."""
         key, kind = one.get("id", ""), tag(one)
         self.context = f"{kind} {one.get('name') or key}"
         if kind == "namedsort":
@@ -100,6 +104,7 @@ class Symmetric:
         return self.sorts[key][0]
 
     def sort(self, key: str, one: ET.Element) -> None:
+        """Translates a named sort to a colour set. Raises InputError for an unsupported sort."""
         inner = [part for part in one if tag(part) != "comment"]
         if len(inner) != 1:
             raise self.wrong(key, "a sort is declared by one other")
@@ -126,6 +131,7 @@ class Symmetric:
             raise self.wrong(kind, "is not read: dots, enumerations, ranges and products are")
 
     def range(self, key: str, name: str, low: int, high: int) -> None:
+        """Adds the colour set of the whole numbers from `low` to `high`."""
         made = ET.Element("int")
         ends = ET.SubElement(made, "with")
         for end in (low, high):
@@ -134,6 +140,7 @@ class Symmetric:
         self.sorts[key] = (name, high - low + 1)
 
     def terms(self, element: ET.Element) -> list[str]:
+        """Returns the terms inside an element, each as text in CPN ML."""
         parts = (one for one in element if tag(one) != "comment")
         return [
             text
@@ -142,8 +149,8 @@ class Symmetric:
         ]
 
     def term(self, element: ET.Element) -> str:
-        """Translates a term of a symmetric net to text in CPN ML. InputError for an unsupported
-        term."""
+        """Translates a term of a symmetric net to text in CPN ML. Raises InputError for an
+        unsupported term."""
         kind = tag(element)
         if kind == "variable":
             return self.named(element.get("refvariable", ""), self.variables)
@@ -164,6 +171,8 @@ class Symmetric:
         return self.operation(kind, self.terms(element))
 
     def operation(self, kind: str, parts: list[str]) -> str:
+        """Returns an operation on terms as text in CPN ML. Raises InputError if it is not
+        supported."""
         if kind == "tuple":
             return f"({', '.join(parts)})"
         if kind == "numberof":
@@ -181,6 +190,7 @@ class Symmetric:
         raise self.wrong(kind, "is no operator of the symmetric nets that are read")
 
     def named(self, key: str, known: Mapping[str, str]) -> str:
+        """Returns the translation of an identifier. Raises InputError if it is not declared."""
         if key not in known:
             raise self.wrong(key, f"is not declared: {', '.join(known) or 'none'}")
         return known[key]

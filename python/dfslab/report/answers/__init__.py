@@ -1,1 +1,2 @@
-"""What a run answers: one line for each configuration, and one to three sentences."""
+"""The answers of a run: one line for each configuration, and a summary of one to three
+sentences."""

@@ -1,4 +1,5 @@
-"""What more clients gained, as far as a run measured several numbers of clients."""
+"""Describes how the rate grows with the number of clients, if a run measured several numbers of
+clients."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ import numpy as np
 
 from dfslab.report.answers.rates import ConfigurationRate
 
-# Share of proportional growth from which rates are called proportional, and growth up to which they
-# are called flat (choices: differences below a fifth are usual between repetitions).
+# PROPORTIONAL: ratio of the rate's growth to the clients' growth from which the growth counts as
+# proportional. FLAT: factor of the rate's growth up to which the rate counts as flat. Both are
+# choices: repetitions usually differ by up to a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 
@@ -36,8 +38,8 @@ def scaling(rates: Sequence[ConfigurationRate]) -> str:
 
 
 def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]:
-    """(fewest clients, most clients, growth of the rate) of each group of configurations that
-    differ in the number of clients and the size of files only."""
+    """Returns (fewest clients, most clients, growth of the rate) for each group of configurations
+    that differ only in the number of clients and the size of files."""
     groups: dict[str, dict[int, float]] = {}
     for one in rates:
         labels = {
@@ -47,7 +49,8 @@ def _growths(rates: Sequence[ConfigurationRate]) -> list[tuple[int, int, float]]
         }
         size = one.labels.get("workload.file_size")
         workload = one.results[0].point.scenario.workload
-        # The files of `transfers` share one size, so that the size of a file follows from clients.
+        # In the workload `transfers`, all files share one total size, so the size of a file depends
+        # on the number of clients.
         key = str(labels) if workload.name == "transfers" else f"{labels} {size}"
         groups.setdefault(key, {})[workload.clients] = one.rate.value
     found = []

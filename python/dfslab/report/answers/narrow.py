@@ -1,9 +1,13 @@
-"""Tables of studies for 80 columns: the comparison with the best model only."""
+"""Tables of studies for a terminal of 80 columns. The comparison table shows the best model
+only."""
 
 from __future__ import annotations
 
-from dfslab.documents.table import Table, absent, heads, number, signed, words
+from collections.abc import Sequence
+
+from dfslab.documents.table import Table, TableCell, absent, heads, number, signed, words
 from dfslab.report.answers.operation_units import common_unit
+from dfslab.report.answers.phase_rates import phases_of
 from dfslab.report.answers.rates import SURE, interval, short_names
 from dfslab.report.answers.verdict import best_model
 from dfslab.studies.compare import BASELINES, Comparison
@@ -11,7 +15,8 @@ from dfslab.studies.contract import FinishedRun, StudyResult
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
-    """The tables of a study. Those of the comparison have one line for each configuration."""
+    """Returns the tables of a study. Those of the comparison have one line for each
+    configuration."""
     if not isinstance(found, Comparison):
         return found.tables(run)
     _, *others = found.tables(run)
@@ -19,12 +24,14 @@ def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
 
 
 def comparison(found: Comparison, run: FinishedRun) -> Table:
-    """A table with the measured rate of each configuration and the best model's prediction."""
+    """Returns a table with the measured rate of each configuration and the prediction of the best
+    model."""
     model = _shown_model(found, run)
     unit = common_unit(row.operations for row in found.rows) or "operations"
     columns = heads("configuration", f"{unit}/s", "±", *([model, "± ", "error"] if model else []))
     names = short_names(row.labels for row in found.rows)
-    rows = []
+    rows: list[Sequence[TableCell]] = []
+    marked: list[bool] = []
     for name, row in zip(names, found.rows, strict=True):
         predicted = row.predictions.get(model)
         rows.append(
@@ -45,6 +52,9 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
                 ),
             )
         )
+        phases = _phase_rows(row.point_id, run, model)
+        rows.extend(phases)
+        marked += [row.held_out, *(False for _ in phases)]
     notes = ["* held out: never fitted on.", SURE]
     if len(run.methods) > 1 and model:
         notes.append(f"{model}: the best of {len(run.methods)} methods; --wide has all.")
@@ -53,12 +63,33 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
         columns,
         rows,
         notes,
-        frozenset(i for i, row in enumerate(found.rows) if row.held_out),
+        frozenset(i for i, held_out in enumerate(marked) if held_out),
     )
 
 
+def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[TableCell]]:
+    """The lines of the phases of a configuration: measured, and predicted by `model`."""
+    of_point = [one for one in run.results if one.point_id == point_id]
+    measured = phases_of([one for one in of_point if one.load is not None and one.complete])
+    predicted = {
+        one.name: one.rate for one in phases_of([one for one in of_point if one.method == model])
+    }
+    rows: list[Sequence[TableCell]] = []
+    for one in measured:
+        other = predicted.get(one.name)
+        own = [words(f"  phase {one.name}"), number(one.rate.value), interval(one.rate)]
+        if model and other is None:
+            own += [absent()] * 3
+        elif other is not None:
+            error = other.value / one.rate.value - 1
+            own += [number(other.value), interval(other), signed(error)]
+        rows.append(own)
+    return rows
+
+
 def _shown_model(found: Comparison, run: FinishedRun) -> str:
-    """The best model on held-out configurations, else the first model; "" if there is none."""
+    """Returns the model with the smallest error on held-out configurations; without such errors the
+    first model; "" if there is no model."""
     models = [name for name in run.methods if name not in BASELINES]
     best = best_model(found.held_out)
     return best or next(iter(models or run.methods), "")

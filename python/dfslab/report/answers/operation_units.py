@@ -1,4 +1,4 @@
-"""Names what a rate counts: transfers, whole files, or calls of one kind."""
+"""Names the unit that a rate counts: transfers, whole files, or calls of one type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dfslab.result import Result
 from dfslab.spec import units
 
 ANY = "operations"
-# Operation -> what is counted. Operations that are not listed are counted as operations.
+# Operation -> unit that is counted. Any other operation is counted as "operations".
 NAMES = {
     "pread": "reads",
     "pwrite": "writes",
@@ -25,7 +25,8 @@ NAMES = {
     "mkdir": "directories made",
     "command": "program runs",
 }
-# What is counted where several operations occur: the first family that holds all of them.
+# Families of operations -> unit for a run with several operations. The first family that contains
+# all of the run's operations applies.
 FAMILIES = (
     ("transfers", frozenset({"pread", "pwrite"})),
     ("files", frozenset({"read", "write", "overwrite"})),
@@ -33,7 +34,7 @@ FAMILIES = (
 
 
 def unit_of(operations: Iterable[str]) -> str:
-    """What the rate of a run counts that does these operations, such as "files read"."""
+    """Returns what the rate of a run with these operations counts, such as "files read"."""
     found = frozenset(operations)
     if len(found) == 1:
         return NAMES.get(next(iter(found)), ANY)
@@ -41,7 +42,7 @@ def unit_of(operations: Iterable[str]) -> str:
 
 
 def common_unit(runs: Iterable[Iterable[str]]) -> str:
-    """What the rates of several runs count, if one word holds for all of them; else ""."""
+    """Returns what the rates of several runs count, if it is the same for all of them; else ""."""
     each = [frozenset(one) for one in runs]
     if len({unit_of(one) for one in each}) == 1:
         return unit_of(each[0])
@@ -54,14 +55,14 @@ def _family(operations: frozenset[str]) -> str:
 
 
 def operations_of(result: Result) -> list[str]:
-    """The operations whose times a result has."""
+    """Returns the operations for which a result has times."""
     kinds = (LATENCY, RESPONSE)
     return sorted({one for kind in kinds for one in operations_with(result.metrics, kind)})
 
 
 def explained(results: Sequence[Result]) -> str:
-    """A sentence on what one operation is, where it is a whole file that is moved in several
-    transfers; else ""."""
+    """Returns a sentence that explains what one operation is, if an operation moves a whole file in
+    several transfers; else ""."""
     moved = set()
     for result in results:
         if not frozenset(operations_of(result)) & {"read", "write", "overwrite"}:

@@ -1,4 +1,4 @@
-"""The rate of each configuration in one line: the mean of its repetitions with its interval."""
+"""The rate of each configuration: the mean over its repetitions, with an interval."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from dfslab.documents.table import (
     words,
 )
 from dfslab.report.answers.operation_units import common_unit, explained, operations_of, unit_of
+from dfslab.report.answers.phase_rates import PhaseRates, phases_of
 from dfslab.result import Metric, Result
 from dfslab.studies.compare import geometric_mean
 
@@ -30,11 +31,10 @@ SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value
 
 @dataclass(frozen=True)
 class ConfigurationRate:
-    """The results of one method for one configuration, taken together.
+    """The results of one method for one configuration, averaged over the repetitions.
 
     `rate`: operations per second; `throughput`: bytes per second (None: no bytes are moved);
-    `latency_s_p99`: of the slowest operation. Means are geometric means over
-    the repetitions.
+    `latency_s_p99`: of the slowest operation. Means are geometric means over the repetitions.
     """
 
     results: Sequence[Result]
@@ -54,10 +54,8 @@ class ConfigurationRate:
 
 
 def by_configuration(results: Iterable[Result]) -> list[ConfigurationRate]:
-    """The results of one method, one entry for each configuration, in the order of the results.
-
-    Results without a rate are left out.
-    """
+    """Returns the results of one method, one entry for each configuration, in the order of the
+    results. Results without a rate are left out."""
     groups: dict[str, list[Result]] = {}
     for one in results:
         if metrics.RATE in one.metrics:
@@ -72,7 +70,7 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """The mean of a metric. A single result keeps its own interval."""
+    """Returns the mean of a metric over repetitions. A single result keeps its interval."""
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
@@ -80,7 +78,8 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """The longest time in seconds among the operations of a configuration."""
+    """Returns the longest time in seconds among the operations of a configuration; None without
+    times."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -88,8 +87,8 @@ def _slowest(group: Sequence[Result], statistic: str) -> float | None:
 
 
 def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Short names of configurations, in their order. A key that follows from an earlier key, such
-    as the size of a file from the number of clients, is left out."""
+    """Returns short names of configurations, in the same order. A key that is determined by an
+    earlier key is left out, such as the size of a file that follows from the number of clients."""
     every = [dict(one) for one in configurations]
     keys = list(dict.fromkeys(key for one in every for key in one))
     for later in reversed(keys):
@@ -104,8 +103,8 @@ def short_names(configurations: Iterable[Mapping[str, Value]]) -> list[str]:
 
 
 def rate_table(results: Sequence[Result], title: str) -> Table:
-    """A table with one line for each configuration of one method: rate, interval, throughput,
-    times, and the limit if the method predicts one."""
+    """Returns a table with one line for each configuration of one method: rate, interval,
+    throughput, times, and the limit if the method predicts one."""
     rates = by_configuration(results)
     operations = [operations_of(one.results[0]) for one in rates]
     common = common_unit(operations) if rates else ""
@@ -132,13 +131,27 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
                 ),
             )
         )
+        rows.extend(_phase_row(part) for part in phases_of(one.results))
     notes = dict.fromkeys(note for result in results for note in result.notes)
     about = [_common(rates), SURE, explained(results)]
     return Table(title, columns, rows, tuple(one for one in (*about, *notes) if one))
 
 
+def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
+    """The line of one phase, below the line of its configuration."""
+    moved = part.throughput_bytes_per_s
+    return (
+        words(f"  phase {part.name}"),
+        _value(part.rate, ""),
+        interval(part.rate),
+        quantity(moved, "B/s") if moved else absent(),
+        words(part.limit),
+    )
+
+
 def _common(rates: Sequence[ConfigurationRate]) -> str:
-    """What all configurations have in common among the swept keys, which names leave out."""
+    """Returns the swept keys that have the same value in all configurations, as text. Names of
+    configurations omit these keys."""
     if len(rates) < 2:
         return ""
     first = rates[0].labels
@@ -155,7 +168,8 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """The interval of a metric relative to its value: "4 %", or "×÷2.1" from 100 % on."""
+    """Returns a cell with the interval of a metric relative to its value: "4 %", or from 100 % on
+    as a factor such as "×÷2.1"."""
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)
@@ -165,15 +179,15 @@ def interval(metric: Metric) -> TableCell:
 
 
 def limit_of(result: Result) -> str:
-    """What limits a predicted configuration most, with its share of the time; "" if the method
-    names nothing."""
+    """Returns the strongest limit of a predicted configuration, with its share of the time; "" if
+    the method names no limit."""
     if result.limits:
         return f"{result.limits[0].name} ({result.limits[0].share:.0%})"
     return result.binding
 
 
 def title_of(results: Sequence[Result]) -> str:
-    """The title of a table of one method's results."""
+    """Returns the title of a table of one method's results."""
     method = results[0].method if results else ""
     if not discover.is_instrument(method):
         return f"Predicted by {method}"

@@ -1,6 +1,7 @@
-"""The answer of a run in one to three sentences: what was observed, what limits it, what to do.
+"""The summary of a run in one to three sentences: what was observed, what limits the rate, and what
+to do.
 
-A sentence is withheld, with the reason, where the results do not support it.
+A sentence that the results do not support is replaced by the reason why it is withheld.
 """
 
 from __future__ import annotations
@@ -17,26 +18,27 @@ from dfslab.report.answers.operation_units import operations_of, unit_of
 from dfslab.report.answers.rates import ConfigurationRate, by_configuration, limit_of, short_names
 from dfslab.result import Result
 from dfslab.spec import units
+from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
-# Standard deviation between repetitions from which no conclusion is drawn (a choice: a gain of a
-# quarter then lies inside the noise of three repetitions).
+# Standard deviation between repetitions (as a fraction) from which no conclusion is drawn. This is
+# a choice: a gain of a quarter is then within the noise of three repetitions.
 TOO_NOISY = 0.2
-# Median error on held-out configurations up to which a model's limit is printed (a choice: half of
-# the value; a larger error confuses one resource with another).
+# Largest median error on held-out configurations for which a model's limit is printed. This is a
+# choice: half of the value, because a larger error confuses one resource with another.
 CREDIBLE = 0.5
-# The note of a prediction whose constants are defaults.
+# The note of a prediction that uses default constants instead of calibrated ones.
 UNCALIBRATED = "not calibrated: nothing was measured"
 READS = frozenset({"read", "pread"})
 
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """Sentences that answer a run's question. A sentence without basis is empty.
+    """Sentences that summarise a run. A sentence that the results do not support is empty.
 
-    `limit`: what limits, how sure that is, or why it is withheld. `advice`: what would help or tell
-    more.
+    `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
+    would raise the rate, or what to measure next.
     """
 
     observed: str
@@ -50,7 +52,7 @@ class RunAnswer:
 
 
 def verdict(run: FinishedRun) -> RunAnswer | None:
-    """The answer of a finished run; None if it has no rates."""
+    """Returns the summary of a finished run; None if the run has no rates."""
     measured = by_configuration(run.of_method("measure"))
     if measured:
         comparison = run.find(Comparison)
@@ -62,8 +64,8 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """The answer of predictions without measurements. The first method that is no baseline
-    answers; None if there is none."""
+    """Returns the summary of predictions without measurements, from the first method that is not a
+    baseline; None if there is none."""
     names = [one.method for one in results if one.method not in BASELINES]
     if not names:
         return None
@@ -82,7 +84,7 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
 
 
 def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}."
+    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
@@ -97,7 +99,7 @@ def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> Ru
 def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
-    observed = f"Measured: {_most(rates)}."
+    observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
     noise = _noise(rates)
     if noise is not None and noise > TOO_NOISY:
         return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
@@ -117,6 +119,20 @@ def _of_comparison(
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
 
 
+def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
+    """A sentence on other programs on the machine of the clients; "" if they used little."""
+    shares = [
+        result.load.machine.others_share
+        for one in rates
+        for result in one.results
+        if result.load is not None and result.load.machine is not None
+    ]
+    known = [share for share in shares if share is not None]
+    if not known or (share := float(np.median(known))) <= OTHERS:
+        return ""
+    return f" Meanwhile other programs used {share:.0%} of this machine's processors."
+
+
 def _too_noisy(noise: float) -> str:
     return (
         f"Inconclusive: repeats of one configuration differ by {noise:.0%} (median standard "
@@ -125,8 +141,8 @@ def _too_noisy(noise: float) -> str:
 
 
 def best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """The model with the smallest median error on held-out configurations; None without one.
-    Baselines are no models."""
+    """Returns the model with the smallest median error on held-out configurations; None without
+    such errors. Baselines do not count as models."""
     known = {
         name: one.median_abs_error
         for name, one in scores.items()
@@ -136,7 +152,8 @@ def best_model(scores: dict[str, ErrorScore]) -> str | None:
 
 
 def _predicted_limit(results: Sequence[Result], model: str) -> str:
-    """A sentence on the most frequent limit that a model predicts; "" if it names none."""
+    """Returns a sentence on the limit that a model predicts most often; "" if the model names no
+    limit."""
     counts = Counter(limit_of(one).partition(" (")[0] for one in results if limit_of(one))
     if not counts:
         return ""
@@ -145,8 +162,8 @@ def _predicted_limit(results: Sequence[Result], model: str) -> str:
 
 
 def _most(rates: Sequence[ConfigurationRate]) -> str:
-    """The highest rate of each kind of operation, and the highest throughput, with their
-    configurations."""
+    """Returns a sentence with the highest rate of each type of operation and the highest
+    throughput, and their configurations."""
     names = short_names(one.labels for one in rates)
     best: dict[str, tuple[float, str]] = {}
     bytes_best = (0.0, "")
@@ -171,8 +188,8 @@ def _and(items: Sequence[str]) -> str:
 
 
 def _noise(rates: Sequence[ConfigurationRate]) -> float | None:
-    """The median, over configurations, of the relative standard deviation between repetitions;
-    None if nothing was repeated."""
+    """Returns the relative standard deviation between repetitions, as the median over
+    configurations; None if nothing was repeated."""
     found = []
     for one in rates:
         values = [result.value() for result in one.results]
@@ -182,7 +199,8 @@ def _noise(rates: Sequence[ConfigurationRate]) -> float | None:
 
 
 def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
-    """A sentence if the page cache of this machine may have answered; "" if it was avoided."""
+    """Returns a sentence if this machine's page cache may have served the reads; "" if the run
+    avoided the cache."""
     warm = [one for one in rates if one.results[0].point.scenario.workload.cache == "warm"]
     moved = [one for one in warm if one.throughput is not None]
     if not moved:

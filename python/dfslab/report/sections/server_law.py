@@ -205,7 +205,8 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
 
 
 def _capacity(found: ServerLaw) -> Markup:
-    """The errors of q by each law of the smallest share, with the weight of the law."""
+    """Returns a table with each law's error in predicting q from the curve with the smallest
+    processor share, and the weight of the law."""
     rows = [
         [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
         for one in found.capacity

@@ -1,5 +1,5 @@
-"""Renders the section that shows several file systems side by side, as in DFS-Perf's figures 1
-to 3: one chart for each workload, with a panel for threads and one for processes."""
+"""Renders the section that compares several file systems, as in DFS-Perf's figures 1 to 3: one
+chart for each workload, with a panel for clients as threads and one for clients as processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# Where there are more file systems than colours, the shapes of points distinguish them.
+# If there are more file systems than colours, the shapes of points distinguish them.
 SYMBOLS = ("circle", "diamond", "square")
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
@@ -46,9 +46,8 @@ def render(study: FinishedRun) -> Markup | None:
 def _by_workload(
     rows: Sequence[SystemsRow], study: FinishedRun
 ) -> list[tuple[str, list[SystemsRow]]]:
-    """(workload, its rows), in the order of the scenario. Where a workload moves bytes, the rows
-    with throughput are kept, else those with rates.
-    """
+    """Returns (workload, its rows), in the order of the scenario. If a workload moves bytes, only
+    its rows with throughput are kept, otherwise its rows with rates."""
     groups: dict[str, list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault(str(row.labels.get(WORKLOAD, study.scenario.workload.name)), []).append(
@@ -60,9 +59,8 @@ def _by_workload(
 
 
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
-    """HTML of one workload's chart: a panel for each measure and way to spread the clients, and a
-    curve for each file system.
-    """
+    """Returns the HTML of one workload's chart, with a curve for each file system. There is a panel
+    for each measure and each way to distribute the clients."""
     # Rows of reads and of writes have the same configuration, which is named once.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
@@ -82,7 +80,7 @@ def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) ->
 
 
 def _curves(systems: Sequence[str], rows: Sequence[SystemsRow], name: Name) -> list[Curve]:
-    """One curve for each file system over the configurations of a panel."""
+    """Returns one curve for each file system over the configurations of a panel."""
     curves: list[Curve] = []
     for place, system in enumerate(systems):
         own = [row for row in rows if system in row.values]
@@ -108,13 +106,14 @@ def _curves(systems: Sequence[str], rows: Sequence[SystemsRow], name: Name) -> l
 
 
 def _varied(row: SystemsRow) -> dict[str, LevelValue]:
-    """The varied keys of a row within one panel: neither workload nor processes."""
+    """Returns the varied keys of a row within one panel: all except workload and processes."""
     apart = (WORKLOAD, KEYS["processes"])
     return {key: value for key, value in row.labels.items() if key not in apart}
 
 
 def _way(row: SystemsRow) -> str:
-    """How the clients of a row were distributed: as threads of a process, or over processes."""
+    """Returns how the clients of a row were distributed: as threads of one process, or over
+    processes."""
     processes = row.labels.get(KEYS["processes"], 0)
     return PROCESSES if isinstance(processes, int) and processes > 1 else THREADS
 

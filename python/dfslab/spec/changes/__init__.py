@@ -1,1 +1,2 @@
-"""Changes of a scenario: the language in which people write them, and their kinds."""
+"""Changes of a scenario: the language in which users write them, and their classification by
+kind."""

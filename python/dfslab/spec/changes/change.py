@@ -1,4 +1,5 @@
-"""A change of a scenario: the keys that it sets, its kind, and its distance from what is there."""
+"""A change of a scenario: the keys that it sets, its kind, and the distance between the old and new
+values."""
 
 from __future__ import annotations
 
@@ -8,15 +9,15 @@ from dataclasses import dataclass
 
 from dfslab.spec.design import LevelValue
 
-# The kinds of changes. The error of a predicted change is learnt for each kind.
+# The kinds of changes. The error of predicted gains is estimated separately for each kind.
 CLIENTS, SERVERS, COPIES = "clients", "servers", "copies"
 LINK, DISK, PROCESSOR, LATENCY = "link", "disk", "processor", "latency"
 SIZE, SETTING = "size", "setting"
 OF_HARDWARE = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
 KINDS = (CLIENTS, SERVERS, COPIES, LINK, DISK, PROCESSOR, LATENCY, SIZE, SETTING)
-# Distance of a change that has no ratio, such as a setting that is turned on: as a doubling.
+# Distance of a change that has no ratio, such as switching a setting on. It is that of a doubling.
 DOUBLING = math.log(2)
-# Ends of keys -> kind of change. The first that fits is taken.
+# End of a key -> kind of change. The first match applies.
 _ENDS = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),
     ((".adapter.bandwidth",), LINK),
@@ -25,7 +26,7 @@ _ENDS = (
     (("_size", ".data_per_client"), SIZE),
     (("file_system.copies", "file_system.replication", "file_system.data_fragments"), COPIES),
 )
-# Keys that say how long a workload runs, not what it does.
+# Keys that define how long a workload runs, not what the workload does.
 OF_LENGTH = ("workload.operations_per_client", "workload.files_per_client")
 
 
@@ -33,10 +34,10 @@ OF_LENGTH = ("workload.operations_per_client", "workload.files_per_client")
 class Change:
     """One change of a scenario.
 
-    `text`: the change as people write it. `values`: dotted key -> new value. `kind`: one of KINDS.
-    `distance`: |natural logarithm of new value / old value|; DOUBLING where there is no ratio.
-    `is_more`: whether it only adds hardware, which lowers no rate and raises it at most in
-    proportion.
+    `text`: the change as the user writes it. `values`: dotted key -> new value. `kind`: one of
+    KINDS. `distance`: |natural logarithm of new value / old value|; DOUBLING where there is no
+    ratio. `is_more`: whether the change only adds hardware, which lowers no rate and raises a rate
+    at most in proportion.
     """
 
     text: str
@@ -50,7 +51,7 @@ class Change:
 
 
 def kind_of(key: str) -> str:
-    """The kind of a change of the dotted `key`; SETTING if no other kind fits."""
+    """Returns the kind of a change of the dotted `key`; SETTING if no other kind matches."""
     if ".disk." in key:
         return DISK
     if key.startswith("deployment.node.") and key.endswith(".count"):
@@ -62,21 +63,22 @@ def kind_of(key: str) -> str:
 
 
 def distance_of(old: float, new: float) -> float:
-    """The distance between two values of a key: that of a doubling where one of them is 0."""
+    """Returns the distance between two values of a key: |ln(new / old)|, or that of a doubling if
+    one value is 0."""
     if old <= 0 or new <= 0:
         return 0.0 if old == new else DOUBLING
     return abs(math.log(new / old))
 
 
 def adds_hardware(key: str, old: float, new: float) -> bool:
-    """Whether a change of a key only adds hardware: more of it, or less latency."""
+    """Returns whether a change of a key only adds hardware: a larger amount, or a lower latency."""
     more = new <= old if key.endswith("latency") else new >= old
     return kind_of(key) in OF_HARDWARE and more
 
 
 def possible_log_gain(changes: Iterable[Change]) -> tuple[float, float]:
-    """Bounds of the log gain of changes: (0, sum of distances) if they only add hardware, else
-    infinite.
+    """Returns bounds of the log gain of changes: (0, sum of distances) if they only add hardware,
+    else infinite.
 
     A resource that takes 1/f of the time makes an operation at most f times as fast.
     """

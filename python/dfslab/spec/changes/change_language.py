@@ -1,7 +1,8 @@
-"""The language of changes: "servers +1", "client link 10 Gbit/s", "copies 2", "block size x2".
+"""The language of changes, such as "servers +1", "client link 10 Gbit/s", "copies 2" or "block size
+x2".
 
-A change is a subject and a value. The value is absolute ("8", "10 Gbit/s"), or relative to what is
-there: "+1", "-1", "x2", "/2", "+50 %". `KEY=VALUE` sets a dotted key of the scenario.
+A change is a subject and a value. The value is absolute ("8", "10 Gbit/s") or relative to the
+present value: "+1", "-1", "x2", "/2", "+50 %". `KEY=VALUE` sets a dotted key of the scenario.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SWITCH: dict[str, LevelValue] = {"on": True, "off": False, "true": True, "false
 
 
 def parse_change(text: str, scenario: Scenario) -> Change:
-    """Reads one change of a scenario. InputError names the change and what is allowed."""
+    """Parses one change of a scenario. Raises InputError with the change and what is allowed."""
     if _ASSIGNED.match(text.strip()):
         return _assigned(text.strip(), scenario)
     phrases = subjects_of(scenario)
@@ -53,7 +54,7 @@ def parse_change(text: str, scenario: Scenario) -> Change:
 
 
 def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
-    """Reads several changes, each also as a list with commas."""
+    """Parses several changes. Each text may contain several changes separated by commas."""
     parts = [part.strip() for text in texts for part in text.split(",")]
     if not any(parts):
         raise InputError(KEY, None, 'needs a change, such as "servers +1"')
@@ -61,7 +62,8 @@ def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
 
 
 def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
-    """A configuration with the changes. InputError if the changed configuration is illegal."""
+    """Returns a configuration after the changes. Raises InputError if the changed configuration is
+    not allowed."""
     values: dict[str, LevelValue] = {}
     for one in changes:
         values |= one.values
@@ -71,7 +73,8 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 
 def _unknown(name: str, phrases: dict[str, Subject]) -> str:
-    """The text on an unknown subject: the nearest phrase, then the first phrase of each subject."""
+    """Returns the error text for an unknown subject: the most similar phrase, then the first phrase
+    of each subject."""
     close = difflib.get_close_matches(name, phrases, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
@@ -122,7 +125,7 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
 
 
 def _now(subject: Subject) -> str:
-    """The present value of a subject, for an error."""
+    """Returns the present value of a subject as text for an error message."""
     return "; now " + ", ".join(dict.fromkeys(_shown(v, subject.unit) for v in subject.present))
 
 
@@ -141,7 +144,7 @@ def _written(value: LevelValue, unit: str) -> LevelValue:
 
 
 def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:
-    """The new value of one key: a word, or a number in SI units."""
+    """Returns the new value of one key: a word, or a number in SI units."""
     if subject.unit == "" or isinstance(present, str):
         return _SWITCH.get(written.lower(), written)
     value = _number(text, subject, written, float(present))

@@ -1,4 +1,4 @@
-"""What differs between two configurations, and whether that is one change."""
+"""Finds the differences between two configurations, and whether they are a single change."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys of which a change makes another question of the configuration, not a change of the system.
+# Keys that define the question rather than the system. A difference in one of them is not a change
+# of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 
 def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, LevelValue]]:
-    """Dotted key -> its two values, for the keys in which two configurations differ."""
+    """Returns dotted key -> (value in `one`, value in `other`) for the keys in which two
+    configurations differ."""
     first, second = _keys(one), _keys(other)
     return {
         key: (first.get(key, ""), second.get(key, ""))
@@ -25,8 +27,9 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
 
 
 def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
-    """(Kind, distance) of the change from one configuration to the other. None if they differ in
-    things of several kinds, in nothing, or in the workload's name, cache or arrivals."""
+    """Returns (kind, distance) of the change from one configuration to the other. None if the
+    configurations are equal, if the differences have several kinds, or if the workload's name,
+    cache or arrivals differ."""
     keys = differences(one, other)
     kinds = {kind_of(key) for key in keys}
     if len(kinds) != 1 or set(_OTHER_QUESTION) & set(keys):
@@ -37,7 +40,7 @@ def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
 def largest_difference(
     keys: Mapping[str, tuple[LevelValue, LevelValue]],
 ) -> tuple[str, tuple[LevelValue, LevelValue]]:
-    """The key whose values are furthest apart, with its values."""
+    """Returns the key whose two values have the largest distance, with the values."""
     return max(keys.items(), key=lambda item: _distance(*item[1]))
 
 
@@ -48,7 +51,8 @@ def _keys(scenario: Scenario) -> dict[str, LevelValue]:
 
 
 def _flat(table: object, path: str = "") -> Iterator[tuple[str, LevelValue]]:
-    """(Dotted key, value) of every value of nested tables. Groups of nodes are named."""
+    """Yields (dotted key, value) for every value of nested tables. A node group appears by its name
+    in the key."""
     if isinstance(table, dict):
         for key, value in table.items():
             yield from _flat(value, f"{path}.{key}" if path else key)
@@ -65,7 +69,7 @@ def _distance(old: LevelValue, new: LevelValue) -> float:
 
 
 def _number(value: LevelValue) -> float:
-    """A value in SI units; 0 for a word."""
+    """Returns a value in SI units; 0 for a word."""
     if isinstance(value, str):
         known = (plainly(value, unit) for unit in FACTORS)
         return next((one for one in known if one is not None), 0.0)

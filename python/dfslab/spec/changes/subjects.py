@@ -1,4 +1,5 @@
-"""What a change can name: phrases such as "servers", "client link" or "copies", and their keys."""
+"""The subjects of changes: phrases such as "servers", "client link" or "copies", and the keys that
+they set."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from dfslab.spec.environment import number, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import Role
 
-# Words for the nodes of roles, by the kind of role.
+# Words for the nodes of a role, by the kind of the role.
 _OF_KIND = {
     "client": ("client node",),
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases of a node's hardware -> (keys of a node group, SI unit).
+# Phrases for a node's hardware -> (keys of a node group, SI unit).
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
@@ -36,7 +37,7 @@ _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("memory",): (("memory",), "B"),
 }
 HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
-# Phrases of the keys of a workload that every workload has -> (key, SI unit; "" for a word).
+# Phrases for the keys that every workload has -> (key, SI unit; "" for a word).
 _WORKLOAD = {
     "clients": ("clients", "1"),
     "think time": ("think_time", "s"),
@@ -44,17 +45,17 @@ _WORKLOAD = {
     "fsync": ("fsync", ""),
     "sync io": ("sync_io", ""),
 }
-# Phrases for the number of copies of data, whose key differs between file systems.
+# Phrases for the number of copies of data. File systems have different keys for it.
 COPIES_WORDS = ("copies", "replicas", "replication")
 COPIES_ID = "Rp1"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a change names. `names`: its phrases, the first for messages. `keys`: the dotted keys
-    that it sets, with their `present` values in SI units (text for words).
+    """The subject of a change. `names`: its phrases; messages use the first. `keys`: the dotted
+    keys that the change sets, with their `present` values in SI units (text for words).
 
-    `unit`: "B", "s", "B/s", "Hz", "1" for whole numbers, "share" for numbers, "" for words.
+    `unit`: "B", "s", "B/s", "Hz", "1" for whole numbers, "share" for fractions, "" for words.
     """
 
     names: tuple[str, ...]
@@ -64,12 +65,12 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """The kind of a change of this subject."""
+        """The kind of any change of this subject."""
         return kind_of(self.keys[0])
 
 
 def subjects_of(scenario: Scenario) -> dict[str, Subject]:
-    """Phrase -> what it names in a scenario. Phrases are in lower case with single spaces."""
+    """Returns phrase -> subject for a scenario. Phrases are in lower case with single spaces."""
     found: dict[str, Subject] = {}
     for subject in (*_of_workload(scenario), *_of_system(scenario), *_of_nodes(scenario)):
         for name in subject.names:
@@ -78,7 +79,8 @@ def subjects_of(scenario: Scenario) -> dict[str, Subject]:
 
 
 def data_groups(scenario: Scenario) -> list[NodeGroup]:
-    """The groups of nodes that store data and host no client; all that store data if none."""
+    """Returns the node groups that store data and host no client. If there are none, returns all
+    groups that store data."""
     return _groups(scenario, "data")
 
 
@@ -97,7 +99,7 @@ def _of_workload(scenario: Scenario) -> Iterator[Subject]:
 
 
 def value_of(model: BaseModel, key: str) -> LevelValue:
-    """The value of a field, as a table of a scenario holds it."""
+    """Returns the value of a field in the form in which a table of a scenario contains it."""
     value = dict(model)[key]
     assert isinstance(value, str | int | float)
     return value
@@ -161,7 +163,8 @@ def _value(group: NodeGroup, key: str) -> LevelValue:
 
 
 def _named_groups(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], list[NodeGroup]]]:
-    """(Words, the groups of nodes that they name): each group, each role, each kind of role."""
+    """Yields (words, the node groups that they name) for each group, each role and each kind of
+    role."""
     system = discover.file_system(scenario.file_system.name)
     for role in system.roles:
         words = (role.name, *_words_of(role))
@@ -173,7 +176,8 @@ def _named_groups(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], list[No
 
 
 def _words_of(role: Role) -> tuple[str, ...]:
-    # "clients" are those of the workload. The nodes that host them are "client nodes".
+    # "clients" means the number of clients of the workload. The nodes that host them are "client
+    # nodes".
     return (*_OF_KIND.get(role.kind, ()), *(("client",) if role.kind == "client" else ()))
 
 

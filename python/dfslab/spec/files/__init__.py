@@ -1,1 +1,2 @@
-"""Files of users: read from any source, written as a whole and never over something else."""
+"""Reading and writing of the user's files: inputs from any source, outputs written completely and
+never over other files."""

@@ -1,4 +1,5 @@
-"""Files that commands read: regular files, pipes and standard input, also compressed by gzip."""
+"""Files that commands read: regular files, pipes and standard input, each possibly compressed with
+gzip."""
 
 from __future__ import annotations
 
@@ -16,17 +17,19 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.toml import TomlTable
 
 GZIP = b"\x1f\x8b"
-# Texts that people write (scenarios, rules, settings, nets) are far smaller.
+# Upper limit on the size of texts that people write (scenarios, rules, settings, nets), which are
+# far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
-# Part of the free space of the temporary directory that one unpacked file may take.
+# Largest share of the free space of the temporary directory that one decompressed file may take.
 _SPACE_SHARE = 0.5
 
 
 def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
-    """The text of a file, without a byte order mark.
+    """Returns the text of a file, without a byte order mark.
 
-    InputError for `key` if it cannot be read, is no UTF-8 or is larger than `most_bytes`.
+    Raises InputError for `key` if the file cannot be read, is not UTF-8 or is larger than
+    `most_bytes`.
     """
     try:
         return content(key, path, most_bytes).decode("utf-8-sig")
@@ -35,7 +38,7 @@ def text(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
 
 
 def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
-    """The bytes of a file, unpacked. InputError as for `text`."""
+    """Returns the bytes of a file, decompressed. Raises InputError like `text`."""
     _check_kind(key, path)
     parts, size_bytes = [], 0
     for part in _unpacked(key, path):
@@ -47,8 +50,8 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
-    """The table in a TOML file. InputError for `key` (in `file`, a scenario) as for `text`, and
-    where it is not TOML."""
+    """Returns the table in a TOML file. Raises InputError for `key` (in `file`, a scenario) like
+    `text`, and if the file is not TOML."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -60,7 +63,7 @@ def table(key: str, path: Path, file: str = "") -> TomlTable:
 
 
 def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
-    """The reason in the words of who writes the file."""
+    """Returns the reason of a TOML error in the words of a user who wrote the file."""
     return (
         str(error)
         .replace("Cannot overwrite a value", "a key is given twice")
@@ -71,10 +74,12 @@ def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
 
 @contextmanager
 def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files that can be read more than once: pipes and compressed files are unpacked into temporary
-    files of the same names, folders and regular files stay as they are.
+    """Yields files that can be read more than once. Pipes and compressed files are copied,
+    decompressed, to temporary files with the same names; folders and regular files are used
+    unchanged.
 
-    InputError for `key` if a file cannot be read; errors raised in the block name the given files.
+    Raises InputError for `key` if a file cannot be read. Errors raised in the block name the
+    original files.
     """
     with scratch.folder("input") as folder:
         given: dict[str, str] = {}
@@ -95,7 +100,7 @@ def seekable(key: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _renamed(error: InputError, given: dict[str, str]) -> InputError:
-    """The error with the names of the given files instead of the temporary ones."""
+    """Returns the error with the names of the original files instead of the temporary ones."""
 
     def name(shown: str) -> str:
         for temporary, path in given.items():
@@ -107,7 +112,7 @@ def _renamed(error: InputError, given: dict[str, str]) -> InputError:
 
 
 def _is_plain(key: str, path: Path) -> bool:
-    """Whether it is a regular file that is not compressed."""
+    """Returns whether a path is a regular file that is not compressed."""
     if not stat.S_ISREG(_check_kind(key, path)):
         return False
     try:
@@ -118,7 +123,7 @@ def _is_plain(key: str, path: Path) -> bool:
 
 
 def _check_kind(key: str, path: Path) -> int:
-    """The mode of a file. InputError for what is neither a regular file nor a pipe."""
+    """Returns the mode of a file. Raises InputError if it is neither a regular file nor a pipe."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -133,7 +138,8 @@ def _check_kind(key: str, path: Path) -> int:
 
 
 def _unpack(key: str, path: Path, place: Path) -> None:
-    """Copy a pipe or a compressed file. InputError if there is no room for it."""
+    """Copies a pipe or a compressed file, decompressed, to `place`. Raises InputError if there is
+    not enough space."""
     room_bytes = int(shutil.disk_usage(place.parent).free * _SPACE_SHARE)
     try:
         with place.open("xb") as copy:
@@ -148,10 +154,10 @@ def _unpack(key: str, path: Path, place: Path) -> None:
 
 
 def _unpacked(key: str, path: Path) -> Iterator[bytes]:
-    """The content of a file in parts, unpacked if gzip compressed it."""
+    """Yields the content of a file in parts, decompressed if the file is compressed with gzip."""
     try:
         with path.open("rb") as raw:
-            # A pipe cannot be read again, so its first bytes are only looked at.
+            # A pipe cannot be read again, so its first bytes are inspected without removing them.
             is_compressed = raw.peek(len(GZIP)).startswith(GZIP)
             whole = gzip.GzipFile(fileobj=raw) if is_compressed else raw
             while part := whole.read(_CHUNK_BYTES):

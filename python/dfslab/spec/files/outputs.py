@@ -1,4 +1,5 @@
-"""Files that commands write: new, durable and written as a whole; "-" is standard output."""
+"""Files that commands write: new files, durable and written completely or not at all. "-" is
+standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from dfslab.spec.input_error import InputError, RunFailed
 
 STANDARD_OUTPUT = "-"
 EXISTS = "exists already; dfslab does not overwrite it"
-# Errors that another path would not have; others, such as a full disk, are failures of the run.
+# Errors that depend on the path, so that another path would help. Other errors, such as a full
+# disk, are failures of the run.
 _OF_THE_PATH = (
     errno.EACCES,
     errno.EISDIR,
@@ -30,7 +32,7 @@ _OF_THE_PATH = (
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a user asks for: the option that names the file, and its path.
+    """A file that the user asks for: the option that names the file, and the path.
 
     `replaces`: an existing regular file may be replaced (`--force`). Links, devices, pipes and
     folders are never replaced.
@@ -42,11 +44,12 @@ class Output:
 
     @property
     def is_standard(self) -> bool:
-        """Whether the path is "-", standard output."""
+        """Whether the path is "-", which is standard output."""
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:
-        """The output itself. InputError if it cannot be written or is one of the `inputs`."""
+        """Returns this output. Raises InputError if it cannot be written or is one of the
+        `inputs`."""
         if self.is_standard:
             return self
         if not self.path.parent.is_dir():
@@ -64,8 +67,8 @@ class Output:
         return self
 
     def write(self, content: str | bytes) -> None:
-        """Write the whole content, or nothing. InputError as for `check`; RunFailed if the disk is
-        full or fails."""
+        """Writes the complete content, or nothing. Raises InputError like `check`, and RunFailed if
+        the disk is full or fails."""
         encoded = content.encode() if isinstance(content, str) else content
         if self.is_standard:
             sys.stdout.buffer.write(encoded)
@@ -75,9 +78,10 @@ class Output:
         self.fill(lambda temporary: _write_durably(temporary, encoded))
 
     def fill(self, write: Callable[[Path], object]) -> None:
-        """Let `write` fill a temporary file next to the path, which then takes the path's name.
+        """Calls `write` with a temporary file next to the path; the file then takes the path's
+        name.
 
-        InputError if the path cannot be written, RunFailed if the disk is full or fails.
+        Raises InputError if the path cannot be written, RunFailed if the disk is full or fails.
         """
         temporary = _temporary(self.path)
         try:
@@ -102,8 +106,8 @@ class Output:
 
 
 def new_file(key: str, path: Path) -> Path:
-    """The path. InputError for `key` if something has that name or its folder does not exist, or
-    if the path is "-": what fills the file needs a name."""
+    """Returns `path` for a new file. Raises InputError for `key` if the path exists, if its folder
+    does not exist, or if the path is "-", because the writer of the file needs a name."""
     output = Output(key, path)
     if output.is_standard:
         raise InputError(key, str(path), "must be a new file")
@@ -111,9 +115,8 @@ def new_file(key: str, path: Path) -> Path:
 
 
 def new_folder(key: str, path: Path) -> Path:
-    """Returns `path` for an output folder. InputError for `key` if it is a link, a file or a folder
-    with content, or if the folder above does not exist.
-    """
+    """Returns `path` for an output folder. Raises InputError for `key` if the path is a link, a
+    file or a folder with content, or if its parent folder does not exist."""
     if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
         raise InputError(key, str(path), "must be a new or an empty folder")
     if not path.parent.is_dir():
@@ -122,8 +125,9 @@ def new_folder(key: str, path: Path) -> Path:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write or replace one of dfslab's own files: after a crash or a power failure the path has
-    the old or the new content. Text is encoded as UTF-8. OSError if it cannot be written."""
+    """Writes or replaces one of dfslab's own files. After a crash or a power failure, the path has
+    either the old or the new content. Text is encoded as UTF-8. Raises OSError if the file cannot
+    be written."""
     temporary = _temporary(path)
     try:
         _write_durably(temporary, content.encode() if isinstance(content, str) else content)
@@ -134,7 +138,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable. Some file systems cannot sync folders, and need not."""
+    """Makes the names in a folder durable. Some file systems cannot sync folders and do not need
+    it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -145,22 +150,22 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    """Write a file that must not exist yet, and wait until it is on the disk."""
+    """Writes a file that must not exist yet, and waits until it is on the disk."""
     try:
         with path.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        # An error of a write does not name its file.
+        # The operating system's error for a write does not contain the name of the file.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _name_new(temporary: Path, path: Path) -> None:
-    """Give a file its final name, which must be free. FileExistsError if it is not.
+    """Gives a file its final name, which must be free. Raises FileExistsError if it is not.
 
-    A link never replaces a file. Where links are not possible, an empty new file takes the name
-    first.
+    A hard link never replaces a file. Where hard links are not possible, an empty new file reserves
+    the name first.
     """
     try:
         os.link(temporary, path, follow_symlinks=False)
@@ -177,7 +182,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _found(path: Path) -> os.stat_result | None:
-    """What has that name, not following a link; None if nothing has."""
+    """Returns the status of the path without following a link; None if nothing has that name."""
     try:
         return path.lstat()
     except FileNotFoundError:

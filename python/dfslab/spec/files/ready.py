@@ -1,4 +1,4 @@
-"""Finds the ready scenarios by name, wherever the command is called."""
+"""Finds the ready scenarios by name, independently of the working directory."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-# Folders with ready scenarios: of the installed package, and of a source tree.
+# Folders with ready scenarios: that of the installed package, and that of a source tree.
 _PACKAGE = Path(__file__).parents[2]
 FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
 
 
 def files() -> dict[str, Path]:
-    """The ready scenarios: name -> file, sorted by name."""
+    """Returns the ready scenarios: name -> file, sorted by name."""
     found = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml")}
     return dict(sorted(found.items()))
 
 
 def scenario_file(given: Path) -> Path:
-    """The file of a scenario: `given` if it exists, else the ready scenario of that name.
+    """Returns the file of a scenario: `given` if it exists, else the ready scenario of that name.
 
-    InputError for a name without a file, with the most similar ready scenario.
+    Raises InputError with the most similar ready scenario if there is no such file.
     """
     is_name = given.parent == Path() and given.suffix in ("", ".toml")
     if given.exists() or not is_name:

@@ -1,7 +1,8 @@
-"""Temporary folders with an owner: what a killed process left is known, and nothing else is.
+"""Temporary folders with an owning process, so that folders left behind by killed processes can be
+recognised and removed safely.
 
-The owner holds a lock on a file in the folder, which the kernel releases when the owner ends, also
-when it is killed. A folder without this file is not dfslab's.
+The owner holds a lock on a file in the folder. The kernel releases the lock when the owner ends,
+also when it is killed. A folder without this file does not belong to dfslab.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Abandoned:
 
 @contextmanager
 def folder(purpose: str = "") -> Iterator[Path]:
-    """A new folder in the temporary directory, removed with its content at the end of the block."""
+    """Yields a new folder in the temporary directory, and removes it with its content at the end of
+    the block."""
     made = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-" if purpose else PREFIX))
     try:
         with (made / OWNER).open("x", encoding="ascii") as lock:
@@ -43,8 +45,8 @@ def folder(purpose: str = "") -> Iterator[Path]:
 
 
 def abandoned(place: Path | None = None) -> list[Abandoned]:
-    """The folders in the temporary directory, or in `place`, that killed processes of this user
-    left."""
+    """Returns the folders in `place` (None: the temporary directory) whose owners were processes of
+    this user that have ended."""
     top = place or Path(tempfile.gettempdir())
     found = []
     for path in sorted(top.glob(f"{PREFIX}*")):
@@ -55,18 +57,21 @@ def abandoned(place: Path | None = None) -> list[Abandoned]:
 
 
 def remove(one: Abandoned) -> bool:
-    """Remove an abandoned folder, following no link; False if it has an owner (again)."""
+    """Removes an abandoned folder without following links. Returns False if a process owns it
+    (again)."""
     path = Path(one.path)
     if _owner_that_ended(path) is None:
         return False
-    # rmtree goes by descriptors: a folder that is swapped for a link meanwhile is not entered.
+    # rmtree works with file descriptors, so it does not enter a link that replaces the folder
+    # meanwhile.
     assert shutil.rmtree.avoids_symlink_attacks
     shutil.rmtree(path, ignore_errors=True)
     return not path.exists()
 
 
 def _owner_that_ended(path: Path) -> int | None:
-    """The PID of the owner of a marked folder if it has ended; None for any other folder."""
+    """Returns the process number of the owner of a marked folder, if the owner has ended; None for
+    any other folder."""
     with suppress(OSError, ValueError):
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

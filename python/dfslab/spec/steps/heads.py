@@ -1,8 +1,10 @@
-"""How often a disk's head is positioned for the bytes of a file, and what a request waits for.
+"""The number of times that a disk's head is positioned for the bytes of a file, and the wait of a
+request.
 
-A file from front to back is one extent of a disk: the head is positioned once, then the disk reads
-ahead or gathers writes. A file gone through out of order is positioned for every call. A request
-that no cache answers (direct I/O) waits for the disk's electronics even where the head stays.
+A file that is accessed sequentially is one extent of a disk: the head is positioned once, then the
+disk reads ahead or gathers writes. With random access, the head is positioned for every call. A
+request that no cache answers (direct I/O) waits for the disk's electronics even if the head does
+not move.
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ from dfslab.spec.steps.operation import Expression
 from dfslab.spec.systems.parameters import symbol
 
 SCATTERED, TRANSFER_BYTES = symbol("scattered"), symbol("transfer_size")
-# The most of a disk's latency that is its electronics: command, bus and reading of flash cells take
-# 0.02 to 0.2 ms in disks of every kind. The remainder is the movement of a head.
+# Upper limit of the part of a disk's latency that is due to its electronics: command, bus and
+# reading of flash cells take 0.02 to 0.2 ms in disks of every type. The remainder is the movement
+# of a head.
 ELECTRONICS_S = 2e-4
-# A forced write positions the head for the data, and for the attributes where they are forced, too.
+# Number of head positionings of a synchronous write: one for the data, and one for the attributes
+# if they are synchronised too.
 FORCED_SEEKS = 1 + symbol("forced_attributes")
 
 
 def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Expr:
-    """Positionings of one disk for `size_bytes` of a file.
+    """Returns the number of head positionings of one disk for `size_bytes` of a file.
 
-    `unit_bytes`: most bytes of the file that are neighbours on the disk, such as a stripe; None
-    where the whole file is.
+    `unit_bytes`: largest number of bytes of the file that are contiguous on the disk, such as a
+    stripe; None if the whole file is contiguous.
     """
     call_bytes = TRANSFER_BYTES if unit_bytes is None else Min(TRANSFER_BYTES, unit_bytes)
     return select(SCATTERED, Max(1, size_bytes / call_bytes), 1)
@@ -32,13 +36,15 @@ def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Ex
 def seeks_of_unit(
     units: Expression, unit_bytes: Expression, stripe_bytes: Expression | None = None
 ) -> Expr:
-    """Positionings for one of the `units` of a stream: its share of those of all bytes."""
+    """Returns the number of head positionings for one of the `units` of a stream: an equal share of
+    the positionings for all bytes."""
     found: Expr = seeks_of(units * unit_bytes, stripe_bytes) / units
     return found
 
 
 def uncached_s(role: str, calls: Expr) -> Expr:
-    """Seconds that one of `calls` requests of a file waits at a disk if no cache answers it."""
+    """Returns the seconds that one of `calls` requests of a file waits at a disk if no cache
+    answers it."""
     latency_s = symbol(f"{role}.disk_latency")
     moved = select(SCATTERED, 1, 1 / Max(1, calls))
     found: Expr = moved * latency_s + (1 - moved) * Min(latency_s, ELECTRONICS_S)

@@ -81,40 +81,53 @@ class Visitor(ABC, Generic[Where, Found]):
         return node.accept(self, where)
 
     @abstractmethod
-    def use(self, node: Use, where: Where) -> Found: ...
+    def use(self, node: Use, where: Where) -> Found:
+        """Returns the result for a `Use`: a step that occupies a resource."""
 
     @abstractmethod
-    def hold(self, node: Hold, where: Where) -> Found: ...
+    def hold(self, node: Hold, where: Where) -> Found:
+        """Returns the result for a `Hold`: a body that keeps a thread or a lock while it runs."""
 
     @abstractmethod
-    def delay(self, node: Delay, where: Where) -> Found: ...
+    def delay(self, node: Delay, where: Where) -> Found:
+        """Returns the result for a `Delay`: a wait in seconds that occupies no resource."""
 
     @abstractmethod
-    def at(self, node: At, where: Where) -> Found: ...
+    def at(self, node: At, where: Where) -> Found:
+        """Returns the result for an `At`: a body that another role executes."""
 
     @abstractmethod
-    def call(self, node: Call, where: Where) -> Found: ...
+    def call(self, node: Call, where: Where) -> Found:
+        """Returns the result for a `Call`: a request over the network, its body and its
+        response."""
 
     @abstractmethod
-    def seq(self, node: Seq, where: Where) -> Found: ...
+    def seq(self, node: Seq, where: Where) -> Found:
+        """Returns the result for a `Seq`: steps one after another."""
 
     @abstractmethod
-    def par(self, node: Par, where: Where) -> Found: ...
+    def par(self, node: Par, where: Where) -> Found:
+        """Returns the result for a `Par`: branches that run concurrently."""
 
     @abstractmethod
-    def pipeline(self, node: Pipeline, where: Where) -> Found: ...
+    def pipeline(self, node: Pipeline, where: Where) -> Found:
+        """Returns the result for a `Pipeline`: units of data that pass through stages."""
 
     @abstractmethod
-    def repeat(self, node: Repeat, where: Where) -> Found: ...
+    def repeat(self, node: Repeat, where: Where) -> Found:
+        """Returns the result for a `Repeat`: a body that is executed a number of times."""
 
     @abstractmethod
-    def choice(self, node: Choice, where: Where) -> Found: ...
+    def choice(self, node: Choice, where: Where) -> Found:
+        """Returns the result for a `Choice`: one of several branches, drawn at random."""
 
     @abstractmethod
-    def either(self, node: Either, where: Where) -> Found: ...
+    def either(self, node: Either, where: Where) -> Found:
+        """Returns the result for an `Either`: one of two branches, by a condition."""
 
     @abstractmethod
-    def later(self, node: Later, where: Where) -> Found: ...
+    def later(self, node: Later, where: Where) -> Found:
+        """Returns the result for a `Later`: a body that runs in the background."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +138,16 @@ class Use(Node):
     demand_s: Expr
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Use` and returns its result."""
         return visitor.use(self, where)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the demand in seconds."""
         return (self.demand_s,)
 
     @property
     def acting(self) -> str:
+        """The name of the role whose resource the step occupies."""
         return self.resource.role
 
 
@@ -144,17 +160,22 @@ class Hold(Node):
     body: Node
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Hold` and returns its result."""
         return visitor.hold(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the body that runs while the thread or lock is held."""
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the number of servers, then the limits of the queue that the resource
+        declares."""
         optional = (self.resource.places, self.resource.fair)
         return (self.servers, *(one for one in optional if one is not None))
 
     @property
     def acting(self) -> str:
+        """The name of the role whose thread or lock is held."""
         return self.resource.role
 
 
@@ -166,13 +187,16 @@ class Delay(Node):
     seconds: Expr
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Delay` and returns its result."""
         return visitor.delay(self, where)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the wait in seconds."""
         return (self.seconds,)
 
     @property
     def acting(self) -> str:
+        """The name of the role that waits."""
         return self.role
 
 
@@ -186,13 +210,16 @@ class At(Node):
     body: Node
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `At` and returns its result."""
         return visitor.at(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the body that the role executes."""
         return (self.body,)
 
     @property
     def acting(self) -> str:
+        """The name of the role that executes the body."""
         return self.role
 
 
@@ -213,16 +240,20 @@ class Call(Node):
     answers: bool = False
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Call` and returns its result."""
         return visitor.call(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the body that the receiver executes."""
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the sizes of the request and of the response in bytes."""
         return (self.request_bytes, self.response_bytes)
 
     @property
     def acting(self) -> str:
+        """The name of the role that receives the request."""
         return self.role
 
 
@@ -233,9 +264,11 @@ class Seq(Node):
     steps: tuple[Node, ...]
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Seq` and returns its result."""
         return visitor.seq(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the steps, in their order."""
         return self.steps
 
 
@@ -250,12 +283,15 @@ class Par(Node):
     needed: Expr | None = None
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Par` and returns its result."""
         return visitor.par(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the concurrent branches."""
         return self.steps
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the number of copies, then the number of needed branches if it is given."""
         return (self.copies,) if self.needed is None else (self.copies, self.needed)
 
 
@@ -272,12 +308,15 @@ class Pipeline(Node):
     stages: tuple[Node, ...]
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Pipeline` and returns its result."""
         return visitor.pipeline(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the stages, in their order."""
         return self.stages
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the number of units."""
         return (self.units,)
 
 
@@ -294,12 +333,15 @@ class Repeat(Node):
     reselect: bool = False
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Repeat` and returns its result."""
         return visitor.repeat(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the repeated body."""
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the number of repetitions."""
         return (self.count,)
 
 
@@ -312,12 +354,15 @@ class Choice(Node):
     branches: tuple[tuple[Expr, Node], ...]
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Choice` and returns its result."""
         return visitor.choice(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the branches, without their probabilities."""
         return tuple(node for _, node in self.branches)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the probabilities of the branches."""
         return tuple(probability for probability, _ in self.branches)
 
 
@@ -330,12 +375,15 @@ class Either(Node):
     otherwise: Node | None = None
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Either` and returns its result."""
         return visitor.either(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the branch for a true condition, then the other branch if there is one."""
         return (self.then,) if self.otherwise is None else (self.then, self.otherwise)
 
     def expressions(self) -> tuple[Expr, ...]:
+        """Returns the condition."""
         return (self.condition,)
 
 
@@ -348,9 +396,11 @@ class Later(Node):
     body: Node
 
     def accept(self, visitor: Visitor[Where, Found], where: Where) -> Found:
+        """Calls the method of `visitor` for a `Later` and returns its result."""
         return visitor.later(self, where)
 
     def children(self) -> tuple[Node, ...]:
+        """Returns the body that runs in the background."""
         return (self.body,)
 
 

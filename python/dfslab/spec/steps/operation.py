@@ -84,7 +84,8 @@ def disk_read(role: str, size_bytes: Expression, name: str = "", seeks: Expressi
     """Reads `size_bytes` from the disk of `role`: transfer time, and the disk's latency for each of
     `seeks` positionings.
 
-    A unit of a stream has `seeks` < 1, its share of the stream's (spec/steps/heads.py).
+    A unit of a stream has `seeks` < 1: its share of the stream's positionings
+    (spec/steps/heads.py).
     """
     return disk_use(role, size_bytes, "read", seeks * symbol(f"{role}.disk_latency"), name)
 
@@ -99,7 +100,8 @@ def disk_write(role: str, size_bytes: Expression, name: str = "", seeks: Express
 def disk_use(
     role: str, size_bytes: Expression, mode: str, access_s: Expression, name: str = ""
 ) -> Use:
-    """Transfers `size_bytes` after `access_s` seconds; `mode`: "read" or "write"."""
+    """Occupies a disk for `access_s` seconds and the transfer of `size_bytes`; `mode`: "read" or
+    "write"."""
     transfer = _expression(size_bytes) / symbol(f"{role}.disk_{mode}_rate")
     return Use(name, Resource(role, "disk", mode), _expression(access_s) + transfer)
 

@@ -26,7 +26,7 @@ def has_stream(scenario: Scenario) -> bool:
 def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
     """Returns the stream of a scenario's workload. Every repetition has a different seed.
 
-    InputError when the workload is a program or a value of the stream is impossible.
+    Raises InputError when the workload is a program or a value of the stream is impossible.
     """
     workload = discover.workload(scenario.workload.name)
     own = workload.stream(workload_parameters(scenario, workload))

@@ -26,6 +26,8 @@ from dfslab.spec.streams.vocabulary import (
 from dfslab.spec.units import Bytes, quantity
 
 Size = Annotated[Bytes, Field(ge=1)]
+# Name of the final phase whose only purpose is its barrier.
+LAST_BARRIER = "end"
 P = TypeVar("P", bound="FileParameters")
 
 
@@ -69,13 +71,22 @@ def phase(
     return Phase(name=name, operations_per_client=operations, mix=shares, **settings)
 
 
+def phase_mix(part: Phase) -> dict[str, float]:
+    """Returns operation -> share of a phase's operations. The shares add up to 1."""
+    weights = [1.0 if part.mix_order == "cycle" else share.weight for share in part.mix]
+    found: dict[str, float] = {}
+    for share, weight in zip(part.mix, weights, strict=True):
+        found[share.operation] = found.get(share.operation, 0.0) + weight / sum(weights)
+    return found
+
+
 def together_to_the_end() -> Phase:
     """Returns a final phase, whose barrier makes clients wait for each other after they have read
     each other's files.
 
     Without the barrier, a finished process would remove its files while others still read them.
     """
-    return phase("end", 1, "list")
+    return phase(LAST_BARRIER, 1, "list")
 
 
 def fixed(size_bytes: float) -> SizeDistribution:
@@ -140,9 +151,8 @@ class Workload:
     argv: Callable[[Any, Mapping[str, Any]], list[str]] | None = None
 
     def stream(self, parameters: FileParameters) -> Stream:
-        """Returns the part of the stream that the workload determines. InputError when the
-        parameters give an impossible value.
-        """
+        """Returns the part of the stream that the workload determines. Raises InputError when the
+        parameters give an impossible value."""
         try:
             found = self.make(parameters)
         except ValidationError as error:
@@ -157,10 +167,7 @@ class Workload:
         for one in stream.given:
             counts[one.operation] = counts.get(one.operation, 0.0) + 1.0
         for part in () if counts else stream.all_phases:
-            even = part.mix_order == "cycle"
-            weights = [1.0 if even else share.weight for share in part.mix]
-            each = part.operations_per_client / sum(weights)
-            for share, weight in zip(part.mix, weights, strict=True):
-                counts[share.operation] = counts.get(share.operation, 0.0) + weight * each
+            for name, share in phase_mix(part).items():
+                counts[name] = counts.get(name, 0.0) + share * part.operations_per_client
         total = sum(counts.values())
         return {name: count / total for name, count in counts.items()}

@@ -1,6 +1,5 @@
-"""Which file system is run and how it is accessed, and the tables `[systems.NAME]` of the file
-systems that a scenario compares.
-"""
+"""The file system of a run and how clients access it, and the tables `[systems.NAME]` with the file
+systems that a scenario compares."""
 
 from __future__ import annotations
 
@@ -20,7 +19,8 @@ NAME_KEY = "file_system.name"
 
 
 class ClientAccess(CheckedModel):
-    """How to access the file system. Each file system declares which of these keys it supports."""
+    """How clients access the file system. Each file system declares which of these keys it
+    supports."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"bed": "testbed"}
     testbed: bool = Field(False, description="Start the file system's daemons on this machine")
@@ -44,15 +44,14 @@ class ClientAccess(CheckedModel):
     )
 
 
-# (Earlier name of a file system, a role that only that system has) -> its name today. The earlier
-# name is another file system's now.
+# (Earlier name of a file system, a role that only this file system has) -> present name. The
+# earlier name now belongs to another file system.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 
 class FileSystemChoice(CheckedModel):
-    """Which file system is run and how it is accessed. Every other key is a parameter of that file
-    system.
-    """
+    """The file system of a run, and how clients access it. Every other key is a parameter of the
+    file system."""
 
     model_config = ConfigDict(extra="allow")
     name: str = Field(description="A name that `dfslab list` shows")
@@ -61,8 +60,7 @@ class FileSystemChoice(CheckedModel):
     @cached_property
     def canonical(self) -> str:
         """Returns the content as JSON text. Run folders are identified by this text, so it must
-        keep earlier names: `bed` of the key `testbed`, and those of FORMER_SYSTEMS.
-        """
+        keep earlier names: `bed` for the key `testbed`, and the names in FORMER_SYSTEMS."""
         table = self.model_dump(mode="json")
         former = {today: name for (name, _), today in FORMER_SYSTEMS.items()}
         table["name"] = former.get(self.name, self.name)
@@ -98,9 +96,8 @@ class ComparedSystem(CheckedModel):
         return build(FileSystemChoice, chosen, f"systems.{table}")
 
     def deployed(self, whole: Deployment, table: str) -> Deployment:
-        """Returns the deployment of this file system alone: the groups of `whole` that `roles`
-        names, with those roles. InputError if `whole` has no such group.
-        """
+        """Returns the deployment of this file system alone: the node groups of `whole` that `roles`
+        names, with those roles. Raises InputError if `whole` has no such group."""
         known = [group.name for group in whole.node]
         for name in self.roles:
             if name not in known:

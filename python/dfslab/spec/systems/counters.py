@@ -49,7 +49,7 @@ class CounterFormat:
 
     source: the command or file that shows the counters, as an operator knows it. recognise(head):
     whether a file with these first bytes contains such counters. read(text, name): the counters of
-    every process in a text of that name; NotUnderstood where the text is malformed.
+    every process in a text of that name; Raises NotUnderstood where the text is malformed.
     """
 
     source: str
@@ -63,13 +63,14 @@ class NotUnderstood(Exception):
     """
 
 
-# A count, or a sum of bytes or nanoseconds (29 years), from this value on is rejected as invalid.
+# A count, a sum of bytes or a sum of nanoseconds (29 years) that reaches this value is rejected as
+# invalid.
 MOST = 1e18
 
 
 def amount(text: str, what: str, scale: float = 1.0) -> float:
-    """The number in `text` times `scale`. NotUnderstood, naming `what`, if `text` is no number from
-    0 to MOST."""
+    """Returns the number in `text` times `scale`. Raises NotUnderstood, with the name `what`, if
+    `text` is not a number from 0 to MOST."""
     try:
         value = float(text) * scale
     except ValueError:

@@ -33,7 +33,7 @@ class Role:
 
 
 def host_and_port(uri: str) -> tuple[str, int] | None:
-    """Returns (host, port) of a uri. ValueError if one is missing."""
+    """Returns (host, port) of a uri. Raises ValueError if one is missing."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname or not parsed.port:
         raise ValueError('needs "scheme://host:port"')
@@ -49,21 +49,21 @@ def no_advice(message: str) -> str:
 class Facts:
     """What the `facts.py` of a file system's folder declares, as `FACTS`.
 
-    title, source: the file system's name in full, and where the description comes from.
-    roles, parameters: the parts that nodes play, and what can be set or was calibrated (SI units).
-    access_keys: the keys of `file_system.access` that it understands.
+    title, source: full name of the file system, and the source of its description.
+    roles, parameters: the roles of nodes, and what can be set or was calibrated (SI units).
+    access_keys: the keys of `file_system.access` that the file system supports.
     check(parameters, instances): (key, what is allowed) for every illegal combination.
-    target(endpoint, parameters): what the load generator calls at a running file system.
-    memory: what a file costs the metadata server in memory; the first is used by default.
-    several_servers: how several metadata servers divide the names; "" where there is only one.
-    address(uri): host and port that have to answer at a uri, None where none is needed; ValueError
-        where the uri is malformed.
-    functions: names that papers give to steps of its traces, each by the ends of their paths.
-    traced: how its traces name one or several steps of its operations, by the end of a path.
-    advice(message): what helps against an error message of its client; "" where that is unknown.
-    has_servers: False where this machine's kernel alone serves it.
+    target(endpoint, parameters): the load generator's target at a running file system.
+    memory: figures of the metadata server's memory for each file; the first is the default.
+    several_servers: how several metadata servers share the names; "" if there can be only one.
+    address(uri): the host and port that must be reachable for a URI, None if there is none;
+        ValueError if the URI is malformed.
+    functions: name of a step in a paper -> ends of the call paths of this step in traces.
+    traced: ends of call paths in traces -> name of a step of the operations.
+    advice(message): a remedy for an error message of the client; "" if none is known.
+    has_servers: False if the kernel of the client's machine alone serves the file system.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
-        exponential, 0 is constant, as where all requests move equal pieces.
+        exponential, 0 is constant (all requests move pieces of equal size).
     """
 
     title: str

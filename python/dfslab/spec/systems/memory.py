@@ -1,4 +1,5 @@
-"""The memory of a metadata server: bytes per file and per block, and the source of the figures."""
+"""The memory of a metadata server: bytes for each file and each block, and the source of these
+figures."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ObjectMemory:
-    """A published or measured figure of the memory that a file costs a metadata server.
+    """A published or measured figure of the memory that a metadata server needs for each file.
 
     `bytes_per_file`: bytes of a file without its blocks. `bytes_per_block`: bytes of each block; 0
-    where the source counts none. `block_size`: key of the parameter with the size of a block; empty
-    where the source counts no blocks. `usable`: share of the server's memory available to files.
-    `cached`: the limit applies to files in the server's cache; other files are read from its store.
+    if the source counts no blocks. `block_size`: key of the parameter with the size of a block;
+    empty where the source counts no blocks. `usable`: share of the server's memory available to
+    files. `cached`: the limit applies to files in the server's cache; other files are read from its
+    store.
     """
 
     role: str
@@ -25,7 +27,7 @@ class ObjectMemory:
     cached: bool = False
 
     def bytes_of(self, blocks: float) -> float:
-        """Returns the memory in bytes that one file of `blocks` blocks costs."""
+        """Returns the bytes of memory that one file with `blocks` blocks takes."""
         return self.bytes_per_file + self.bytes_per_block * blocks
 
     def files(self, memory_bytes: float, blocks: float) -> float:

@@ -46,6 +46,7 @@ class Parameter:
 
     @property
     def symbol(self) -> Expr:
+        """The symbol of this parameter in expressions of costs, with its value in SI units."""
         return symbol(self.key)
 
 

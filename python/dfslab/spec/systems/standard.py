@@ -47,18 +47,16 @@ def standard(
 
 
 def rate(key: str, text: str) -> float:
-    """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited.
-    InputError for `key` if invalid.
-    """
+    """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited. Raises
+    InputError for `key` if invalid."""
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
 
 
 def delay(key: str, text: str) -> float:
-    """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. InputError for `key` if
-    invalid.
-    """
+    """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. Raises InputError for
+    `key` if invalid."""
     return _read(key, text, "s") if text else 0.0
 
 

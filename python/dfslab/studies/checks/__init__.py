@@ -1,1 +1,2 @@
-"""The lie detector: rules that judge the evidence of a figure, and their findings."""
+"""The plausibility rules (the "lie detector"): they judge the evidence about a figure and report
+findings."""

@@ -25,7 +25,7 @@ SUFFIX = ".toml"
 
 
 class Figures(CheckedModel):
-    """Figures of one source."""
+    """The figures of one source, with the source's title."""
 
     title: str = Field("", description="What the figures are")
     source: str = Field("", description="Where the figures come from")
@@ -33,7 +33,7 @@ class Figures(CheckedModel):
 
 
 def read(path: Path) -> Figures:
-    """The figures in a file. InputError names file, key, value and what is allowed."""
+    """Reads the figures in a file. Raises InputError with file, key, value and what is allowed."""
     try:
         return build(Figures, inputs.table(KEY, path, str(path)))
     except InputError as error:

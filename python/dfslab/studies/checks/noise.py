@@ -1,4 +1,5 @@
-"""How much equal runs differ, and the smallest difference that their number can show.
+"""The differences between equal runs, and the smallest difference that a given number of runs can
+detect.
 
 Rates differ by factors, so all computations use their logarithms. The minimum detectable effect is
 that of a two-sided test at 5 % with a power of 80 % (Cohen 1988, section 2.4, with Student's t).
@@ -19,8 +20,8 @@ from dfslab.result import Result
 
 METHOD = "measure"
 SIGNIFICANCE, POWER = 0.05, 0.8
-# Half of the runs differ from their neighbour by less than 0.6745 × sqrt(2) standard deviations;
-# nine tenths by less than 1.645 × sqrt(2).
+# Coverage of `spread`. Nine tenths of equal runs differ from the next run by less than 1.645 ×
+# sqrt(2) standard deviations (half of them by less than 0.6745 × sqrt(2)).
 COVERED = 0.9
 
 
@@ -28,9 +29,9 @@ class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
     runs: number of runs, or of pairs. spread: two equal runs differ by less than this fraction in
-    nine of ten cases. detectable: smallest difference, as a fraction, that a comparison of two
-    such series shows with a power of 80 %. bias: mean difference within A/A pairs, with its 95 %
-    interval; None where no pairs were made.
+    nine of ten cases. detectable: smallest difference, as a fraction, that a comparison of two such
+    series of runs detects with a probability of 80 %. bias: mean difference within A/A pairs, with
+    its 95 % interval; None where no pairs were made.
     """
 
     labels: dict[str, str]
@@ -43,15 +44,15 @@ class NoiseFloor(BaseModel):
 
     @property
     def is_biased(self) -> bool:
-        """Whether the second run of a pair differs from the first systematically."""
+        """Whether the second run of a pair differs systematically from the first."""
         if self.bias_low is None or self.bias_high is None:
             return False
         return not self.bias_low <= 0 <= self.bias_high
 
 
 def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
-    """The noise of every configuration with repetitions. Configurations share one spread, because
-    two or three runs of one say little of it."""
+    """Returns the noise of every configuration with repetitions. All configurations have one pooled
+    spread, because two or three runs of one configuration are too few for an estimate."""
     groups = {name: own for name, own in _rates(results).items() if len(own) > 1}
     freedom = sum(len(own) - 1 for own in groups.values())
     if not freedom:
@@ -72,9 +73,11 @@ def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
 
 
 def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
-    """The noise of every configuration from A/A pairs: its runs in the order of time, two by two.
+    """Returns the noise of every configuration from A/A pairs: consecutive runs, two by two in the
+    order of time.
 
-    A pair is made within minutes, so a drift of the machine is in no difference.
+    The runs of a pair are minutes apart, so a slow drift of the machine does not affect their
+    difference.
     """
     labels = {one.point_id: one for one in results}
     found = []
@@ -101,7 +104,7 @@ def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
 
 
 def _rates(results: Sequence[Result]) -> dict[str, list[float]]:
-    """Configuration -> rates of its complete measurements, in the order of time."""
+    """Returns configuration -> rates of its complete measurements, in the order of time."""
     groups: dict[str, list[float]] = {}
     whole = [
         one
@@ -129,7 +132,8 @@ def _detectable(error: float, freedom: int) -> float:
 
 
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
-    """A row for each configuration: runs, spread, smallest detectable difference, bias of pairs."""
+    """Returns a table with a row for each configuration: runs, spread, smallest detectable
+    difference, bias of pairs."""
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []
     for one in found:

@@ -1,4 +1,5 @@
-"""The evidence in dfslab's own results: each measured run, each phase, and the repetitions."""
+"""Extracts the evidence from dfslab's own results: for each measured run, each phase, and the
+repetitions."""
 
 from __future__ import annotations
 
@@ -28,17 +29,19 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 METHOD = "measure"
-# A count of a hundred is known within 20 % (twice its standard deviation).
+# Fewest operations in each half of a run for a comparison of the halves. A count of a hundred has
+# an error of 20 % (twice its standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
 READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
-# The direction in which bytes pass a disk.
+# Operation -> direction in which its bytes pass a disk.
 ReadOrWrite = Literal["read", "write"]
 
 
 def of_results(results: Sequence[Result]) -> list[Evidence]:
-    """The evidence of all measured results, in their order, then that of the repetitions."""
+    """Returns the evidence about all measured results, in their order, and then about the
+    repetitions."""
     measured = [one for one in results if one.method == METHOD]
     found = [evidence for one in measured for evidence in _of_one(one)]
     return [*found, *_repeated(measured)]
@@ -96,7 +99,8 @@ def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) 
 
 
 def _speed(result: Result) -> Speed:
-    """The figures of a whole run. The mean time is over all operations, by their counts."""
+    """Returns the figures of a whole run. The mean latency is over all operations, weighted by
+    their counts."""
     values = {name: metric.value for name, metric in result.metrics.items()}
     counts = result.load.operations if result.load is not None else {}
     means = {
@@ -123,7 +127,8 @@ def _weighted(times: Sequence[tuple[int, float]]) -> float | None:
 def _work(
     result: Result, operations: Mapping[str, OperationCounts], window_s: float, errors: int
 ) -> Work:
-    """What was done, in one run or phase; a table of runs has no times of windows (0)."""
+    """Returns the work done in one run or phase. `window_s`: length of the measured time in
+    seconds; 0 if it is not known, as for an imported table of runs."""
     workload = result.point.scenario.workload
     cache: Cache = workload.cache
     moved = sum(one.bytes for one in operations.values())
@@ -157,8 +162,8 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
-    """Whether the rate reached a steady state; None for short runs and for few operations. Halves
-    that differ little are steady enough, whatever the test for the warm-up says."""
+    """Returns whether the rate reached a steady state; None for short runs and for few operations.
+    Two halves with a small difference count as steady, whatever the warm-up test decides."""
     if steady is None:
         return None
     middle = len(seconds) // 2
@@ -169,9 +174,10 @@ def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
 
 
 def _failed(result: Result, load: MeasuredLoad) -> int:
-    """Operations that failed although the scenario does not make them fail.
+    """Returns the number of operations that failed although the scenario does not make them fail.
 
-    Failed operations are not counted in rates; they are evidence that the run is another one.
+    Rates do not count failed operations. A run with failures differs from the planned run, which
+    the rules have to know.
     """
     run = result.point.scenario.run
     if run.fault or any(layer.fails for layer in run.layer):
@@ -180,7 +186,8 @@ def _failed(result: Result, load: MeasuredLoad) -> int:
 
 
 def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
-    """Clients that finished an operation, where single clients are recorded."""
+    """Returns the numbers of planned clients and of clients that finished an operation, as fields
+    of `Coverage`; empty if single clients were not recorded."""
     if not load.per_client:
         return {}
     finished = sum(bool(one.count) for one in load.per_client)
@@ -188,8 +195,8 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
-    """Page caches at the start, and bytes off disks. First reads are not recorded: the instrument
-    refuses cold runs that read too little off disks."""
+    """Returns the state of the page caches at the start, and the bytes read from disks. First reads
+    are not recorded, because the instrument rejects cold runs that read too little from disks."""
     if state is None:
         return Caches()
     proof, disks = state.proof, state.disks
@@ -206,6 +213,7 @@ def _generator(load: MeasuredLoad) -> Generator:
     return Generator.model_construct(
         own_share=known.share_of_latency if known is not None else None,
         is_late=not known.on_time if known is not None else None,
+        others=machine.others_share if machine is not None else None,
         stolen=machine.stolen_share if machine is not None else None,
         throttled=machine.throttled_share if machine is not None else None,
         clock_step=machine.clock_step_s if machine is not None else None,
@@ -213,9 +221,12 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
-    """The deployment, as far as it is known. A testbed's is enforced; `is_known`: the user vouches
-    for it. A declared line rate of other deployments counts if it is not the default, which nobody
-    need have looked at; their disks are not known."""
+    """Returns the deployment's hardware, as far as it is known. A testbed enforces its declared
+    hardware. `is_known`: the user confirms the declared hardware.
+
+    For other deployments, a declared line rate counts unless it is the default, which the user may
+    not have checked. The rates of their disks are unknown.
+    """
     try:
         system = discover.file_system(scenario.file_system.name)
     except (InputError, discover.DiscoveryError):
@@ -250,7 +261,8 @@ def _plays(group: NodeGroup, kinds: Mapping[str, str], kind: str) -> bool:
 
 
 def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
-    """The mean line rate of a node, so that nodes × line is the sum; None if one is not known."""
+    """Returns the mean line rate of a node in bytes per second, so that nodes × line rate is the
+    total; None if a node's line rate is unknown."""
     usual = NodeGroup().adapter.bandwidth
     if not is_enforced and any(one.adapter.bandwidth == usual for one in groups):
         return None
@@ -259,8 +271,8 @@ def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
 
 
 def _disks(groups: Sequence[NodeGroup], way: ReadOrWrite, is_enforced: bool) -> float | None:
-    """The sum of all disks' rates; None where nothing enforces them, because the disks of a machine
-    are often shared and faster than their nominal rate for a while."""
+    """Returns the sum of all disks' rates in bytes per second. None if the rates are not enforced,
+    because disks are often shared, or exceed their nominal rate for some time."""
     if not is_enforced:
         return None
     return sum(_rate(one.disk, way) * one.disk.count * one.count for one in groups)
@@ -271,7 +283,8 @@ def _rate(disk: Disk, way: ReadOrWrite) -> float:
 
 
 def _repeated(results: Sequence[Result]) -> Iterator[Evidence]:
-    """The rates of each configuration's repetitions in the order of time."""
+    """Yields the evidence about each configuration's repetitions: their rates in the order of
+    time."""
     groups: dict[str, list[Result]] = {}
     for one in results:
         if one.complete and metrics.RATE in one.metrics:

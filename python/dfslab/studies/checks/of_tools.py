@@ -1,4 +1,5 @@
-"""The evidence in a report of another tool: each measurement, and its repetitions."""
+"""Extracts the evidence from a report of another tool: for each measurement, and for its
+repetitions."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from dfslab.imports.tool_report import ToolMeasurement, ToolReport
 
 
 def of_report(report: ToolReport, hardware: Hardware | None = None) -> list[Evidence]:
-    """The evidence of a tool's report. `hardware`: the deployment, where the user names it; the
-    tool's own number of client nodes takes precedence."""
+    """Returns the evidence about a tool's report. `hardware`: the deployment, if the user names it.
+    The number of client nodes in the report takes precedence."""
     single = [_of_one(one, hardware) for one in report.measurements]
     return [*single, *_repeated(report.measurements), *report.evidence]
 

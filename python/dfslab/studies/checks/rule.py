@@ -1,4 +1,5 @@
-"""The interface of rules: a rule judges the evidence of one figure and names a contradiction.
+"""The interface of plausibility rules: a rule judges the evidence about one figure and reports a
+contradiction in it.
 
 A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are in
 the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
@@ -18,8 +19,8 @@ from dfslab.documents.evidence import Evidence
 
 
 class Finding(BaseModel):
-    """What a rule found: its name, the figure, the numbers that contradict each other, the reason
-    why that is wrong, and what would settle it."""
+    """A contradiction that a rule found: the name of the rule, the figure, the contradictory
+    numbers, why the figure is wrong, and how to settle the question."""
 
     model_config = ConfigDict(frozen=True)
     rule: str
@@ -31,11 +32,11 @@ class Finding(BaseModel):
 
 @dataclass(frozen=True)
 class Rule:
-    """One way in which storage figures are wrong.
+    """A rule that detects one way in which storage figures are wrong.
 
     judge(evidence): the contradiction as one sentence with its numbers; None if there is none, or
-    if the evidence is not known. `reason`: why such a figure is wrong. `settles`: what to do to
-    know.
+    if the evidence is unknown. `reason`: why such a figure is wrong. `settles`: what to measure or
+    ask in order to settle the question.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Rule:
     judge: Callable[[Evidence], str | None]
 
     def finding(self, evidence: Evidence) -> Finding | None:
-        """The finding on one figure; None if the rule does not fire."""
+        """Returns the finding about one figure; None if the rule does not fire."""
         stated = self.judge(evidence)
         if stated is None:
             return None
@@ -58,7 +59,7 @@ class Rule:
 
 
 def table(*rules: Rule) -> Mapping[str, Rule]:
-    """The rules of one module by name. Two rules of one name are a mistake."""
+    """Returns name -> rule for the rules of one module. Asserts that the names differ."""
     found = {one.name: one for one in rules}
     assert len(found) == len(rules), "each rule has its own name"
     return found
@@ -78,12 +79,13 @@ def _rule(name: str, path: Path) -> Rule:
 
 
 def rules() -> Sequence[Rule]:
-    """Every discovered rule. DiscoveryError names a module that violates the interface."""
+    """Returns all discovered rules. Raises DiscoveryError with a module that violates the
+    interface."""
     return _loaded(tuple(discover.members(discover.RULES).items()))
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Finding]:
-    """The findings of all rules on all figures, ordered by figure."""
+    """Returns the findings of all rules about all figures, ordered by figure."""
     return [
         found for one in evidence for rule in rules() if (found := rule.finding(one)) is not None
     ]

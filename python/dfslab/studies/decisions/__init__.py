@@ -1,1 +1,2 @@
-"""Studies that lead to decisions: gains of changes with intervals, advice, plans, comparisons."""
+"""Studies that support decisions: gains of changes with intervals, advice, and comparisons of
+runs."""

@@ -1,4 +1,5 @@
-"""Candidate actions: every change of a scenario that a user can make, in the change language."""
+"""Generates candidate actions: every change of a scenario that a user can make, in the language of
+changes."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.parameters import Parameter
 
-# Actions on the hardware of a kind of nodes.
+# Changes of the hardware of one kind of nodes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
-# Utilisation, relative to that of the busiest station, from which a station is nearly a limit.
+# A station counts as nearly limiting if its utilisation, divided by that of the busiest station, is
+# at least this value.
 NEARLY_BUSY = 0.5
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"
@@ -24,41 +26,43 @@ _NOT_FORCED = "data that was written is lost if power fails"
 
 @dataclass(frozen=True)
 class CandidateAction:
-    """A candidate action: one or several changes. `risk`: what it gives up; empty if nothing."""
+    """A candidate action: one or several changes. `risk`: what the action sacrifices, such as
+    durability; "" if nothing."""
 
     changes: tuple[Change, ...]
     risk: str = ""
 
     @property
     def is_joinable(self) -> bool:
-        """Whether the action is tried together with others: not if it gives something up, or is
-        more load."""
+        """Whether the search combines the action with others. It does not if the action sacrifices
+        something or adds clients."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
     def text(self) -> str:
-        """The action in the words of the change language."""
+        """The action in the language of changes."""
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
-        """Both actions together."""
+        """Returns an action with the changes of both."""
         risks = dict.fromkeys(one for one in (self.risk, other.risk) if one)
         return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
 
     def conflicts(self, other: CandidateAction) -> bool:
-        """Whether both set the same key."""
+        """Returns whether both actions set the same key."""
         own = {key for one in self.changes for key in one.values}
         return any(key in own for one in other.changes for key in one.values)
 
 
 def candidates(scenario: Scenario) -> list[CandidateAction]:
-    """Every single action that changes something. Illegal ones are left out by who applies them."""
+    """Returns every single action that changes something. Actions that lead to an illegal scenario
+    are included; the caller leaves them out."""
     found: dict[tuple[str, ...], CandidateAction] = {}
     for text, risk in _texts(scenario):
         try:
             change = parse_change(text, scenario)
         except InputError:
-            # Such as a step of a parameter that is no whole number any more.
+            # For example, half of an odd whole-number parameter is not a whole number.
             continue
         key = tuple(f"{name}={value}" for name, value in sorted(change.values.items()))
         if change.distance:
@@ -67,7 +71,7 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
 
 
 def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """(Change, what it gives up) of every candidate."""
+    """Yields (change as text, what the change sacrifices) for every candidate."""
     yield "clients x2", ""
     for words, count in _nodes(scenario):
         yield from ((f"{words} {hardware}", "") for hardware in _HARDWARE)
@@ -89,13 +93,14 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
-    """(Word for a kind of nodes, word for their number; "" if it cannot change alone)."""
+    """Yields (phrase for a kind of nodes, phrase for the number of these nodes, or "" if the number
+    cannot change independently)."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node
     hosted = [{kinds.get(r, "") for r, count in one.roles.items() if count} for one in groups]
     if any(len(one) > 1 for one in hosted):
-        # Several roles share a group of nodes, which is named by its own name.
+        # A node group with several roles is named by the name of the group.
         return [(group.name, "" if len(groups) == 1 else group.name) for group in groups]
     words = {"client": ("client", "client nodes"), "data": ("server", "servers")}
     words["metadata"] = ("metadata server", "")
@@ -121,10 +126,10 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Whether an action relieves a station that is nearly as busy as the busiest one.
+    """Returns whether an action relieves a station that is nearly as busy as the busiest station.
 
-    `used`: (group of nodes, kind of station, utilisation) of every station. Such an action may gain
-    nothing alone, but much together with another.
+    `used`: (node group, kind of station, utilisation) of every station. Such an action may gain
+    nothing alone, but much in combination with another action.
     """
     most = max((share for _, _, share in used), default=0.0)
     for change in action.changes:

@@ -1,4 +1,5 @@
-"""The result of advice: recommended actions, and what is not worth its price, as printed."""
+"""The stored result of advice: recommended actions, actions that are not worth their price, and
+their texts."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from dfslab.studies.decisions.gains import WORDS, GainEstimate
 
 
 class Recommendation(BaseModel):
-    """One action for the configurations of one kind.
+    """A recommended action for configurations of the same kind.
 
-    `operations`: what they do. `configurations`, `total`: how many the row stands for, of how many.
-    `limit`, `next_limit`: what limits before and after. `price`: in the currency of the prices.
-    `risk`: what the action gives up. `withheld`: why the gain is not to be relied on.
+    `operations`: the operations of these configurations. `configurations`, `total`: number of
+    configurations that the row covers, and number of all. `limit`, `next_limit`: what limits the
+    rate before and after the action. `price`: in the currency of the prices. `risk`: what the
+    action sacrifices. `withheld`: why the gain is not reliable; "" if it is.
     """
 
     operations: list[str]
@@ -38,9 +40,8 @@ class NotWorthIt(BaseModel):
 
 
 class Recommended(BaseModel):
-    """The advice on a run or a description. `source`: name of the scenario. `basis`: "run" or
-    "description".
-    """
+    """The advice for a run or a description. `source`: name of the scenario. `basis`: "run" or
+    "description"."""
 
     source: str
     basis: str
@@ -51,7 +52,8 @@ class Recommended(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The answer in a few sentences: limit, best action, and what is not worth its price."""
+        """The advice in a few sentences: the limit, the best action, and what is not worth its
+        price."""
         found: dict[tuple[str, ...], Recommendation] = {}
         for one in sorted(self.rows, key=lambda row: bool(row.risk)):
             found.setdefault((*one.operations, one.limit), one)
@@ -66,7 +68,7 @@ class Recommended(BaseModel):
         return lines
 
     def table(self) -> Table:
-        """One row for each action and kind of configuration."""
+        """Returns a table with one row for each action and kind of configuration."""
         columns = [Column(name, "left") for name in ("operations", "change")]
         columns += [Column("gain (90 %)"), Column("cost"), Column("how sure", "left")]
         rows = [

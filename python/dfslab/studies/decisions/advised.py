@@ -1,4 +1,4 @@
-"""The result of the study `advice`: what to change, as it is stored and printed.
+"""The result of the study `advice` as it is stored and printed.
 
 This module imports no large library, so that stored advice is printed without delay.
 """
@@ -13,7 +13,7 @@ from dfslab.studies.decisions.advice_table import Recommended
 
 
 class Advised(StudyResult):
-    """What limits a run, what to change, what that gains and how sure that is."""
+    """What limits a run, what to change, what the change gains, and how certain the gain is."""
 
     study = "advice"
     is_printed_by_run = False
@@ -24,11 +24,11 @@ class Advised(StudyResult):
     advice: Recommended
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """The table of actions; an empty list if no action gains."""
+        """Returns the table of actions; an empty list if no action gains anything."""
         return [self.advice.table()] if self.advice.rows else []
 
     def section(self, run: FinishedRun) -> Section:
-        """The answer in sentences, and the table, as a section of the page.
+        """Returns the section of the page: the advice in sentences, and the table of actions.
 
         The section is empty if the scenario names no models.
         """

@@ -1,13 +1,14 @@
-"""The error of predicted gains, for each kind of change, learnt from recorded interventions.
+"""The error of predicted gains, estimated for each kind of change from recorded interventions.
 
 The error is ln(predicted gain / measured gain). Its variance is proportional to |ln predicted gain|
 + IDLE_SHARE * distance, where the distance of a change is |ln(new value / old value)|. The first
-term is for changes of the resource that limits. The second is for changes of other resources,
-because the model may have named the wrong limit.
+term is for changes of the limiting resource. The second is for changes of other resources, because
+the model may have identified the wrong limit.
 
 A kind has one number: the standard deviation of the error when a value is doubled and the predicted
-gain is 2. Its square is a weighted mean with the square of the error without recordings, so kinds
-with few recordings stay near that error. `verification/changes.py` writes the table.
+gain is 2. The estimated variance is averaged with the variance that holds without recordings (the
+blind error), so that kinds with few recordings stay near the blind error. `verification/changes.py`
+writes the table.
 """
 
 from __future__ import annotations
@@ -26,21 +27,22 @@ from dfslab.spec.changes.change import DOUBLING, KINDS, Change
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
-# Error of a doubling without any recording: that of two unconnected predictions of the uncalibrated
-# model.
+# The blind error of a doubling, used without any recording: that of two independent predictions of
+# the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# Weight of the blind error, in recordings.
+# Weight of the blind error, as a number of recordings.
 BLIND_WEIGHT = 2.0
-# The share of pairs that an interval is to hold, and its half-width in standard deviations.
+# Coverage of an interval as a fraction of pairs, and the interval's half-width in standard
+# deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
-# Weight of the distance of a change relative to that of the predicted gain.
+# Weight of a change's distance, relative to the weight of the predicted gain.
 IDLE_SHARE = 0.1
-# Least standard deviation of a change, so that no interval has a width of zero.
+# Smallest standard deviation of a change, so that no interval has a width of zero.
 LEAST_SD = 0.02
 
 
 class ErrorOfChange(BaseModel):
-    """One recorded change: logarithms of its predicted and of its measured gain."""
+    """One recorded change: natural logarithms of its predicted gain and of its measured gain."""
 
     basis: Basis
     kind: str
@@ -51,14 +53,16 @@ class ErrorOfChange(BaseModel):
 
     @property
     def error(self) -> float:
-        """log(predicted gain / measured gain)."""
+        """ln(predicted gain / measured gain)."""
         return self.predicted - self.measured
 
 
 class KindError(BaseModel):
-    """The learnt error of one kind of change: the standard deviation of the log gain of a doubling.
+    """The estimated error of one kind of change: the standard deviation of the log gain of a
+    doubling.
 
-    `recordings`, `pairs`: how many there are of the kind; 0 where `doubling_sd` is the blind error.
+    `recordings`, `pairs`: number of recordings and of compared pairs of this kind; 0 if
+    `doubling_sd` is the blind error.
     """
 
     basis: Basis
@@ -69,23 +73,24 @@ class KindError(BaseModel):
 
 
 class ChangeErrors(BaseModel):
-    """The error of every kind of change, for models calibrated on the run in question
-    ("run") and for descriptions alone ("description")."""
+    """The error of every kind of change, separately for models calibrated on the run ("run") and
+    for descriptions alone ("description")."""
 
     kinds: list[KindError]
 
     def of_kind(self, basis: Basis, kind: str) -> KindError:
-        """The error of a kind of change; the blind error for a kind without recordings."""
+        """Returns the error of a kind of change; the blind error for a kind without recordings."""
         for one in self.kinds:
             if (one.basis, one.kind) == (basis, kind):
                 return one
         return KindError(basis=basis, kind=kind, recordings=0, pairs=0, doubling_sd=BLIND_SD)
 
     def sd(self, basis: Basis, changes: Sequence[Change], log_gain: float) -> float:
-        """Standard deviation of the error of the predicted log gain of several changes together.
+        """Returns the standard deviation of the error of the predicted log gain for several
+        simultaneous changes.
 
-        The predicted gain is attributed to the changes in proportion to their distances. Their
-        errors are taken as independent. At least LEAST_SD.
+        The predicted gain is divided among the changes in proportion to their distances. Their
+        errors are assumed to be independent. The result is at least LEAST_SD.
         """
         whole = sum(one.distance for one in changes)
         variance = sum(
@@ -98,13 +103,14 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """How the variance of a change's error grows with its predicted log gain and its distance: 1
-    for a doubling that gains a doubling."""
+    """Returns the factor of a change's error variance for its predicted log gain and its distance.
+    The factor is 1 for a doubling of a value that doubles the rate."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 
 def learnt(errors: Sequence[ErrorOfChange]) -> ChangeErrors:
-    """The errors by kind of change. Each recording has the same weight, whatever its pairs."""
+    """Returns the errors by kind of change. Each recording has the same weight, regardless of its
+    number of pairs."""
     found = []
     for basis in ("run", "description"):
         for kind in KINDS:
@@ -133,5 +139,5 @@ def _of_kind(basis: Basis, kind: str, errors: Sequence[ErrorOfChange]) -> KindEr
 
 @cache
 def recorded_errors() -> ChangeErrors:
-    """The table that the recordings give, as it is stored with the package."""
+    """Returns the table of errors that is stored with the package."""
     return ChangeErrors.model_validate_json(TABLE.read_text(encoding="utf-8"))

@@ -1,4 +1,5 @@
-"""What is known before a decision: a description, or a stored run with calibration and noise."""
+"""The input of a decision: a description of a deployment, or a stored run with its calibration and
+noise."""
 
 from __future__ import annotations
 
@@ -21,20 +22,20 @@ from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# Sets of constants that are drawn for an interval.
+# Number of sets of constants that are drawn at random to compute an interval.
 DRAWS = 40
-# Most configurations of a sweep for which gains are computed; the others are left out by a note.
+# Largest number of configurations of a sweep for which gains are computed. A note lists the others.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
 
 
 @dataclass
 class DecisionInput:
-    """The configurations in question and what is known of them.
+    """The configurations for a decision, and the available knowledge about them.
 
-    `basis`: "run" if the constants are calibrated on measurements. `results`: of the run; empty for
-    a description. `noise_sd`: standard deviation of the log of a measured rate, from repetitions.
-    `source`: the scenario file or the run's folder.
+    `basis`: "run" if the constants are calibrated on measurements, else "description". `results`:
+    the results of the run; empty for a description. `noise_sd`: standard deviation of the natural
+    logarithm of a measured rate, from repetitions. `source`: the scenario file or the run's folder.
     """
 
     source: Path
@@ -48,21 +49,22 @@ class DecisionInput:
 
     @cached_property
     def measured(self) -> dict[str, float]:
-        """Configuration -> geometric mean of its measured rates per second."""
+        """Configuration -> geometric mean of its measured rates in operations per second."""
         return {
             key: float(np.exp(np.mean(np.log(values))))
             for key, values in _rates(self.results, "measure").items()
         }
 
     def rates_by(self, method: str) -> dict[str, float]:
-        """Configuration -> rate per second as a method of the run predicted it."""
+        """Returns configuration -> rate in operations per second that a method of the run
+        predicted."""
         return {key: values[0] for key, values in _rates(self.results, method).items()}
 
     def constants(self, situation: Situation) -> list[dict[str, float]]:
-        """Sets of a configuration's constants: the estimates first, then drawn ones.
+        """Returns sets of a configuration's constants: the estimates first, then random draws.
 
-        A constant that occurs in several configurations has the same draws in all of them, so that
-        gains are ratios of paired predictions.
+        A constant that occurs in several configurations has the same draws in all of them, so gains
+        are ratios of paired predictions.
         """
         return drawn_constants(situation, self.calibration)
 
@@ -70,8 +72,8 @@ class DecisionInput:
 def drawn_constants(
     situation: Situation, calibration: Calibration | None = None
 ) -> list[dict[str, float]]:
-    """Sets of a configuration's constants: the estimates first, then DRAWS drawn ones. Without a
-    calibration they are drawn from their priors."""
+    """Returns sets of a configuration's constants: the estimates first, then DRAWS random draws.
+    Without a calibration, constants are drawn from their priors."""
     names = sorted(situation.constants)
     fitted = {} if calibration is None else calibration.values
     spreads = _spreads(situation, names, calibration)
@@ -86,7 +88,8 @@ def drawn_constants(
 def _spreads(
     situation: Situation, names: Sequence[str], calibration: Calibration | None
 ) -> dict[str, float]:
-    """Constant -> standard deviation of its logarithm, by the fit or by its prior."""
+    """Returns constant -> standard deviation of its natural logarithm, from the fit or else from
+    the prior."""
     declared = situation.system.parameters.of_origin("calibrated")
     found = {key: declared[key].spread for key in names}
     if calibration is not None:
@@ -96,7 +99,8 @@ def _spreads(
 
 
 def evidence_of(source: Path) -> DecisionInput:
-    """What a run's folder or a scenario's file gives. InputError if `source` is neither."""
+    """Returns the decision input from a run's folder or a scenario's file. Raises InputError if
+    `source` is neither."""
     if source.is_dir():
         return _of_run(source)
     scenario = read(source)
@@ -105,7 +109,8 @@ def evidence_of(source: Path) -> DecisionInput:
 
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:
-    """The legal configurations that the sequence model predicts, and a note on the others."""
+    """Returns the legal configurations that the sequence model can predict, and notes on the
+    others."""
     points, refused = [], []
     for found in scenario.points():
         point = found.model_copy(update={"scenario": _alone(found.scenario)})
@@ -130,7 +135,8 @@ def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[s
 
 
 def _alone(scenario: Scenario) -> Scenario:
-    """One configuration for the model alone, without held-out ones and other methods."""
+    """Returns the scenario for the sequence model alone, without held-out configurations and other
+    methods."""
     return scenario.with_methods([MODEL]).model_copy(update={"judge": Judge()})
 
 
@@ -140,7 +146,8 @@ def _of_run(folder: Path) -> DecisionInput:
 
 
 def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> DecisionInput:
-    """What the results of a run give; its description alone if nothing was measured."""
+    """Returns the decision input from the results of a run. If nothing was measured, the input is
+    the run's description alone."""
     points, notes = _legal_points(scenario, source)
     if not any(one.method == "measure" and one.complete for one in results):
         notes.append("the run holds no measurement: its description alone is used")
@@ -150,10 +157,11 @@ def evidence_in(source: Path, scenario: Scenario, results: Sequence[Result]) -> 
 
 
 def _calibration(results: Sequence[Result]) -> Calibration:
-    """The calibration that the run's predictions were made with; a fit if it has none.
+    """Returns the calibration with which the run's predictions were made; if the run has none, fits
+    one.
 
-    Stored predictions hold the constants and their standard errors, but no covariances, which are
-    taken as 0.
+    Stored predictions contain the constants and their standard errors, but no covariances, which
+    are taken as 0.
     """
     fits = [one.fit for one in results if one.method == MODEL and one.fit is not None]
     if not fits or not fits[0].constants:
@@ -169,7 +177,8 @@ def _calibration(results: Sequence[Result]) -> Calibration:
 
 
 def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
-    """Configuration -> rates per second of all complete results of a method."""
+    """Returns configuration -> rates in operations per second of all complete results of a
+    method."""
     found: dict[str, list[float]] = {}
     for one in results:
         if one.method == method and one.complete and RATE in one.metrics and one.value() > 0:
@@ -178,7 +187,8 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 
 def _noise_sd(results: Sequence[Result]) -> float:
-    """Standard deviation of the mean log rate of a configuration, pooled over all repetitions."""
+    """Returns the standard deviation of a configuration's mean log rate, pooled over all
+    repetitions."""
     groups = [np.log(one) for one in _rates(results, "measure").values() if len(one) > 1]
     freedom = sum(len(one) - 1 for one in groups)
     if not freedom:
@@ -189,6 +199,7 @@ def _noise_sd(results: Sequence[Result]) -> float:
 
 @lru_cache(maxsize=512)
 def _draws(key: str) -> tuple[float, ...]:
-    """Standard normal numbers of one constant, the same in every process."""
+    """Returns standard normal random numbers for one constant. They are the same in every
+    process."""
     seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
     return tuple(map(float, np.random.default_rng(seed).standard_normal(DRAWS)))

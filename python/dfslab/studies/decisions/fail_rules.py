@@ -1,4 +1,4 @@
-"""Rules for continuous integration: "p99 > +5 %", "rate < -3 %"."""
+"""Rules with which a comparison of runs can fail a CI job: "p99 > +5 %", "rate < -3 %"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _RULE = re.compile(r"^(\w+)(?:\s+(\w+))?\s*([<>])\s*([+-]?\d+\.?\d*)\s*%$")
 
 @dataclass(frozen=True)
 class FailRule:
-    """A bound on the relative change of a metric. `operation`: empty for all operations."""
+    """A bound on the relative change of a metric. `operation`: the operation to check; "" for all
+    operations."""
 
     text: str
     metric: str
@@ -24,7 +25,8 @@ class FailRule:
     bound: float
 
     def holds(self, metric: str, change: float) -> bool:
-        """Whether the change of a metric (its key in results) is beyond the bound."""
+        """Returns whether the change of a metric (given by its key in results) is beyond the
+        bound."""
         kind, _, operation = metric.partition(".")
         own = kind == RATE if self.metric == "rate" else kind.startswith(LATENCY)
         if self.metric != "rate":
@@ -35,7 +37,7 @@ class FailRule:
 
 
 def parse_rules(text: str) -> list[FailRule]:
-    """Reads rules, separated by commas. InputError names what is allowed."""
+    """Parses rules that are separated by commas. Raises InputError with what is allowed."""
     return [_rule(part.strip()) for part in text.split(",") if part.strip()]
 
 

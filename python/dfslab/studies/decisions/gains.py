@@ -1,5 +1,5 @@
-"""The gain of a change: a paired ratio with an interval, the probability that it is above 1, and a
-word for how sure that is."""
+"""The gain of a change: a ratio of paired predictions with an interval, the probability that it is
+above 1, and a word for its certainty."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from dfslab.arrays import Floats
 
 Sureness = Literal["high", "medium", "low", "cannot tell"]
-# Probability that a statement is right, from which a word holds.
+# Smallest probability of a statement being right for which the word applies.
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
-# A predicted gain below this share either way is called none: the statement is then that the gain
-# is below SMALL either way.
+# A predicted gain that changes the rate by less than this fraction is reported as "none", which
+# states that the true gain is below SMALL in either direction.
 NO_GAIN, SMALL = 0.02, 0.10
-# How far a measured gain may be outside what is physically possible, for noise.
+# Tolerance for noise by which a measured gain may exceed what is physically possible.
 TOLERANCE = 0.05
 WORDS = (
     "How sure: high if the statement (gain, loss, none) is right with a probability of 95 % and "
@@ -32,7 +32,8 @@ WORDS = (
 class GainEstimate(BaseModel):
     """The factor by which a change multiplies a rate, with its 90 % interval.
 
-    `probability`: that the gain is above 1. `sd`: standard deviation of the gain's logarithm.
+    `probability`: probability that the factor is above 1. `sd`: standard deviation of the factor's
+    natural logarithm.
     """
 
     gain: float
@@ -48,8 +49,9 @@ class GainEstimate(BaseModel):
 
     @property
     def right(self) -> float:
-        """The probability that the statement is right: that the sign of the gain is, or, where no
-        gain is predicted, that it is below SMALL either way."""
+        """The probability that the reported statement is right. The statement is the direction of
+        the gain (faster or slower); if no gain is predicted, it is that the gain is below SMALL in
+        either direction."""
         if not self.is_none:
             return max(self.probability, 1 - self.probability)
         centre, bound = math.log(self.gain), math.log1p(SMALL)
@@ -58,12 +60,12 @@ class GainEstimate(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """How sure the statement is, in a word."""
+        """The certainty of the reported statement, as a word."""
         return sureness(self.right)
 
 
 def sureness(right: float) -> Sureness:
-    """The word for a probability that a statement is right."""
+    """Returns the word for a probability that a statement is right."""
     if right >= HIGH:
         return "high"
     if right >= MEDIUM:
@@ -74,11 +76,12 @@ def sureness(right: float) -> Sureness:
 def gain_of(
     ratios: Floats, sds: Sequence[float], possible: tuple[float, float] = (-math.inf, math.inf)
 ) -> GainEstimate:
-    """The gain whose first ratio holds for the estimated constants, the others for drawn ones.
+    """Returns the gain from ratios of paired predictions: the first ratio is for the estimated
+    constants, the others for drawn ones.
 
-    `sds`: further independent standard deviations of the log gain, such as the error of the model
-    for such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of
-    the log gain, beyond which only noise can take it.
+    `sds`: further independent standard deviations of the log gain, such as the model's error for
+    such a change and the noise of repetitions. At least one is above 0. `possible`: bounds of the
+    log gain, which only noise can exceed.
     """
     logs = [math.log(ratio) for ratio in ratios]
     drawn = pvariance(logs[1:]) if len(logs) > 1 else 0.0

@@ -1,9 +1,9 @@
 """Compares two runs: paired effects with intervals, corrected for the number of comparisons.
 
-The effect of a metric at a configuration is the ratio of its geometric means. Its variance is that
-of the repetitions, or the pooled variance of all configurations of the metric if that is larger:
-few repetitions may agree by chance. Verdicts keep the probability of any false one below
-FALSE_SHARE, by Holm's method.
+The effect of a metric at a configuration is the ratio of its geometric means. Its variance is the
+larger of two: that of the configuration's repetitions, and the pooled variance of the metric over
+all configurations, because few repetitions may agree by chance. Holm's method keeps the probability
+of any false verdict below FALSE_SHARE.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.fail_rules import FailRule
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
-# Probability that two equal runs get any verdict.
+# Probability that the comparison of two equal runs gives any verdict.
 FALSE_SHARE = 0.002
-# Probability of finding a difference of the smallest detectable size.
+# Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# Least standard deviation of the log of a metric: clocks and counters are no better.
+# Smallest standard deviation of a metric's natural logarithm, because clocks and counters are not
+# more precise.
 LEAST_LOG_SD = 0.001
-# Metrics of an operation's time that are compared.
+# The statistics of an operation's time that are compared.
 TIMES = ("mean", "p50", "p90", "p99")
 
 
 class ComparedMetric(BaseModel):
-    """One metric at one configuration in two runs. `change`: B / A - 1, with its 90 % interval.
+    """One metric at one configuration in two runs. `change`: value after / value before - 1, with
+    its 90 % interval.
 
-    `adjusted`: p value, corrected for all comparisons of the two runs. `detectable`: the smallest
-    relative change that would be found with a probability of 80 %.
+    `adjusted`: p-value, corrected for the number of comparisons between the two runs. `detectable`:
+    the smallest relative change that would be found with a probability of 80 %.
     """
 
     configuration: str
@@ -55,8 +57,8 @@ class ComparedMetric(BaseModel):
 
 
 class ComparedRuns(BaseModel):
-    """Two runs compared. `noise`: relative standard deviation of repeated rates. `failed`: rules
-    of --fail-if that hold."""
+    """The comparison of two runs. `noise`: relative standard deviation of repeated rates. `failed`:
+    the rules of --fail-if that are violated."""
 
     before: str
     after: str
@@ -66,7 +68,8 @@ class ComparedRuns(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The answer: what differs, and what would have been found."""
+        """The comparison in sentences: what differs, and what size of difference would have been
+        found."""
         found = [one for one in self.rows if one.verdict in ("higher", "lower")]
         smallest = float(np.median([one.detectable for one in self.rows]))
         power = (
@@ -84,7 +87,8 @@ class ComparedRuns(BaseModel):
         return [head, power, *(f"Fails: {rule}" for rule in self.failed)]
 
     def table(self) -> Table:
-        """One row for each metric and configuration, differences first."""
+        """Returns a table with one row for each metric and configuration, significant differences
+        first."""
         columns = [
             Column("configuration", "left"),
             Column("metric", "left"),
@@ -120,7 +124,7 @@ def _signed(share: float) -> str:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The logs of one metric's repetitions in both runs."""
+    """The natural logarithms of one metric's repetitions in both runs."""
 
     configuration: str
     metric: str
@@ -141,7 +145,7 @@ class _Pair:
 
     @property
     def per_run(self) -> float:
-        """1 / repetitions before + 1 / repetitions after."""
+        """1 / (repetitions before) + 1 / (repetitions after)."""
         return 1 / len(self.before) + 1 / len(self.after)
 
 
@@ -153,7 +157,7 @@ def compare_runs(
 ) -> ComparedRuns:
     """Compares the measurements of two runs, configuration by configuration.
 
-    InputError if no configuration was measured in both, or none twice.
+    Raises InputError if no configuration was measured in both runs, or if none was measured twice.
     """
     pairs = _pairs(before, after)
     if not pairs:
@@ -174,8 +178,8 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Every metric that both runs measured at the same configuration; configurations of two file
-    systems are the same if all other varied keys are."""
+    """Returns every metric that both runs measured at the same configuration. The name of the file
+    system is ignored if the runs have different ones."""
     for without in ((), ("file_system.", "deployment.")):
         first, second = (_logs(results, without) for results in (before, after))
         found = [
@@ -204,7 +208,8 @@ def _logs(
 
 
 def _compared(result: Result) -> Mapping[str, float]:
-    """The metrics of a result that are compared: the rate, and times of each operation."""
+    """Returns the metrics of a result that are compared: the rate, and the times of each
+    operation."""
     found = {RATE: result.value()} if RATE in result.metrics else {}
     for key, metric in result.metrics.items():
         kind, _, operation = key.partition(".")
@@ -214,7 +219,7 @@ def _compared(result: Result) -> Mapping[str, float]:
 
 
 def _pooled(pairs: Sequence[_Pair]) -> dict[str, float]:
-    """Metric -> pooled variance of the logs of its repetitions."""
+    """Returns metric -> pooled variance of the natural logarithms of its repetitions."""
     found = {}
     for metric in {one.metric for one in pairs}:
         own = [one for one in pairs if one.metric == metric]
@@ -233,7 +238,8 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """The p value and interval of one effect, by the larger of its own and the pooled variance."""
+    """Returns the p-value and the interval of one effect, from the larger of its own variance and
+    the pooled variance."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)
@@ -247,7 +253,7 @@ def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
 
 
 def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
-    """Rows with p values adjusted by Holm's step-down method."""
+    """Returns the rows of the comparison, with p-values adjusted by Holm's step-down method."""
     ordered = sorted(tested, key=lambda one: one.p_value)
     rows, largest = [], 0.0
     for place, one in enumerate(ordered):
@@ -274,7 +280,8 @@ def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
 
 
 def _failing(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
-    """The rows for which a rule holds: those with a verdict whose change is beyond its bound."""
+    """Returns the rows that violate a rule: those with a verdict whose change is beyond the rule's
+    bound."""
     return [
         f"{rule.text}: {one.metric} at {one.configuration} changed by {_signed(one.change)}"
         for one in rows

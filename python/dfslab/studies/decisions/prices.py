@@ -1,4 +1,4 @@
-"""What changes cost: a small table of prices, which users replace by a file."""
+"""The prices of hardware: a small default table, which users can replace by a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GIB, _GHZ, _GB_PER_S, _GBIT_PER_S = 2.0**30, 1e9, 1e9, 1.25e8
 
 
 class Prices(CheckedModel):
-    """Prices of hardware, in one currency."""
+    """Prices of hardware in one currency."""
 
     server: float = Field(ge=0, description="A node, without disks and adapter")
     client_node: float = Field(ge=0, description="A node that hosts clients only")
@@ -35,7 +35,8 @@ class Prices(CheckedModel):
     network_latency: float = Field(ge=0, description="A network of half the latency")
 
     def of_deployment(self, deployment: Deployment, clients: Iterable[str] = ()) -> float:
-        """The price of a deployment. `clients`: names of the groups that host clients only."""
+        """Returns the price of a deployment. `clients`: names of the node groups that host only
+        clients, whose price is not counted."""
         own = set(clients)
         return sum(
             group.count * self._of_node(group, group.name in own) for group in deployment.node
@@ -53,8 +54,9 @@ class Prices(CheckedModel):
         )
 
     def of_change(self, before: Scenario, after: Scenario, changes: Iterable[Change]) -> float:
-        """What changes cost: the difference of the deployments' prices, and faster disks and
-        networks. Settings cost nothing; less hardware gives no money back."""
+        """Returns the price of changes: the difference of the deployments' prices, plus the price
+        of faster disks and networks. Changes of settings cost nothing, and less hardware returns no
+        money."""
         clients = _client_groups(before)
         difference = self.of_deployment(after.deployment, clients)
         difference -= self.of_deployment(before.deployment, clients)
@@ -79,8 +81,8 @@ def _client_groups(scenario: Scenario) -> set[str]:
 
 
 def prices_of(path: Path | None = None) -> Prices:
-    """The prices of the package, replaced by those that a user's file gives. InputError names a
-    wrong key of the file."""
+    """Returns the default prices, replaced where a user's file gives others. Raises InputError with
+    a wrong key of the file."""
     usual: TomlTable = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     if path is None:
         return build(Prices, usual)

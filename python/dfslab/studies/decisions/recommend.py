@@ -1,4 +1,5 @@
-"""Searches the actions that gain most for a goal: single ones, and up to three together."""
+"""Searches for the actions that gain most towards a goal: single actions, and combinations of up to
+three."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, settling_run
 
-# Goal -> the operations whose configurations it is about; empty: all.
+# Goal -> the operations that it applies to; empty: all operations.
 GOALS: dict[str, tuple[str, ...]] = {
     "rate": (),
     "read_throughput": ("read",),
@@ -30,20 +31,21 @@ GOALS: dict[str, tuple[str, ...]] = {
     "p99": (),
     "cost": (),
 }
-# Most kinds of configurations that get advice, actions that are joined, and rows for each kind.
+# Largest number of kinds of configurations with advice, of combined actions, and of rows for each
+# kind.
 MOST_GROUPS, MOST_JOINED = 4, 6
-# Rows for each kind of configurations, by the number of changes of an action: 1, 2, 3.
+# Number of rows for each kind of configurations, for actions of 1, 2 and 3 changes.
 ROWS = (4, 2, 1)
-# Beam of the search: best joint actions that are extended by a third.
+# Beam width of the search: number of best pairs of actions that are extended by a third action.
 BEAM = 3
-# A joint action is listed if it gains this factor more than its best part.
+# A combined action is listed if its gain is larger than that of its best part by this factor.
 WORTH_JOINING = 1.05
 
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same busiest station; the first stands for
-    them."""
+    """Configurations with the same operations and the same busiest station. The first one
+    represents them in predictions."""
 
     points: Sequence[Point]
     total: int
@@ -55,7 +57,7 @@ class _Alike:
 
 @dataclass(frozen=True)
 class _Tried:
-    """An action and the log of its predicted gain for the goal."""
+    """An action and the natural logarithm of its predicted gain towards the goal."""
 
     action: CandidateAction
     log_gain: float
@@ -64,9 +66,10 @@ class _Tried:
 def recommend(
     evidence: DecisionInput, goal: str, prices: Prices, within: float | None = None
 ) -> Recommended:
-    """The best actions of every kind of configuration.
+    """Returns the best actions for every kind of configuration.
 
-    `within`: most that an action may cost. InputError if no configuration has the goal's operation.
+    `within`: largest price of an action. Raises InputError if no configuration has the goal's
+    operation.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     rows: list[Recommendation] = []
@@ -96,7 +99,8 @@ def recommend(
 
 
 def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
-    """Configurations by operations and busiest station, those of the goal only."""
+    """Returns the configurations with the goal's operations, grouped by operations and busiest
+    station."""
     if goal not in GOALS:
         raise InputError("--goal", goal, f"must be one of {', '.join(GOALS)}")
     groups: dict[tuple[str, str], list[Point]] = {}
@@ -116,7 +120,7 @@ def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
 
 
 class _Search:
-    """Predicts actions at one configuration, each once, with the estimated constants."""
+    """Predicts actions for one configuration, each action once, with the estimated constants."""
 
     def __init__(self, model: PairedModel, alike: _Alike, goal: str) -> None:
         self.model, self.alike, self.goal = model, alike, goal
@@ -127,7 +131,7 @@ class _Search:
         self.singles = [one for each in candidates(self.scenario) if (one := self.tried(each))]
 
     def tried(self, action: CandidateAction) -> _Tried | None:
-        """The predicted gain of an action; None if the changed configuration is illegal."""
+        """Returns the predicted gain of an action; None if the changed configuration is illegal."""
         try:
             changed = situation_of(apply(self.scenario, action.changes))
         except InputError:
@@ -138,14 +142,15 @@ class _Search:
     def _log_gain(self, changed: Situation, after: Prediction) -> float:
         if self.goal == "p99":
             return math.log(_p99_s(self.before) / _p99_s(after))
-        sizes = self.situation.environment["file_size"], changed.environment["file_size"]
+        sizes = self.situation.whole.moved_bytes, changed.whole.moved_bytes
         ratio = after.rate_per_s / self.before.rate_per_s
         return math.log(ratio * (sizes[1] / sizes[0] if all(sizes) else 1.0))
 
     def best(self) -> list[_Tried]:
-        """Actions that gain, the best first: single ones, and joint ones that gain clearly more.
+        """Returns the actions with a gain, the best first: single actions, and combinations that
+        gain clearly more.
 
-        What gives something up, and more clients, are offered alone only.
+        An action that sacrifices something or adds clients is never part of a combination.
         """
         found = [one for one in self.singles if one.log_gain >= NO_GAIN]
         parts = self._parts()
@@ -154,7 +159,8 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Single actions to join: those that gain, and those that relieve what nearly limits."""
+        """Returns the single actions to combine: those with a gain, and those that relieve a nearly
+        limiting station."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -179,13 +185,14 @@ class _Search:
 
 
 def _p99_s(prediction: Prediction) -> float:
-    """The largest 99 % response time of the operations."""
+    """Returns the largest 99th percentile of the response time, in seconds, over the operations."""
     own = [value for (_, label), value in prediction.quantiles_s.items() if label == "p99"]
     return max(own, default=1.0 / prediction.rate_per_s)
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
-    """The best actions within a budget, by the goal; by gain for each price unit for `cost`."""
+    """Returns the best actions within a budget, ordered by the gain towards the goal. For the goal
+    `cost`, they are ordered by gain per unit of price."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]
@@ -222,7 +229,8 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
 
 
 def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
-    """The gain of the goal: that of the rate, or of the 99 % time with the rate's uncertainty."""
+    """Returns the gain towards the goal: that of the rate, or that of the 99th percentile with the
+    rate's uncertainty."""
     if goal != "p99":
         return rate
     factor = math.exp(one.log_gain) / rate.gain
@@ -237,7 +245,8 @@ def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
 
 
 def _spared(search: _Search, prices: Prices) -> list[NotWorthIt]:
-    """The most expensive single action that gains nothing."""
+    """Returns the most expensive single action that gains nothing; an empty list if there is
+    none."""
     idle = [
         (price, one)
         for one in search.singles

@@ -1,4 +1,5 @@
-"""Whether a model's gains can be trusted on a run: against its baselines and its measurements."""
+"""Judges whether a model's predicted gains can be trusted on a run, by the run's baselines and
+measurements."""
 
 from __future__ import annotations
 
@@ -15,22 +16,25 @@ from dfslab.spec.changes.differences import change_between, differences, largest
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 
-# Methods that predict without a description, which a model has to beat.
+# Baselines: methods that predict without a description of the system. A model has to predict better
+# than these.
 BASELINES = ("mean", "ideal")
-# Fewest held-out configurations and pairs from which a judgement is made.
+# Fewest held-out configurations, and fewest pairs, for a judgement.
 FEWEST = 3
-# A measured and a predicted change contradict each other if both are more than this and opposite.
+# A measured and a predicted change contradict each other if they have opposite directions and both
+# are larger than this fraction.
 CLEAR_CHANGE = math.log(1.05)
-# How far a measured rate may be above the largest that the description allows, for noise.
+# Tolerance for noise by which a measured rate may exceed the largest rate that the description
+# allows.
 ABOVE_BOUND = 1.10
-# Most pairs of configurations that are compared.
+# Largest number of pairs of configurations that are compared.
 MOST_PAIRS = 300
 
 
 @dataclass(frozen=True)
 class Contradiction:
     """A statement of the model that the run's measurements contradict, and the kind of change that
-    it is about; "" for all kinds."""
+    the statement is about ("" for all kinds)."""
 
     kind: str
     text: str
@@ -38,18 +42,19 @@ class Contradiction:
 
 @dataclass
 class Trust:
-    """Why gains are withheld. `contradictions`: each with a kind of change, or "" for all kinds."""
+    """The contradictions because of which gains are withheld."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
 
     def reasons(self, kinds: Sequence[str]) -> list[str]:
-        """Why gains of changes of these kinds are withheld; empty if they are not."""
+        """Returns the reasons why gains of changes of these kinds are withheld; empty if they are
+        not withheld."""
         return [one.text for one in self.contradictions if not one.kind or one.kind in kinds]
 
 
 def trust_in(evidence: DecisionInput) -> Trust:
-    """Judges the sequence model on the measurements of a run; nothing is held against a
-    description without measurements."""
+    """Judges the sequence model by the measurements of a run. A description without measurements
+    has no contradictions."""
     found = Trust()
     if evidence.basis == "description":
         return found
@@ -62,7 +67,7 @@ def trust_in(evidence: DecisionInput) -> Trust:
 
 
 def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
-    """Configuration -> rate per second with the run's constants."""
+    """Returns configuration -> predicted rate in operations per second with the run's constants."""
     stored = evidence.rates_by(MODEL)
     missing = [key for key in evidence.measured if key not in stored]
     for key in missing:
@@ -72,7 +77,8 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
 
 
 def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
-    """Held-out errors of the model, compared with those of each baseline in the run."""
+    """Compares the model's held-out errors with those of each baseline in the run. Returns the
+    contradictions."""
     held_out = {one.point_id for one in evidence.results if one.point.held_out}
     judged = [key for key in evidence.measured if key in held_out]
     own = _median_error(evidence, evidence.rates_by(MODEL), judged)
@@ -98,8 +104,8 @@ def _median_error(
 def _above_capacity(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario]
 ) -> list[Contradiction]:
-    """Measured rates above the largest that the calibrated description allows: a utilisation above
-    1 of the station that is named."""
+    """Returns a contradiction for measured rates above the largest rate that the calibrated
+    description allows, at which a station has a utilisation of 1."""
     found: dict[str, tuple[float, str]] = {}
     for point in evidence.points:
         if point.id not in evidence.measured:
@@ -122,7 +128,8 @@ def _above_capacity(
 def _against_pairs(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario], rates: Mapping[str, float]
 ) -> list[Contradiction]:
-    """Measured changes within the run, compared with the predicted ones, by kind of change."""
+    """Compares measured changes between configurations of the run with the predicted ones, by kind
+    of change. Returns the contradictions."""
     pairs: dict[str, list[tuple[float, float, str]]] = {}
     for first, second in _pairs(evidence.results, evidence.measured):
         change = change_between(scenarios[first], scenarios[second])
@@ -141,7 +148,8 @@ def _against_pairs(
         opposite = [one for one in own if one[0] * one[1] < 0 and min(map(abs, one[:2])) > noise]
         errors, changes = [abs(m - p) for m, p, _ in own], [abs(m) for m, _, _ in own]
         if 2 * len(opposite) > len(own):
-            # A bottleneck that the measured scaling refutes makes every other gain doubtful.
+            # A bottleneck that contradicts the measured scaling makes all other predicted gains
+            # doubtful.
             worst = max(opposite, key=lambda one: abs(one[0] - one[1]))
             found.append(Contradiction("" if kind == CLIENTS else kind, worst[2]))
         elif len(own) >= FEWEST and median(errors) >= max(noise, median(changes)):
@@ -154,7 +162,7 @@ def _against_pairs(
 
 
 def _pairs(results: Sequence[Result], measured: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs of measured configurations, at most MOST_PAIRS, in a fixed order."""
+    """Returns pairs of measured configurations, at most MOST_PAIRS, in a reproducible order."""
     ids = [key for key in dict.fromkeys(one.point_id for one in results) if key in measured]
     every = list(combinations(ids, 2))
     step = max(1, len(every) // MOST_PAIRS)

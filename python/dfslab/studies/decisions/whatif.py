@@ -1,4 +1,5 @@
-"""What changes would gain: paired gains of every configuration, folded where they are equal."""
+"""Predicts the gains of changes for every configuration, and merges configurations with equal
+gains."""
 
 from __future__ import annotations
 
@@ -25,18 +26,20 @@ from dfslab.studies.decisions.gains import WORDS, GainEstimate, gain_of
 from dfslab.studies.decisions.trust import Trust, trust_in
 
 WITHHELD = "withheld"
-# Times that a configuration is measured, before and after a change, to settle whether it gains.
+# Number of runs of a configuration before and after a change, to decide by measurement whether the
+# change gains.
 SETTLING_RUNS = 3
 
 
 class ChangedOperation(BaseModel):
-    """The gain of one change for the configurations of one mix of operations that gain alike.
+    """The gain of one change for configurations with the same mix of operations and similar gains.
 
-    `rate`: gain of the rate. `times`: operation -> gain of its time (above 1: it takes less).
-    `where`: what these configurations share and the others of the mix have not.
-    `limit`: what limits after the change. `before_per_s`, `after_per_s`: rates of the first
-    configuration.
-    `withheld`: why the gain is not to be relied on; empty if it is.
+    `rate`: gain of the rate. `times`: operation -> gain of its time (above 1: the operation takes
+    less time). `where`: the keys that distinguish these configurations from the others of the mix.
+    `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates of the
+    first configuration in operations per second.
+
+    `withheld`: why the gain is not reliable; "" if it is.
     """
 
     change: str
@@ -53,8 +56,8 @@ class ChangedOperation(BaseModel):
 
 
 class WhatIf(BaseModel):
-    """Gains of changes. `basis`: "run" or "description". `settling`: the command that would settle
-    the first change, and its seconds; empty if nothing is withheld."""
+    """The gains of changes. `basis`: "run" or "description". `settling`: the command that would
+    measure the first change, and its duration in seconds; "" if no gain is withheld."""
 
     source: str
     basis: str
@@ -63,11 +66,11 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The answer in one sentence for each change."""
+        """The gains in sentences, one for each change."""
         return [_sentence(one) for one in self.rows]
 
     def table(self) -> Table:
-        """One row for each change and kind of operation."""
+        """Returns a table with one row for each change and mix of operations."""
         columns = [Column(name, "left") for name in ("change", "operations")]
         columns += [Column("gain (90 %)"), Column("P(gain)"), Column("how sure", "left")]
         rows = [
@@ -84,7 +87,7 @@ class WhatIf(BaseModel):
 
 
 def gain_cell(gain: GainEstimate) -> TableCell:
-    """A cell with a gain and its interval."""
+    """Returns a cell with a gain and its interval."""
     text = f"× {gain.gain:.2f} ({gain.low:.2f}–{gain.high:.2f})"
     return TableCell(gain.gain, text, low=gain.low, high=gain.high)
 
@@ -103,7 +106,7 @@ def _sentence(one: ChangedOperation) -> str:
 
 @dataclass(frozen=True)
 class PairedGain:
-    """The gain of changes at one configuration, with the predictions before and after."""
+    """The gain of changes for one configuration, with the predictions before and after them."""
 
     point: Point
     situation: Situation
@@ -115,14 +118,16 @@ class PairedGain:
 
 
 class PairedModel:
-    """Predicts the gains of changes with the same draws of constants before and after."""
+    """Predicts the gains of changes, with the same random draws of the constants before and after a
+    change."""
 
     def __init__(self, evidence: DecisionInput) -> None:
         self.evidence = evidence
         self._before: dict[str, tuple[Situation, Predictions]] = {}
 
     def before(self, point: Point) -> tuple[Situation, Predictions]:
-        """The prepared configuration and its predictions, computed once."""
+        """Returns the prepared configuration and its predictions. They are computed once and
+        cached."""
         if point.id not in self._before:
             situation = situation_of(point.scenario)
             sets = self.evidence.constants(situation)
@@ -130,7 +135,8 @@ class PairedModel:
         return self._before[point.id]
 
     def gain(self, point: Point, changes: Sequence[Change]) -> PairedGain:
-        """The gain of changes at one configuration. InputError if the changed one is illegal."""
+        """Returns the gain of changes for one configuration. Raises InputError if the changed
+        configuration is illegal."""
         situation, before = self.before(point)
         changed = situation_of(apply(point.scenario, changes))
         after = changed.predict_many(self.evidence.constants(changed))
@@ -155,22 +161,22 @@ class PairedModel:
 
 
 def _ratios(before: Floats, after: Floats) -> Floats:
-    """Ratios of times; 1 where both are 0."""
+    """Returns ratios of times, element by element; 1 where both times are 0."""
     both = np.maximum(before, 1e-15), np.maximum(after, 1e-15)
     return np.asarray(both[0] / both[1], np.float64)
 
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
-    """By how much an operation moves more bytes after a change of file sizes."""
-    before, after = situation.environment["file_size"], changed.environment["file_size"]
+    """Returns the factor by which an operation moves more bytes after a change of file sizes."""
+    before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
 
 def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True) -> WhatIf:
-    """The gains of changes, in the words of the change language.
+    """Returns the gains of changes, which are given as texts in the language of changes.
 
-    With `together`, several changes are also predicted as one. InputError names a change that is
-    unknown, or illegal in every configuration.
+    With `together`, several changes are also predicted in combination. Raises InputError with a
+    change that is unknown, or illegal in every configuration.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     base = evidence.points[0].scenario
@@ -197,8 +203,8 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 
 
 def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
-    """Gains of changes at all configurations where they are legal and change something, and notes
-    on the others."""
+    """Returns the gains of changes for all configurations in which the changes are legal and have
+    an effect, and notes on the other configurations."""
     found, illegal, same = [], [], 0
     for point in model.evidence.points:
         try:
@@ -227,7 +233,8 @@ def _rows(
     changes: Sequence[Change],
     gains: Sequence[PairedGain],
 ) -> list[ChangedOperation]:
-    """Rows of one change: configurations of equal operations and equal gains are one row."""
+    """Returns the rows of one change. Configurations with equal operations and equal gains share
+    one row."""
     every: dict[str, list[Mapping[str, LevelValue]]] = {}
     folded: dict[tuple[str, str], list[PairedGain]] = {}
     for one in gains:
@@ -257,14 +264,15 @@ def _rows(
 
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> str:
-    """The runs that would settle a gain, with their time: before and after, repeated."""
+    """Returns the runs that would measure a gain, with their duration: repetitions before and after
+    the change."""
     values = {**gain.point.labels}
     for one in changes:
         values |= one.values
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     own = gain.situation.operations
     seconds = SETTLING_RUNS * own * (1 / gain.before_per_s + 1 / gain.after_per_s)
-    # A run's folder can be moved or copied, so that its path is not part of what is stored.
+    # A run's folder can be moved or copied, so its path is not stored.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
     return (
         f"Would settle it: {SETTLING_RUNS} runs before and after the change, about "

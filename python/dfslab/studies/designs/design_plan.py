@@ -74,7 +74,7 @@ class DesignPlan:
 def plan(scenario: Scenario) -> DesignPlan:
     """Choose the runs of a design.
 
-    InputError if no row is legal or the budget is below one testbed.
+    Raises InputError if no row is legal or the budget is below one testbed.
     """
     design = scenario.design
     allowed = legal(scenario)
@@ -191,9 +191,9 @@ def _latin(
 ) -> list[tuple[DesignRow, ...]]:
     """Draws legal rows by Latin hypercube sampling. Returns the distinct rows of each testbed.
 
-    A block is a set of factors that constraints tie together. The samples are spread evenly over
-    the legal rows of a block: across testbeds if the block contains a factor of `hard` (indices of
-    the factors that are fixed per testbed), otherwise across runs.
+    A block is a set of factors that constraints make dependent on each other. The samples are
+    spread evenly over the legal rows of a block: across testbeds if the block contains a factor of
+    `hard` (indices of the factors that are fixed per testbed), otherwise across runs.
     """
     on_testbed = [set(members) & set(hard) != set() for members, _ in allowed.blocks]
     strata = scipy.stats.qmc.LatinHypercube(d=len(on_testbed), rng=random)

@@ -1,5 +1,5 @@
-"""Ranks the factors of a design: by the grey-box model over the legal set, and by the measured runs
-alone."""
+"""Ranks the factors of a design in two ways: by the grey-box model over the legal set, and by the
+measured runs alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from dfslab.studies.designs.lessons import FactorImportance, Regime
 BASE_ROWS = 2048
 PAIR_ROWS = 512
 REFITS = 6
-# One testbed in HELD_OUT is held out; on it, the effect of permuting a factor is measured.
+# One of every HELD_OUT testbeds is held out. The effect of permuting a factor is measured on the
+# held-out testbeds.
 HELD_OUT = 4
 
 
@@ -162,9 +163,9 @@ def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
 
 
 def _regimes(allowed: Legal) -> list[variance.RegimeRows]:
-    """The regimes under which importance is also computed. Each state of the page cache is a
-    regime. Further regimes are a network slower than the disks, and disks slower than the
-    network."""
+    """Returns the regimes under which importance is computed separately. Each state of the page
+    cache is a regime. Further regimes are a network slower than the disks, and disks slower than
+    the network."""
     found: list[variance.RegimeRows] = []
     places = {key: i for i, one in enumerate(allowed.factors) for key in one.keys}
     cache = places.get("workload.cache")

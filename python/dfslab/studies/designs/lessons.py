@@ -15,8 +15,8 @@ from dfslab.studies.compare import score_table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.crossval import LearningCurvePoint, Validation
 
-# Equivalence margin of an effect: log2(1.1). A factor whose whole range changes the rate by less
-# than a tenth has no effect that matters.
+# Equivalence margin of an effect: log2(1.1). A factor that changes the rate by less than a tenth
+# over its whole range has no relevant effect.
 NO_EFFECT = 0.1375
 
 
@@ -31,8 +31,8 @@ def direction(slope: Metric, doublings: float = 1.0) -> str:
 
     `doublings`: range of the factor in doublings, by which the slope is multiplied. "no effect" is
     the outcome of two one-sided tests at 5 % (TOST, Schuirmann 1987): the interval is within the
-    margin NO_EFFECT on both sides of 0. An interval that merely holds 0 does not show that there is
-    no effect. An interval without 0 but within the margin is "no effect", too.
+    margin NO_EFFECT on both sides of 0. An interval that contains 0 but exceeds the margin is
+    "inconclusive". An interval within the margin is "no effect" even if it does not contain 0.
     """
     assert slope.low is not None
     assert slope.high is not None
@@ -139,7 +139,8 @@ class Learning(StudyResult):
     """All results of the analysis of a sweep over declared factors.
 
     `first_order_sum`: sum of the first-order indices of the independent blocks of factors, at most
-    1 but for its error. `importance_refused`: why importance is withheld; empty if it is not.
+    1 apart from estimation errors. `importance_refused`: why the importance of factors is withheld;
+    "" if it is not.
     """
 
     study = "learning"
@@ -186,7 +187,8 @@ class Learning(StudyResult):
         return Table(title, columns, rows, notes=self.importance_notes())
 
     def importance_notes(self) -> list[str]:
-        """The sum of the first-order indices and what it leaves, or why importance is withheld."""
+        """The sum of the first-order indices and the share that remains for interactions, or why
+        importance is withheld."""
         if self.importance_refused:
             return [f"No importance: {self.importance_refused}."]
         total = self.first_order_sum
@@ -208,7 +210,7 @@ class Learning(StudyResult):
         return Table(title, columns, rows, notes=[self.counted_directions(), EQUIVALENCE])
 
     def counted_directions(self) -> str:
-        """How many slopes show which direction, in one sentence."""
+        """One sentence with the number of slopes in each direction."""
         shown = [one.direction for one in self.slopes]
         counts = [f"{shown.count(name)} {name}" for name in ("+", "-", "no effect", "inconclusive")]
         return f"{len(shown)} slopes: {', '.join(counts)}."

@@ -26,7 +26,7 @@ PAWN_SLICES = 4
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# Numbers of resamples: of the rows, and of PAWN and RBD-FAST. The last number is how often a
+# Numbers of resamples: of the rows, of PAWN and of RBD-FAST. The last number is how often a
 # factor's column is shuffled.
 ROW_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 30, 10
 # Number of harmonics of RBD-FAST.

@@ -28,7 +28,7 @@ REFIT_RESAMPLES = 50
 # blocks. With fewer rows, the regression would add more noise than it removes.
 ROWS_PER_COLUMN = 4
 
-# A block of factors that constraints tie together: the indices of the factors.
+# A block: the indices of factors that constraints make dependent on each other.
 Block = tuple[int, ...]
 
 
@@ -52,7 +52,7 @@ class Sample:
 
     @property
     def tied(self) -> list[Block]:
-        """The blocks that hold several factors."""
+        """The blocks of several factors."""
         return [block for block in self.blocks if len(block) > 1]
 
     @property
@@ -65,8 +65,8 @@ class Sample:
 class RegimeRows:
     """A subset of the legal rows, for which indices are computed as well.
 
-    `keep` is true for the rows of the subset. `reads` has the indices of the factors that `keep`
-    looks at: they are dependent within the subset.
+    `keep` is true for the rows of the subset. `reads`: indices of the factors on which `keep`
+    depends. Within the subset, these factors are dependent on each other.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Indices:
     """The indices of all inputs of a model.
 
     `blocks`: name of the block -> (first-order, total) index. `first_order_sum`: the sum of the
-    blocks' first-order indices, at most 1 but for the error of the estimate.
+    blocks' first-order indices, at most 1 apart from estimation errors.
     """
 
     factors: list[FactorImportance]
@@ -113,7 +113,7 @@ def sample(legal: Legal, count: int, pairs: int, seed: int) -> Sample:
     that factor or block drawn again.
     """
     random = np.random.default_rng(seed)
-    # A Latin hypercube: every legal row of a block is drawn equally often, but for rounding.
+    # A Latin hypercube: every legal row of a block is drawn equally often, apart from rounding.
     shares = [(random.permutation(count) + random.random(count)) / count for _ in legal.blocks]
     base = [legal.at(row) for row in np.column_stack(shares)]
     redrawn = []
@@ -237,7 +237,7 @@ def _stacked(first: Floats, total: Floats, summed: float) -> tuple[Floats, Float
 
 
 def metric_of(values: Floats) -> Metric:
-    """A metric from an array whose first value is the estimate and whose other values are
+    """Returns a metric from an array whose first value is the estimate and whose other values are
     resamples."""
     low, high = np.quantile(values, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2])
     value = float(values[0])
@@ -246,8 +246,9 @@ def metric_of(values: Floats) -> Metric:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """Estimates of all inputs, shape (inputs,), with nothing clipped at 0. `chance` was subtracted
-    from `first`. `summed`: the sum of `first` over the blocks."""
+    """Estimates for all inputs, in arrays of shape (inputs,). Negative values are not clipped to 0.
+    `first`: the first-order indices after subtraction of `chance`. `summed`: the sum of `first`
+    over the blocks."""
 
     first: Floats
     total: Floats
@@ -290,7 +291,8 @@ class _Estimator:
             start += len(rows)
 
     def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
-        """The estimates from all rows, or, with `random`, from rows drawn with replacement."""
+        """Returns the estimates from all rows, or, with `random`, from rows drawn with
+        replacement."""
         inputs = len(self.numbers)
         if len(self.base) < 2:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
@@ -322,7 +324,8 @@ class _Estimator:
         effects = np.zeros(columns)
         is_additive = 0 < ROWS_PER_COLUMN * columns <= rows
         if is_additive:
-            # Normal equations: columns are few, and the least-norm solution suits dependent ones.
+            # Solves the normal equations, because there are few columns. The least-norm solution is
+            # defined even if columns are linearly dependent.
             gram, right = dummies.T @ dummies, dummies.T @ (values - values.mean())
             effects = np.linalg.lstsq(gram, right, rcond=None)[0]
         without = values - dummies @ effects
@@ -358,8 +361,8 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
-    """Sets of factors that are independent of each other: the blocks, where all blocks that hold a
-    factor of `reads` are one set."""
+    """Yields sets of factors that are independent of each other: the blocks, but all blocks that
+    contain a factor of `reads` are merged into one set."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

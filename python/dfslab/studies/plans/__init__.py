@@ -1,1 +1,1 @@
-"""The cheapest deployments that reach targets: targets, deployments, sizes, the search."""
+"""Plans: the search for the cheapest deployments that reach performance targets."""

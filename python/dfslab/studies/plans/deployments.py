@@ -1,4 +1,5 @@
-"""The deployments that a plan chooses from: a small catalogue of nodes, and their scenarios."""
+"""The deployments among which a plan chooses: a small catalogue of node types, and their
+scenarios."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import parse
 
-# File systems that a plan compares if none is named.
+# File systems that are compared if the user names none.
 USUAL_SYSTEMS = ("hdfs", "glusterfs", "moosefs", "cephfs", "beegfs")
 LINKS = ("10 Gbit/s", "25 Gbit/s", "100 Gbit/s")
 METADATA_MEMORIES = ("64 GiB", "256 GiB", "1 TiB")
@@ -22,7 +23,8 @@ COPIES_ID = "Rp1"
 
 @dataclass(frozen=True)
 class DiskKind:
-    """One kind of disk of the catalogue, its number in a node, and the bytes that one holds."""
+    """One kind of disk in the catalogue: its number in a node, and the capacity of one disk in
+    bytes."""
 
     name: str
     count: int
@@ -40,7 +42,7 @@ DISKS = (
 
 @dataclass(frozen=True)
 class PlanLayout:
-    """One way to build a deployment, apart from its number of servers."""
+    """One way to build a deployment, without the number of servers."""
 
     system: str
     copies: int
@@ -55,12 +57,13 @@ class PlanLayout:
 
     @property
     def node_bytes(self) -> float:
-        """Bytes that the disks of a server hold."""
+        """Capacity of a server's disks in bytes."""
         return self.disk.count * parse(self.disk.capacity, "B")
 
 
 def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
-    """Every layout of the catalogue. InputError names a file system that is unknown."""
+    """Yields every layout of the catalogue. Raises InputError with a file system that is
+    unknown."""
     for system in systems:
         discover.file_system(system)
         for link in LINKS:
@@ -69,7 +72,8 @@ def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
 
 
 def copies_key(system: str) -> str:
-    """The file system's parameter for the number of copies; "" if it keeps one copy only."""
+    """Returns the file system's parameter for the number of copies; "" if it stores one copy
+    only."""
     declared = discover.file_system(system).parameters.of_origin("filesystem")
     return next((key for key, one in declared.items() if one.wu == COPIES_ID), "")
 
@@ -77,7 +81,8 @@ def copies_key(system: str) -> str:
 def scenario_of(
     layout: PlanLayout, servers: int, clients: int, workload: Mapping[str, LevelValue]
 ) -> Scenario:
-    """A layout with a number of servers and client nodes, under a workload."""
+    """Returns the scenario of a layout with a number of servers and client nodes, and a
+    workload."""
     system = discover.file_system(layout.system)
     hardware = {"adapter": {"bandwidth": layout.link}, "memory": MEMORY, "cores": CORES}
     disk = {

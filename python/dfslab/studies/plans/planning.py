@@ -1,4 +1,5 @@
-"""The cheapest deployments that reach targets, with intervals, checked by simulation."""
+"""Finds the cheapest deployments that reach targets, with intervals, and checks the cheapest by
+simulation."""
 
 from __future__ import annotations
 
@@ -41,20 +42,19 @@ from dfslab.studies.plans.sizing import (
 )
 from dfslab.studies.plans.targets import KEY, Targets
 
-# Rows of a plan.
+# Largest number of rows of a plan.
 MOST_ROWS = 6
-# Largest simulated deployment: a larger plan is checked on this number of servers.
+# Number of servers in the largest simulated deployment. A larger plan is checked at this size.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
-# Operations of each simulated client.
+# Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6
 
 
 class PlannedDeployment(BaseModel):
-    """One deployment that reaches the targets. `headroom`: largest load over the targets' load,
-    with its 90 % interval. `probability`: that the largest load is above the targets' load.
-
-    `memory`: bytes that the metadata server needs for all files; 0 if it has no known limit.
-    """
+    """One deployment that reaches the targets. `headroom`: largest sustainable load divided by the
+    targets' load, with its 90 % interval. `probability`: probability that the largest sustainable
+    load is above the targets' load. `memory`: bytes of memory that the metadata server needs for
+    all files; 0 if there is no known limit."""
 
     system: str
     copies: int
@@ -72,12 +72,13 @@ class PlannedDeployment(BaseModel):
 
     @property
     def sureness(self) -> Sureness:
-        """How sure it is that the targets are reached."""
+        """The certainty that the targets are reached, as a word."""
         return sureness(self.probability)
 
 
 class SimulatedCheck(BaseModel):
-    """A closed workload on the cheapest deployment, or on a part of it, by net and by formula.
+    """A closed workload on the cheapest deployment (or on a smaller one), computed by simulation
+    and by formula.
 
     `standard_error`: relative standard error of the simulated rate.
     """
@@ -91,7 +92,7 @@ class SimulatedCheck(BaseModel):
 
 
 class Planned(BaseModel):
-    """The cheapest deployments, what is checked by simulation, and why others fail."""
+    """The cheapest deployments, the check by simulation, and the reasons why other layouts fail."""
 
     target: str
     rows: list[PlannedDeployment]
@@ -99,7 +100,7 @@ class Planned(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The answer: the cheapest deployment, what binds, and the check."""
+        """The plan in sentences: the cheapest deployment, its bottleneck, and the check."""
         best, check = self.rows[0], self.check
         memory = ""
         if best.memory_bytes:
@@ -114,7 +115,7 @@ class Planned(BaseModel):
         ]
 
     def table(self) -> Table:
-        """One row for each deployment, the cheapest first."""
+        """Returns a table with one row for each deployment, the cheapest first."""
         columns = [Column("deployment", "left"), Column("servers"), Column("cost")]
         columns += [
             Column("headroom (90 %)"),
@@ -152,8 +153,8 @@ class _Found:
 def plan(
     target: str, targets: Targets, systems: Sequence[str], copies: int, prices: Prices
 ) -> Planned:
-    """The cheapest deployments of every file system. InputError if no deployment reaches the
-    targets: it names what stands in the way."""
+    """Returns the cheapest deployments of every file system. Raises InputError with the obstacles
+    if no deployment reaches the targets."""
     found: list[_Found] = []
     refused: list[str] = []
     for layout in layouts(tuple(systems or USUAL_SYSTEMS), copies):
@@ -177,7 +178,8 @@ def plan(
 
 
 def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | str:
-    """The smallest deployment of a layout that reaches the targets, or why there is none."""
+    """Returns the smallest deployment of a layout that reaches the targets, or the reason why there
+    is none."""
     memory, memory_of_server = _metadata_memory(layout, targets)
     if memory_of_server is None:
         return f"the metadata server needs {units.text(memory, 'B', 3)} of memory"
@@ -213,8 +215,8 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
 
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
-    """(Bytes that the metadata server needs for all files, the least memory of the catalogue that
-    holds them); the memory is None if none does."""
+    """Returns (bytes that the metadata server needs for all files, smallest memory in the catalogue
+    that holds them). The memory is None if no memory in the catalogue is large enough."""
     system = discover.file_system(layout.system)
     figures = [one for one in system.memory if not one.cached]
     if not figures or not targets.files:
@@ -229,7 +231,8 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
 
 
 def _constants_sd(load: Load, targets: Targets) -> float:
-    """Standard deviation of the log of the bottleneck's utilisation, by the constants' priors."""
+    """Returns the standard deviation of the natural logarithm of the bottleneck's utilisation, from
+    the priors of the constants."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():
@@ -251,7 +254,7 @@ def _constants_sd(load: Load, targets: Targets) -> float:
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
-    """Simulates a closed workload of the first operation on the deployment, or on a part of it."""
+    """Simulates a closed workload of the first operation on the deployment, or on a smaller one."""
     (operation, *_) = targets.rates_per_s()
     servers = min(found.servers, SIMULATED_SERVERS)
     servers -= servers % found.layout.copies if copies_key(found.layout.system) else 0

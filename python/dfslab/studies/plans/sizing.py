@@ -1,8 +1,8 @@
 """The capacity of a deployment under several operations at once, from the demands of its stations.
 
 A station's utilisation is the sum over operations of rate times demand (utilisation law). The
-deployment is full when the busiest station is. Response times are those of an open network whose
-bottleneck is used as much as all operations together use it.
+deployment is full when the busiest station is. Response times are those of an open network in which
+the bottleneck has its utilisation by all operations.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from dfslab.spec.units import parse
 from dfslab.studies.plans.deployments import PlanLayout, scenario_of
 from dfslab.studies.plans.targets import BYTES_OPERATIONS, Targets
 
-# Most nodes of a plan, and most clients that a scenario declares.
+# Largest number of nodes of a plan, and largest number of clients in a scenario.
 MOST_NODES, MOST_CLIENTS = 10_000, 4096
-# Utilisation up to which a plan loads its bottleneck: above it, times grow steeply.
+# Largest planned utilisation of the bottleneck. Above it, response times grow steeply.
 HEADROOM = 0.7
-# Size of a client's call in a plan.
+# Bytes of one read or write call of a client in a plan.
 TRANSFER = "1 MiB"
 
 
 @dataclass(frozen=True)
 class Load:
-    """Utilisation of the busiest station and its name, at the targets' rates."""
+    """The name of the busiest station and its utilisation at the targets' rates."""
 
     utilisation: float
     binding: str
     situations: Mapping[str, Situation]
 
     def time_s(self, operation: str, label: str) -> float | None:
-        """Mean or quantile of an operation's time in seconds; None if the deployment is full."""
+        """Returns a mean or quantile of an operation's response time in seconds; None if the
+        deployment is saturated."""
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
         found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
@@ -52,7 +53,7 @@ def _quantile_s(found: OpenPrediction, label: str) -> float | None:
 
 
 def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
-    """The workload that does one operation alone."""
+    """Returns the workload that consists of one operation alone."""
     if operation in BYTES_OPERATIONS:
         return {
             "name": f"sequential_{operation}",
@@ -64,7 +65,8 @@ def workload_of(operation: str, targets: Targets) -> dict[str, LevelValue]:
 
 
 def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) -> Load:
-    """The load that the targets are to a deployment. InputError if the deployment is illegal."""
+    """Returns the load of a deployment at the targets' rates. Raises InputError if the deployment
+    is illegal."""
     used: dict[str, float] = {}
     situations = {}
     rates = targets.rates_per_s()
@@ -85,15 +87,15 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
-    """The smallest legal number of servers that reaches the targets, with its load.
+    """Returns the smallest legal number of servers that reaches the targets, and their load.
 
-    A text with the reason if no number up to MOST_NODES does.
+    Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """
     least = _servers_for_data(layout, targets)
     if least > MOST_NODES:
         return f"the data needs {least:,} servers of {layout.disk.name}"
     high = max(least, layout.copies, 1)
-    # Fewer servers do not hold the data and its copies.
+    # A smaller number of servers cannot hold the data and all of its copies.
     low = high - 1
     if (first := _legal(layout, high, clients, targets)) and (
         reason := _too_slow(first[1], targets)
@@ -119,7 +121,8 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
 def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
-    """The next legal number of servers from `servers` on, with its load."""
+    """Returns the next legal number of servers, starting at `servers`, and its load; None if there
+    is none."""
     for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
         try:
             return count, load_of(layout, count, clients, targets)
@@ -136,7 +139,8 @@ def _reaches(load: Load, targets: Targets) -> bool:
 
 
 def _too_slow(load: Load, targets: Targets) -> str:
-    """Why a time cannot be reached by any number of servers: it is longer without any load."""
+    """Returns the reason why no number of servers reaches a latency target: the latency exceeds the
+    target even without load."""
     for one in targets.latencies:
         situation = load.situations[one.operation]
         (cost,) = situation.costs(situation.constants).values()
@@ -162,16 +166,17 @@ def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
-    """Client nodes whose links carry the targets' bytes, with HEADROOM, before servers limit."""
+    """Returns the number of client nodes whose links carry the targets' bytes with HEADROOM, so
+    that the clients are not the bottleneck."""
     link = parse(layout.link, "B/s")
     most = max(targets.bytes_per_s.values(), default=0.0)
     return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))
 
 
 def memory_bytes(figure: ObjectMemory, targets: Targets, block_bytes: float) -> float:
-    """Memory of the metadata server for all files.
+    """Returns the bytes of memory that the metadata server needs for all files.
 
-    `block_bytes`: size of a block; used if the figure counts blocks.
+    `block_bytes`: size of a block, which matters if the figure counts blocks.
     """
     blocks = blocks_of(targets.size_bytes, block_bytes) if figure.block_size else 0
     return targets.files * figure.bytes_of(blocks) / figure.usable

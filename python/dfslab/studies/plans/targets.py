@@ -1,4 +1,4 @@
-"""Targets of a plan as people write them: "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20
+"""Targets of a plan in the user's notation: "write >= 2 GB/s, 50 M files of 1 MiB, p99 create <= 20
 ms"."""
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ USUAL_FILE_BYTES = 64 * 2.0**20
 
 @dataclass(frozen=True)
 class LatencyTarget:
-    """Most that a mean or quantile ("mean", "p50", "p90", "p99") of an operation's time may be."""
+    """An upper bound on the mean or a quantile ("mean", "p50", "p90", "p99") of an operation's
+    response time."""
 
     label: str
     operation: str
@@ -35,10 +36,10 @@ class LatencyTarget:
 
 @dataclass
 class Targets:
-    """What a deployment has to reach.
+    """The targets that a deployment has to reach.
 
-    `bytes_per_s`: "read" or "write" -> least rate. `calls_per_s`: operation -> least rate.
-    `files`, `file_bytes`: how many files it holds, and their size.
+    `bytes_per_s`: "read" or "write" -> lowest throughput. `calls_per_s`: operation -> lowest rate.
+    `files`, `file_bytes`: number of files to store, and their mean size.
     """
 
     bytes_per_s: dict[str, float] = field(default_factory=dict)
@@ -49,14 +50,15 @@ class Targets:
 
     @property
     def size_bytes(self) -> float:
-        """The size of a file; USUAL_FILE_BYTES if no target gives it."""
+        """The size of a file in bytes; USUAL_FILE_BYTES if no target defines it."""
         return self.file_bytes or USUAL_FILE_BYTES
 
     def rates_per_s(self) -> dict[str, float]:
-        """Operation -> operations per second that the targets ask for.
+        """Operation -> rate in operations per second that the targets require.
 
-        An operation of which only the time is bounded adds no load: a file that is written is
-        created, too. Without any rate it is the only operation, once a second.
+        An operation that has only a latency target adds no load, because writing a file includes
+        creating it. If the targets have no rate at all, such an operation is planned at one call
+        per second.
         """
         found = {name: rate / self.size_bytes for name, rate in self.bytes_per_s.items()}
         found |= self.calls_per_s
@@ -64,15 +66,15 @@ class Targets:
 
     @property
     def operations(self) -> list[str]:
-        """Every operation with a target, those with a rate first."""
+        """All operations with a target. Those with a rate come first."""
         return list(
             dict.fromkeys([*self.rates_per_s(), *(one.operation for one in self.latencies)])
         )
 
 
 def parse_targets(text: str) -> Targets:
-    """Reads targets, separated by commas. InputError names what is unknown, impossible in itself
-    or contradictory."""
+    """Parses targets that are separated by commas. Raises InputError with a target that is unknown,
+    impossible or contradictory."""
     found = Targets()
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:

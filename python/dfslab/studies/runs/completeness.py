@@ -1,4 +1,5 @@
-"""Whether the measurements of a run are complete: what a command says first, and exports keep."""
+"""Determines whether the measurements of a run are complete. Commands report incomplete ones first,
+and exports mark them."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from dfslab.result import Result
 
 
 def incomplete(results: Iterable[Result]) -> list[Result]:
-    """The measured results that failed, were cut short, lost operations or hold wrong data."""
+    """Returns the measured results that failed, were cut short, lost operations or read wrong
+    data."""
     return [one for one in results if discover.is_instrument(one.method) and not is_whole(one)]
 
 
 def is_whole(result: Result) -> bool:
-    """Whether a result is complete and no operation failed, except where the scenario makes
-    operations fail: those failures are what it measures."""
+    """Returns whether a result is complete and without failed operations. Failures that the
+    scenario causes on purpose do not count, because the run measures them."""
     run = result.point.scenario.run
     is_meant = bool(run.fault) or any(layer.fails for layer in run.layer)
     failed = result.load is not None and bool(result.load.errors) and not is_meant
@@ -26,7 +28,8 @@ def is_whole(result: Result) -> bool:
 
 
 def rows(results: Iterable[Result]) -> list[JsonValue]:
-    """Each incomplete result as plain data: its method, configuration, repetition and reasons."""
+    """Returns each incomplete result as JSON data: its method, configuration, repetition and
+    reasons."""
     return [
         {
             "method": one.method,
@@ -39,7 +42,7 @@ def rows(results: Iterable[Result]) -> list[JsonValue]:
 
 
 def table(results: Iterable[Result]) -> Table | None:
-    """Each incomplete result as a row; None where all are complete."""
+    """Returns a table with a row for each incomplete result; None if all results are complete."""
     found = [
         (
             words(one.method),
@@ -54,8 +57,8 @@ def table(results: Iterable[Result]) -> Table | None:
 
 
 def warning(results: Sequence[Result]) -> str:
-    """One line that says how many measured results are incomplete, and why the first is; "" if all
-    are complete."""
+    """Returns one line with the number of incomplete results and the reason of the first; "" if all
+    results are complete."""
     lacking = incomplete(results)
     if not lacking:
         return ""

@@ -24,21 +24,22 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.runs import completeness
 
-# The column that says whether a measurement is whole; files of whole ones do not have it.
+# The column that marks incomplete measurements. A file in which all measurements are complete does
+# not have it.
 COMPLETE = "complete"
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
-# A table of runs has about one kibibyte a row.
+# Upper limit on the size of a table of runs. A row takes about one KiB.
 MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
 MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 
 def write(results: Sequence[Result], output: Output) -> int:
-    """Writes the measurements to a new CSV file, and their origin to a JSON file of the same name,
-    unless the CSV goes to standard output.
+    """Writes the measurements to a new CSV file. Writes their origin to a JSON file of the same
+    name, unless the CSV goes to standard output.
 
-    Returns the number of rows. InputError if one of the two files cannot be written.
+    Returns the number of rows. Raises InputError if one of the two files cannot be written.
     """
     measured = _measured(results)
     companion = replace(output, path=output.path.with_suffix(".json"))
@@ -52,15 +53,15 @@ def write(results: Sequence[Result], output: Output) -> int:
 
 
 def _measured(results: Sequence[Result]) -> list[Result]:
-    """The measurements in the order of their start times, including the incomplete ones."""
+    """Returns the measurements in the order of their start times, including incomplete ones."""
     measured = [r for r in results if r.method == "measure"]
     return sorted(measured, key=lambda result: (result.provenance.started, result.point_id))
 
 
 def as_csv(results: Sequence[Result]) -> bytes:
-    """The measurements as CSV: a header, then one row for each measurement.
+    """Returns the measurements as CSV: a header, then one row for each measurement.
 
-    If any measurement is incomplete, the column COMPLETE has 0 in its row and 1 in the others.
+    If any measurement is incomplete, the column COMPLETE has 0 in its row and 1 in the other rows.
     """
     measured = _measured(results)
     keys = list(dict.fromkeys(key for result in measured for key in result.labels))

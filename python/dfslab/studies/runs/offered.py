@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from dfslab.documents import metrics
 from dfslab.instruments.access import InstrumentSession
@@ -24,11 +26,28 @@ BEYOND = 10
 TRIED = 7919
 
 
-class RateProbe:
-    """Runs the first configuration of a scenario at any offered rate.
+@dataclass
+class SearchProgress:
+    """Shows the progress of the runs of a rate search.
 
-    `text` describes the last run.
+    `show` receives the finished share of the present run (0 to 1), the number of parallel runs
+    (1), and a line with the offered rate and the phase of the run.
     """
+
+    show: Callable[[float, int, str], None]
+    _run: str = ""
+
+    def begin(self, run: str) -> None:
+        """Notes the text (offered rate and number) of the run that begins."""
+        self._run = run
+
+    def __call__(self, share: float, phase: str) -> None:
+        """Shows the share of the present run that is finished (0 to 1) and the run's phase."""
+        self.show(share, 1, f"{self._run} {phase}")
+
+
+class RateProbe:
+    """Runs the first configuration of a scenario at any offered rate."""
 
     def __init__(self, scenario: Scenario, session: InstrumentSession | None = None) -> None:
         """Prepares the probe.
@@ -36,7 +55,6 @@ class RateProbe:
         A closed workload is converted to an open workload with Poisson arrivals.
         """
         self._session = session
-        self.text = ""
         self._settings = scenario.run.search
         self._objective = objective(self._settings.objective)
         first = scenario.with_methods(["measure"]).points()[0].scenario

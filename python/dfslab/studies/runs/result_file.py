@@ -1,5 +1,5 @@
-"""The file of one result: its format, a checksum, and the result; damage is named, never passed
-over."""
+"""Reads and writes the file of one result: its format, a checksum, and the result. A damaged file
+is always reported by name."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.studies.runs import stored
 
-# Increased whenever the meaning of a stored key changes; `former` converts what came before.
+# Version of the format. It is increased when the meaning of a stored key changes; `former` converts
+# earlier versions.
 FORMAT = 1
 FORMAT_KEY, CHECKSUM_KEY = "format", "sha256"
 SUFFIX = ".json"
-# Files of formats before 1 have neither a format nor a checksum.
+# Files of earlier versions, before format 1, contain neither a format nor a checksum.
 _BEGINNING = f'{{"{FORMAT_KEY}":'.encode()
 
 
 class DamagedResult(ValueError):
-    """Why a file cannot be used as a result, in one line without the file's name."""
+    """Raised for a file that is not a usable result. Its text is the reason in one line, without
+    the file's name."""
 
 
 def name(result: Result) -> str:
-    """The name of a result's file."""
+    """Returns the file name of a result."""
     return f"{result.method}-{result.point_id}-{result.repetition}{SUFFIX}"
 
 
 def written(result: Result) -> str:
-    """The text of a result's file."""
+    """Returns the content of a result's file as text."""
     document = json.loads(result.model_dump_json())
     head = {FORMAT_KEY: FORMAT, CHECKSUM_KEY: _checksum(document)}
     return json.dumps({**head, **document}, separators=(",", ":"))
 
 
 def read(path: Path) -> Result:
-    """The result in a file of this or of an earlier format.
+    """Returns the result in a file of the present or an earlier format.
 
-    DamagedResult if it cannot be read, was changed or renamed, comes from a later version or has
-    values that are not finite.
+    Raises DamagedResult if the file cannot be read, was changed or renamed, comes from a later
+    version or has values that are not finite.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)
@@ -64,8 +66,8 @@ def read(path: Path) -> Result:
 
 
 def read_all(folder: Path) -> list[Result]:
-    """All results of a run folder. RunFailed names each file that is no usable result, one line
-    each: a study of the other results would be silent about these."""
+    """Returns all results of a run folder. Raises RunFailed with one line for each file that is not
+    a usable result, because a study of the remaining results would hide the damage."""
     results, damaged = [], []
     for path in stored.result_files(folder):
         try:
@@ -78,7 +80,8 @@ def read_all(folder: Path) -> list[Result]:
 
 
 def number_of_earlier_format(folder: Path) -> int:
-    """How many results of a run folder have no checksum, because earlier versions stored them."""
+    """Returns the number of results in a run folder that have no checksum, because earlier versions
+    stored them."""
     return sum(1 for path in stored.result_files(folder) if not _begins_as_now(path))
 
 
@@ -102,13 +105,15 @@ def _document(path: Path) -> dict[str, JsonValue]:
 
 
 def _checksum(document: Mapping[str, JsonValue]) -> str:
-    """SHA-256 of the result's canonical JSON, so that spaces and the order of keys are free."""
+    """Returns the SHA-256 of the result's canonical JSON, so that spaces and the order of keys do
+    not matter."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _check_values(result: Result) -> None:
-    """DamagedResult if a metric cannot be a measurement or a prediction."""
+    """Raises DamagedResult if the value of a metric is impossible for a measurement or a
+    prediction."""
     if result.complete and result.method == "measure" and not result.metrics:
         raise DamagedResult("is complete, but has no metric")
     for key, metric in result.metrics.items():

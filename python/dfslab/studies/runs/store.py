@@ -59,7 +59,8 @@ class Store:
         return result if result is not None and result.complete else None
 
     def damage(self, method: str, point_id: str, repetition: int) -> str:
-        """Why the file of a result cannot be used; "" if it can, or if there is none."""
+        """Returns the reason why the file of a result cannot be used; "" if it can be used or does
+        not exist."""
         path = self._path(method, point_id, repetition)
         try:
             if path.exists():
@@ -157,7 +158,8 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """All results of a run folder. RunFailed names each file that is no usable result."""
+    """Returns all results of a run folder. Raises RunFailed with each file that is not a usable
+    result."""
     return result_file.read_all(folder)
 
 

@@ -52,10 +52,10 @@ class Stored:
 
 
 def result_files(folder: Path) -> list[Path]:
-    """The result files of a run folder, in the order of their names.
+    """Returns the result files of a run folder, ordered by name.
 
-    RunFailed names everything of that kind that is no regular file (a link, a pipe, a folder), and
-    a folder of results that is missing.
+    Raises RunFailed with every entry that has the name of a result but is not a regular file (a
+    link, a pipe, a folder), and if the folder of results is missing.
     """
     place = folder / "results"
     if not place.is_dir():
@@ -68,11 +68,10 @@ def result_files(folder: Path) -> list[Path]:
 
 
 def inputs_hash(folder: Path) -> str:
-    """SHA-256 of everything that findings depend on.
+    """Returns the SHA-256 of everything on which the findings of studies depend.
 
-    Included are the scenario, the results, the sizes of the traces, the descriptions in
-    DFSLAB_PATH, and the versions of packages with studies. RunFailed if a result is no regular
-    file.
+    It covers the scenario, the results, the sizes of the traces, the descriptions in DFSLAB_PATH,
+    and the versions of packages with studies. Raises RunFailed if a result is not a regular file.
     """
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *result_files(folder)):

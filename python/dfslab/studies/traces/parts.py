@@ -28,7 +28,7 @@ from dfslab.studies.traces.processors import Processor
 FACTOR = 2.0
 # A step that is executed more often than this for each call of its thread is streaming.
 STREAMED = 2.0
-# Endings of the names of what lies between two processes: on several hosts, and on one.
+# Suffixes of the names of the time between two processes: on several hosts, and on one host.
 LINK, LOOPBACK = ": link", ": loopback"
 
 
@@ -108,12 +108,12 @@ class Parts:
 def ranking(
     top: MergedStep, ran: Mapping[str, Processor], factor: float = FACTOR, one_host: bool = False
 ) -> PartRanking:
-    """Parts (processors, disks and links) sorted by the saving if each were `factor` times faster.
-    Two other rankings are given for comparison.
+    """Returns the parts (processors, disks and links), sorted by the time that would be saved if
+    the part were `factor` times faster. Two other rankings are included for comparison.
 
-    `ran`: thread times of each process. On `one_host` there is no link: the time between processes
-    is that of the kernel, which wakes them up and copies their data, and the part is called
-    "loopback".
+    `ran`: thread times of each process. `one_host`: all processes ran on one host, so there is no
+    link. The time between processes is then the kernel's time to wake them and to copy their data,
+    and the part is called "loopback".
     """
     assert factor > 1
     observed = _collect(top)
@@ -132,7 +132,7 @@ def ranking(
 
 
 def _shown(part: str, one_host: bool) -> str:
-    """The name of a part in a ranking."""
+    """Returns the name of a part as shown in a ranking."""
     return part.removesuffix(LINK) + LOOPBACK if one_host and part.endswith(LINK) else part
 
 
@@ -321,8 +321,9 @@ def _savings(
         rest = calls.ns - usual, calls.ns - least
         _more(found, f"{server}: link", (0.0, rest[0] * part, rest[1] * part))
     for client, ns in observed.client_ns.items():
-        # A faster processor shortens at most the time for which the client's threads wanted one.
-        # How much of that is within its own calls is not known, so the middle is expected.
+        # A faster processor saves at most the time for which the client's threads needed a
+        # processor. It is unknown how much of this time is within the client's own calls, so half
+        # of it is expected.
         one = ran.get(client, Processor())
         most = min(ns, one.wanted_ns) if one.wanted_ns else ns
         _more(found, f"{client}: processor", (0.0, most * part / 2, most * part))

@@ -12,7 +12,8 @@ from dfslab.instruments.tracing.callprofile import File
 class Processor:
     """Thread times of a process, or of all processes of a role, in nanoseconds.
 
-    `ran_ns`: on a CPU. `starved_ns`: runnable without a CPU. `lived_ns`: lifetime of the process.
+    `ran_ns`: time on a CPU. `starved_ns`: time runnable but waiting for a CPU. `lived_ns`: lifetime
+    of the process.
     """
 
     ran_ns: int = 0
@@ -21,13 +22,13 @@ class Processor:
 
     @property
     def wanted_ns(self) -> int:
-        """Nanoseconds in which the threads wanted a CPU: on CPU or runnable."""
+        """Time in nanoseconds for which the threads needed a CPU: on a CPU, or runnable."""
         return self.ran_ns + self.starved_ns
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Process name -> thread times of the process. As in call paths, the name is a role or one
-    process."""
+    """Returns process name -> thread times of the process. As in call paths, the name is a role or
+    a single process."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())
@@ -38,6 +39,6 @@ def processors(files: Iterable[File]) -> dict[str, Processor]:
 
 
 def on_one_host(files: Iterable[File]) -> bool:
-    """Whether all processes are known to have run on the same host."""
+    """Returns whether all processes are known to have run on the same host."""
     hosts = {file.host for file in files}
     return len(hosts) == 1 and "" not in hosts

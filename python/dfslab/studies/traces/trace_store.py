@@ -86,7 +86,8 @@ def _schemas() -> dict[str, pa.Schema]:
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 Found = TypeVar("Found")
 MOST_ROWS = 100_000
-# A query of tables of call trees takes milliseconds; these limits end what would not end.
+# Limits of time and memory for a query. Queries of call trees take milliseconds; the limits end a
+# query that would never end.
 MOST_QUERY_S = 10.0
 MOST_QUERY_BYTES = 512 << 20
 
@@ -277,8 +278,8 @@ def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
 def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> Found:
     """Returns the answer of `work`, which is interrupted after MOST_QUERY_S.
 
-    Meanwhile this process may grow by twice MOST_QUERY_BYTES, because the limit of the database
-    does not include the texts that SQL functions make.
+    During the query, the memory of this process may grow by twice MOST_QUERY_BYTES, because the
+    limit of the database does not include the texts that SQL functions make.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])

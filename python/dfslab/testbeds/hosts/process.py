@@ -49,13 +49,14 @@ class LiveProcess:
 
     @classmethod
     def from_text(cls, text: str) -> LiveProcess:
-        """The process that `text` describes. ValueError if the text has another form."""
+        """Returns the process that `text` describes. Raises ValueError if the text has another
+        form."""
         pid, start_ticks, boot = text.split(":")
         return cls(int(pid), int(start_ticks), boot)
 
     @property
     def text(self) -> str:
-        """The process as one word, for a command line."""
+        """Returns the process as one word for a command line."""
         return f"{self.pid}:{self.start_ticks}:{self.boot}"
 
     def state(self) -> str:

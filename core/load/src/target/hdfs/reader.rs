@@ -83,8 +83,8 @@ impl Reader {
         let deadline = Instant::now() + REPORT_LIMIT;
         let mut pause = REPORT_FIRST_PAUSE;
         loop {
-            let asked = self.client.get_file_info(&self.at);
-            if wait(&self.runtime, "read", &self.path, asked)?.length <= known {
+            let request = self.client.get_file_info(&self.at);
+            if wait(&self.runtime, "read", &self.path, request)?.length <= known {
                 return Ok(false);
             }
             let opened = self.client.read(&self.at);

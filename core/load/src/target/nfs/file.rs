@@ -62,7 +62,7 @@ impl NfsFile {
         let mut left = bytes;
         while !left.is_empty() {
             let piece = &left[..left.len().min(self.settings.write_bytes as usize)];
-            let asked = WRITE3args {
+            let arguments = WRITE3args {
                 file: self.handle.clone(),
                 offset: self.offset,
                 count: piece.len() as u32,
@@ -70,7 +70,7 @@ impl NfsFile {
                 data: Opaque::borrowed(piece),
             };
             let taken = lock(&self.connection)
-                .call("write", &self.path, async |c| c.write(&asked).await)?;
+                .call("write", &self.path, async |c| c.write(&arguments).await)?;
             let count = taken.count as usize;
             if count == 0 || count > piece.len() {
                 let reason = format!("the server took {count} of {} bytes", piece.len());
@@ -97,13 +97,13 @@ impl File for NfsFile {
         let mut filled = 0;
         while filled < buffer.len() && !self.at_end {
             let wanted = (buffer.len() - filled).min(self.settings.read_bytes as usize);
-            let asked = READ3args {
+            let arguments = READ3args {
                 file: self.handle.clone(),
                 offset: self.offset,
                 count: wanted as u32,
             };
-            let got =
-                lock(&self.connection).call("read", &self.path, async |c| c.read(&asked).await)?;
+            let got = lock(&self.connection)
+                .call("read", &self.path, async |c| c.read(&arguments).await)?;
             let data = got.data.as_ref();
             if data.len() > wanted {
                 let reason = format!("{} bytes came, {wanted} were asked for", data.len());
@@ -123,13 +123,13 @@ impl File for NfsFile {
 
     fn fsync(&mut self) -> Result<()> {
         // In NFSv3, offset 0 and count 0 mean that the whole file is committed.
-        let asked = COMMIT3args {
+        let arguments = COMMIT3args {
             file: self.handle.clone(),
             offset: 0,
             count: 0,
         };
-        let done =
-            lock(&self.connection).call("fsync", &self.path, async |c| c.commit(&asked).await)?;
+        let done = lock(&self.connection)
+            .call("fsync", &self.path, async |c| c.commit(&arguments).await)?;
         if self.unstable.is_some() {
             self.signed("fsync", done.verf)?;
         }
@@ -160,7 +160,7 @@ mod tests {
     fn another_life_of_the_server_shows_once() {
         let (first, second) = (writeverf3([1; 8]), writeverf3([2; 8]));
         let mut signature = None;
-        let seen = [first, first, second, second].map(|now| same_life(&mut signature, now));
-        assert_eq!(seen, [true, true, false, true]);
+        let observed = [first, first, second, second].map(|now| same_life(&mut signature, now));
+        assert_eq!(observed, [true, true, false, true]);
     }
 }

@@ -13,7 +13,7 @@ use crate::{run, Control, Plan};
 /// Starts an NFS server in this process, with one directory and one file, and returns its port.
 /// Each call starts a separate server, which runs until the process ends.
 fn served() -> u16 {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -25,11 +25,11 @@ fn served() -> u16 {
             config.add_file("/file", "x");
             let held = MemFs::new(config).unwrap();
             let listener = NFSTcpListener::bind("127.0.0.1:0", held).await.unwrap();
-            tell.send(listener.get_listen_port()).unwrap();
+            sender.send(listener.get_listen_port()).unwrap();
             listener.handle_forever().await.unwrap();
         });
     });
-    told.recv().unwrap()
+    receiver.recv().unwrap()
 }
 
 fn spec(port: u16, more: &str) -> String {
@@ -97,11 +97,14 @@ fn calls_are_cut_to_what_is_allowed_and_bytes_stay_in_order() {
     file.fsync().unwrap();
     file.close().unwrap();
     assert_eq!(target.stat("f").unwrap(), 100_001);
-    let (mut file, mut seen) = (target.open("f").unwrap(), vec![0; 200_000]);
-    assert_eq!(file.read(&mut seen[..16_384]).unwrap(), 16_384);
-    assert_eq!(file.read(&mut seen[16_384..]).unwrap(), 100_001 - 16_384);
+    let (mut file, mut observed) = (target.open("f").unwrap(), vec![0; 200_000]);
+    assert_eq!(file.read(&mut observed[..16_384]).unwrap(), 16_384);
+    assert_eq!(
+        file.read(&mut observed[16_384..]).unwrap(),
+        100_001 - 16_384
+    );
     assert_eq!(file.read(&mut [0; 10]).unwrap(), 0);
-    assert!(seen[..100_001] == bytes);
+    assert!(observed[..100_001] == bytes);
     target.delete("f").unwrap();
     factory.finish(false).unwrap();
 }
@@ -170,7 +173,7 @@ fn targets_that_cannot_be_are_input_errors() {
 }
 
 #[test]
-fn a_server_that_hangs_up_or_is_not_there_is_told_at_once() {
+fn a_server_that_hangs_up_or_is_absent_is_an_error_at_once() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::thread::spawn(move || drop(listener.accept().unwrap()));

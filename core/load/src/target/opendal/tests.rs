@@ -113,30 +113,33 @@ fn what_is_declared_is_what_the_services_say() {
         let spec = spec(uri);
         spec.check().unwrap();
         assert_eq!(spec.address().unwrap().0, service);
-        let (told, can) = (spec.capabilities(), spec.operator().unwrap().info());
+        let (reported, can) = (spec.capabilities(), spec.operator().unwrap().info());
         let can = can.full_capability();
         assert!(can.read && can.write && can.write_can_empty && can.stat && can.list);
         assert!(can.delete && can.create_dir && can.write_with_if_not_exists);
-        assert_eq!(told.rename, can.rename || can.copy, "{uri}");
+        assert_eq!(reported.rename, can.rename || can.copy, "{uri}");
         // S3 appends only to objects in buckets of one kind, and a URI does not show the kind of
         // its bucket.
-        assert_eq!(told.append, can.write_can_append && service != Service::S3);
+        assert_eq!(
+            reported.append,
+            can.write_can_append && service != Service::S3
+        );
     }
 }
 
 #[test]
 fn places_are_below_the_address() {
-    let mut told = spec("s3://bucket/a/b/?region=here");
-    told.root = "/c//d/".to_string();
-    let (_, uri) = told.address().unwrap();
-    assert_eq!(told.place(&uri), "/a/b/c/d");
-    assert_eq!(told.operator().unwrap().info().root(), "/a/b/c/d/");
+    let mut reported = spec("s3://bucket/a/b/?region=here");
+    reported.root = "/c//d/".to_string();
+    let (_, uri) = reported.address().unwrap();
+    assert_eq!(reported.place(&uri), "/a/b/c/d");
+    assert_eq!(reported.operator().unwrap().info().root(), "/a/b/c/d/");
 }
 
 #[test]
 fn what_cannot_be_is_one_line() {
     let (read, s3) = (["read"], "s3://bucket?region=here");
-    for (uri, mix, extra, said) in [
+    for (uri, mix, extra, message) in [
         ("gs://bucket", &read[..], "", "allowed: s3://BUCKET"),
         ("nonsense", &read, "", "allowed: s3://BUCKET"),
         ("s3:///only?region=here", &read, "", "names no bucket"),
@@ -171,20 +174,20 @@ fn what_cannot_be_is_one_line() {
         ),
     ] {
         let text = refused(uri, mix, extra);
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(message), "{text}");
     }
     let whole = plan_text(s3, &read, "");
-    for (told, said) in [
+    for (reported, message) in [
         (r#""part_size_bytes":1000"#, "5 MiB to 5 GiB"),
         (r#""root":"/up/..""#, "go through no .."),
         (r#""direct":true"#, "cannot direct I/O"),
         (r#""fsync":"close""#, "cannot fsync"),
         (r#""drop_caches":"files""#, "cannot drop file caches"),
     ] {
-        let more = format!(r#""kind":"opendal",{told}"#);
+        let more = format!(r#""kind":"opendal",{reported}"#);
         let text = whole.replace(r#""kind":"opendal""#, &more);
         let error = Plan::parse(&text).unwrap_err().to_string();
-        assert!(error.contains(said) && !error.contains('\n'), "{error}");
+        assert!(error.contains(message) && !error.contains('\n'), "{error}");
     }
 }
 
@@ -250,7 +253,7 @@ fn left_over(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_told_at_once() {
+fn a_store_that_does_not_answer_is_an_error_at_once() {
     let uri = "s3://bucket?endpoint=http://127.0.0.1:1&region=here&skip_signature=true";
     let plan = Plan::parse(&plan_text(uri, &["read"], "")).unwrap();
     let error = run(&plan, &Control::default()).map(drop).unwrap_err();

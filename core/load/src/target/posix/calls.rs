@@ -83,7 +83,7 @@ pub fn write_at(descriptor: i32, bytes: &[u8], offset: u64) -> isize {
     unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, data, length, offset) as isize }
 }
 
-/// Free bytes of the file system of a path; None where it does not tell its size.
+/// Free bytes of the file system that holds a path; None if the system call fails.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the path ends with a zero; zeroes are a valid structure, which the call fills.

@@ -1,22 +1,23 @@
-//! Open directories in which a client's calls take place, reached without following a link.
+//! Open directories in which a client's system calls take place, reached without following a link.
 //!
-//! The kernel checks the last name of a path only (O_NOFOLLOW). A directory in the middle of a path
-//! may be swapped for a link while the load runs, and files of others would be changed or deleted.
-//! So every call takes one name in an open directory, and directories are opened name by name.
+//! The kernel checks only the last name of a path for links (O_NOFOLLOW). If a directory in the
+//! middle of a path is replaced by a link during a run, the run would change or delete files of
+//! others. Therefore every call takes one name in an open directory, and directories are opened
+//! name by name.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::calls::{self, CPath};
 
-/// How many directories stay open: a process may have few descriptors, and a client works in few
-/// directories at a time. A rename needs two.
+/// Largest number of directories that one client keeps open. A process may have few descriptors,
+/// and a client works in few directories at a time. A rename needs two.
 const MOST: usize = 8;
 const FLAGS: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
-/// The directories that one client used last, below its run directory.
+/// The most recently used directories of one client, below its run directory.
 #[derive(Default)]
 pub struct Parents {
-    /// Paths and descriptors; the last one was used last.
+    /// Paths and descriptors of the open directories; the most recently used one is the last.
     known: Vec<(String, OwnedFd)>,
     name: CPath,
 }
@@ -37,7 +38,7 @@ impl Parents {
         Ok((self.used_before_or_opened(at, parent)?, name))
     }
 
-    /// Forgets a directory and those below it: it was removed or got another name.
+    /// Closes a directory and those below it, after the directory was removed or renamed.
     pub fn forget(&mut self, path: &str) {
         let is_below = |known: &str| {
             known
@@ -47,8 +48,8 @@ impl Parents {
         self.known.retain(|(known, _)| !is_below(known));
     }
 
-    /// Whether the directory of a path is another one now than the one that is open: another client
-    /// removed it and made it again. The new one is used from now on.
+    /// Whether the path now names another directory than the open one, because another client
+    /// removed the directory and created it again. If so, the new directory replaces the open one.
     pub fn is_other_now(&mut self, at: i32, path: &str) -> bool {
         let Some((parent, _)) = path.rsplit_once('/') else {
             return false;
@@ -95,7 +96,7 @@ impl Parents {
     }
 }
 
-/// Device and number of an open directory; None if the kernel does not tell them.
+/// Device number and inode number of an open directory; None if the kernel does not report them.
 fn identity(open: i32) -> Option<(u64, u64)> {
     // SAFETY: zeroes are a valid structure, which the call fills.
     unsafe {
@@ -112,7 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// A folder of the test's own, removed at its end.
+    /// A temporary folder of one test with its open descriptor; the folder is removed when the test
+    /// ends.
     struct Folder(PathBuf, OwnedFd);
 
     impl Folder {

@@ -1,1 +1,1 @@
-"""Rules of the lie detector, each a way in which storage figures were wrong."""
+"""The plausibility rules. Each module covers one way in which storage figures can be wrong."""

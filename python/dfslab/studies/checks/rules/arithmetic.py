@@ -1,4 +1,5 @@
-"""Figures that contradict each other: units, means and other arithmetic."""
+"""Rules for figures that contradict each other arithmetically, such as by a wrong unit or a wrong
+mean."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ NAMES = (
     "average_of_ratios",
     "times_disagree",
 )
-# Tools print three digits or more, and 1.024 has to be distinguished from 1.
+# Relative tolerance for rounding. Tools print three digits or more, and the factor 1.024 must be
+# distinguishable from 1.
 ROUNDING = 0.01
-# Tools time an operation and a whole phase at other places.
+# Relative tolerance for time stamps, because tools time an operation and a whole phase at different
+# points.
 DISAGREE = 0.1
 BINARY = tuple(1.024**power for power in (1, 2, 3, 4))
 BITS = 8.0
@@ -27,7 +30,8 @@ THOUSANDS = (1e3, 1e6)
 
 
 def _ratios(one: Evidence) -> Iterator[tuple[float, str]]:
-    """(stated throughput divided by the throughput that other figures give, which figures)."""
+    """Yields (stated throughput / throughput computed from other figures, the names of these
+    figures)."""
     speed, work = one.speed, one.work
     stated = speed.throughput
     if not stated:
@@ -47,7 +51,7 @@ def _rate_ratios(one: Evidence) -> Iterator[tuple[float, str]]:
 
 
 def is_about(ratio: float, factor: float) -> bool:
-    """Whether a ratio is a factor or its inverse within rounding."""
+    """Returns whether a ratio equals a factor or its inverse within rounding."""
     return any(abs(ratio / one - 1) <= ROUNDING for one in (factor, 1 / factor))
 
 
@@ -75,7 +79,8 @@ def _disagree(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """The mean of the parts' ratios where the ratio of their sums is another figure."""
+    """Returns the contradiction if the stated figure is the mean of the parts' ratios, and differs
+    from the ratio of their sums."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

@@ -1,4 +1,4 @@
-"""Figures that are higher than the hardware and the load allow."""
+"""Rules for figures that exceed what the hardware and the workload allow."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ NAMES = (
     "more_than_clients_allow",
     "shorter_than_round_trip",
 )
-# A testbed's rates keep within 5 % of the declared ones, and tools round to three digits.
+# Relative tolerance: the rates of a testbed are within 5 % of the declared ones, and tools round to
+# three digits.
 SLACK = 1.05
-# One thread copies each byte at least once; no processor of today does that at this rate.
+# Upper limit of one thread's throughput in bytes per second. A thread copies each byte at least
+# once, and no present processor copies at this rate.
 THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Whether every byte has to cross the network: clients cannot keep it, or that is excluded."""
+    """Returns whether every byte has to cross the network, because clients cannot cache it or their
+    caches are excluded."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":
@@ -34,13 +37,14 @@ def must_cross_network(work: Work, hardware: Hardware) -> bool:
 
 
 def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | None) -> bool:
-    """Whether distinct data of this size is at least twice the memory of all nodes."""
+    """Returns whether the distinct data is at least twice as large as the memory of all nodes."""
     memory = product(nodes, memory_bytes)
     return data_bytes is not None and memory is not None and data_bytes >= 2 * memory
 
 
 def must_reach_disks(work: Work, hardware: Hardware) -> bool:
-    """Whether every byte has to come from or reach a disk: no memory can hold or delay it."""
+    """Returns whether every byte has to be read from or written to a disk, because no memory can
+    hold or delay it."""
     if work.operation == "write":
         return bool(work.forced)
     if work.operation == "read" and hardware.is_remote is False:
@@ -51,7 +55,8 @@ def must_reach_disks(work: Work, hardware: Hardware) -> bool:
 
 
 def line_bytes_per_s(hardware: Hardware) -> float | None:
-    """The lower line rate of all clients or all servers; None if neither is known."""
+    """Returns the total line rate in bytes per second of all clients or of all servers, whichever
+    is lower; None if neither is known."""
     return least(
         [
             product(hardware.client_nodes, hardware.client_line),

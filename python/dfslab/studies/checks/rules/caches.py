@@ -1,4 +1,4 @@
-"""Figures of a cache that are stated as figures of the storage."""
+"""Rules for figures of a cache that are presented as figures of the storage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dfslab.studies.checks.rule import Rule
 from dfslab.studies.checks.rules.bounds import SLACK, line_bytes_per_s
 
 NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
-# Directories and the ends of files may stay; a tenth of the data moves a rate by a tenth.
+# Share of data that may remain cached in a cold run. Directories and the ends of files may remain;
+# a tenth of the data changes a rate by a tenth.
 RESIDENT = 0.1
-# Below this share of first reads, most data came from a memory. Read-ahead only adds bytes.
+# If disks delivered less than this share of the first reads, most data came from memory. Read-ahead
+# can only increase the bytes from disks.
 FROM_DISKS = 0.5
 
 
@@ -31,7 +33,8 @@ def _cold(one: Evidence) -> str | None:
 
 
 def _client_cache(one: Evidence) -> str | None:
-    """Reads whose cache state is not stated, and which only clients' memory explains."""
+    """Returns the contradiction for reads without a stated cache state whose rate only the clients'
+    memory can explain."""
     work, hardware = one.work, one.hardware
     if work.operation != "read" or work.cache is not None or one.speed.throughput is None:
         return None
@@ -62,11 +65,13 @@ def _own_writes(one: Evidence) -> str | None:
 
 
 def _unforced(one: Evidence) -> str | None:
-    """Writes that are stated as stored although only memory had them."""
+    """Returns the contradiction for writes that are presented as stored although they were only in
+    memory."""
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
         return None
-    # A scenario that states its caches and forces nothing states what its writes are.
+    # A scenario that states the cache state and forces no data to disk says openly that its writes
+    # may be in memory.
     if work.cache is not None or hardware.disks_write is None:
         return None
     stored = throughput * (work.copies or 1.0)

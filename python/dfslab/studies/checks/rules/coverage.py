@@ -1,4 +1,4 @@
-"""Figures of a part that are stated for the whole."""
+"""Rules for figures that cover only a part of the work but are presented for the whole."""
 
 from __future__ import annotations
 

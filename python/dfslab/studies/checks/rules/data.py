@@ -1,4 +1,5 @@
-"""Figures of data that storage need not move."""
+"""Rules for figures that were measured with data that the storage does not have to move, such as
+compressible or sparse data."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("compressible_data", "duplicate_data", "never_written")
-# A fifth less data to move is more than repetitions of storage runs differ by.
+# Share of the data removed by compression or deduplication from which the rules fire. A fifth is
+# more than the difference between repetitions of storage runs.
 REMOVED = 0.2
-# Sparse reads need metadata only; with read-ahead, real reads take all bytes or more off disks.
+# If disks delivered less than this share of the data, the files were sparse. Reads of sparse files
+# need only metadata; other reads fetch all bytes from disks, or more with read-ahead.
 SPARSE = 0.05
 
 

@@ -1,4 +1,4 @@
-"""Figures of the load generator or of its machine instead of the storage."""
+"""Rules for figures that describe the load generator or its machine instead of the storage."""
 
 from __future__ import annotations
 
@@ -11,19 +11,28 @@ NAMES = (
     "generator_saturated",
     "generator_late",
     "coordinated_omission",
+    "processor_shared",
     "processor_stolen",
     "processor_throttled",
     "clock_step",
 )
-# Above one half, the generator takes longer than the storage.
+# Largest accepted share of an operation's time that the generator spends. Above one half, the
+# generator takes more time than the storage.
 OWN_SHARE = 0.5
-# A thread that computes in user mode for this share of the time waits for storage for the rest.
+# Largest accepted share of the time that a generator's thread computes in user mode. The thread can
+# wait for storage only in the remaining time.
 USER_SHARE = 0.8
-# A schedule that is missed by more than this was not kept; random schedules differ by 1 or 2 %.
+# Fraction of the scheduled rate above which the schedule counts as kept. Random schedules deviate
+# by 1 or 2 %.
 KEPT = 0.95
-# Repetitions of storage runs differ by some per cent.
+# Share of stolen or throttled processor time that is accepted, because repetitions of storage runs
+# differ by some per cent anyway.
 STOLEN = 0.1
-# Dates of start and end are whole seconds each.
+# Largest accepted share of the processors' time that other programs use. Above one quarter, the
+# load and the servers wait for processors.
+OTHERS = 0.25
+# Largest error in seconds of a duration that is computed from dates of start and end, which are
+# whole seconds.
 STAMP_S = 2.0
 STEP_SHARE = 0.05
 
@@ -53,6 +62,13 @@ def _omission(one: Evidence) -> str | None:
         f"{rate:,.5g} of {scheduled:,.5g} scheduled operations a second were done, and times "
         "count from the actual start"
     )
+
+
+def _shared(one: Evidence) -> str | None:
+    share = one.generator.others
+    if share is None or share <= OTHERS:
+        return None
+    return f"other programs used {share:.0%} of the processors meanwhile"
 
 
 def _stolen(one: Evidence) -> str | None:
@@ -102,6 +118,12 @@ make = rule.table(
         "Count times from the scheduled start, as an open workload here does, or state the rate "
         "that was reached.",
         _omission,
+    ),
+    Rule(
+        "processor_shared",
+        "The load and the servers on this machine may have waited for a processor.",
+        "Repeat when the other programs have ended; raise run.repetitions until rates agree.",
+        _shared,
     ),
     Rule(
         "processor_stolen",

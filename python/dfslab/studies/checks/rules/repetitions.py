@@ -1,4 +1,4 @@
-"""Figures of repetitions: trends and choices."""
+"""Rules for repetitions: a trend over time, or a selection of the best run."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("repetitions_trend", "best_of_many")
-# With so few false alarms, a thousand honest studies of repetitions give one.
+# Probability of a false alarm. At this level, about one of a thousand honest series of repetitions
+# is reported.
 TREND_ERROR = 0.001
-# A trend below a tenth changes no conclusion that repetitions support.
+# Relative size of a trend that is ignored. A trend below a tenth changes no conclusion from
+# repetitions.
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# The result of one run is printed with four digits.
+# Relative precision with which the result of one run is printed: four digits.
 EQUAL = 1e-3
 
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:
-    """Mann and Kendall's trend test: (tau, two-sided probability under no trend).
+    """Returns (tau, two-sided probability of such a tau without a trend) of the Mann-Kendall trend
+    test.
 
     The exact distribution of the number of inversions is used. Ties count as half an inversion,
     rounded towards no trend.

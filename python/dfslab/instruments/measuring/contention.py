@@ -1,0 +1,56 @@
+"""The processor time of programs that have nothing to do with a run, by the process table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+# The kernel's thread daemon, the parent of all kernel threads.
+KERNEL = 2
+# Fields of /proc/PID/stat after the name: state is the first, then the parent's number. Times are
+# utime, stime, cutime and cstime (proc(5), fields 14 to 17), in ticks.
+PARENT, TIMES = 1, slice(11, 15)
+
+
+@dataclass(frozen=True)
+class ProcessRow:
+    """A process: its parent's number, and the ticks that it and its ended children have used."""
+
+    parent: int
+    ticks: int
+
+
+def process_table(proc: Path = PROC) -> dict[int, ProcessRow]:
+    """Returns process number -> process, of all processes that can be read."""
+    found = {}
+    for name in os.listdir(proc):
+        if not name.isdigit():
+            continue
+        try:
+            text = (proc / name / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # The process has ended meanwhile.
+        # A name may contain spaces and brackets, so fields are counted from its last bracket.
+        fields = text.rpartition(")")[2].split()
+        found[int(name)] = ProcessRow(int(fields[PARENT]), sum(map(int, fields[TIMES])))
+    return found
+
+
+def known_ticks(table: Mapping[int, ProcessRow], roots: Collection[int]) -> int:
+    """Returns the ticks of the kernel's threads, of the processes `roots`, and of everything that
+    these processes have started.
+    """
+    children: dict[int, list[int]] = {}
+    for pid, row in table.items():
+        children.setdefault(row.parent, []).append(pid)
+    reached: set[int] = set()
+    left = [pid for pid in (KERNEL, *roots) if pid in table]
+    while left:
+        pid = left.pop()
+        if pid not in reached:
+            reached.add(pid)
+            left.extend(children.get(pid, ()))
+    return sum(table[pid].ticks for pid in reached)

@@ -1,0 +1,49 @@
+"""The operations of one phase of a configuration, as a net simulates them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dfslab import _core
+from dfslab.documents.rows import PlannedOperation, operations
+from dfslab.models.tree.prediction import Situation
+from dfslab.spec.streams.stream import operations_per_client
+from dfslab.spec.streams.vocabulary import Stream
+
+
+def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
+    """Returns the first `limit` operations of each client, interleaved."""
+    text = spec.text
+    each = [
+        list(operations(_core.stream_operations(text, client, limit))) for client in range(clients)
+    ]
+    return [one[index] for index in range(limit) for one in each if index < len(one)]
+
+
+@dataclass(frozen=True)
+class PhaseStream:
+    """The operations of one phase of a configuration's stream. `index`: number of the phase."""
+
+    situation: Situation
+    spec: Stream
+    index: int
+
+    @property
+    def offered(self) -> int:
+        """Number of operations of each client in the phase."""
+        if not self.spec.phases:
+            return operations_per_client(self.spec)
+        return self.spec.phases[self.index].operations_per_client
+
+    def first(self, limit: int, clients: int) -> list[PlannedOperation]:
+        """Returns the first `limit` operations of the phase of each client, interleaved."""
+        if len(self.spec.phases) < 2:
+            return streams(self.spec, limit, clients)
+        # Earlier phases are shortened, too: a phase then uses the files of its first operations.
+        short = [
+            one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
+            for one in self.spec.phases
+        ]
+        spec = self.spec.model_copy(update={"phases": short})
+        own = streams(spec, operations_per_client(spec), clients)
+        return [one for one in own if one.phase == self.index]

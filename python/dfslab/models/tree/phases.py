@@ -1,0 +1,213 @@
+"""The phases of a workload, as predictions need them, and the prediction of phases in sequence.
+
+All clients begin a phase together, after a barrier. So the times of phases add up, and each phase
+has a separate closed network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from dfslab.arrays import Floats
+from dfslab.models.tree.placement import Station
+from dfslab.models.tree.predicted import PhaseRate, Prediction, Predictions
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.streams.vocabulary import Access, Neighbour, Phase, Share, Stream
+from dfslab.spec.streams.workload import phase_mix
+
+# Operations that move the bytes of a file.
+MOVING = frozenset(("read", "write", "append", "pread", "pwrite", "overwrite"))
+WRITING = MOVING - {"read", "pread"}
+# Moving operations that move one transfer, not the whole file.
+SINGLE = frozenset(("pread", "pwrite"))
+# Times in seconds: a number, or an array of shape (sets of constants,).
+Time = TypeVar("Time", float, Floats)
+Key = TypeVar("Key", str, tuple[str, str])
+
+
+@dataclass(frozen=True)
+class WorkPhase:
+    """One phase of a workload.
+
+    `weight`: operations of the phase as a share of all operations. `mix`: operation -> share of the
+    phase's operations. `moved_bytes`, `written_bytes`: means over the phase's operations.
+    `symbols`: operation -> symbols of the environment that have other values in this phase.
+    """
+
+    name: str
+    weight: float
+    mix: Mapping[str, float]
+    moved_bytes: float
+    written_bytes: float = 0.0
+    symbols: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def work(self) -> str:
+        """A text that is equal for phases of the same work, such as the epochs of a training."""
+        symbols = {name: sorted(own.items()) for name, own in self.symbols.items()}
+        return repr((sorted(self.mix.items()), sorted(symbols.items())))
+
+
+def phases_of(
+    scenario: Scenario, stream: Stream, environment: Mapping[str, float], client_nodes: int
+) -> list[WorkPhase]:
+    """Returns the phases of a workload that is a stream.
+
+    `environment`: symbol -> SI value. `client_nodes`: number of nodes that host clients.
+    """
+    total = sum(part.operations_per_client for part in stream.all_phases)
+    return [
+        WorkPhase(
+            name=part.name,
+            weight=part.operations_per_client / total,
+            mix=phase_mix(part),
+            moved_bytes=_mean_bytes(part, MOVING, environment),
+            written_bytes=_mean_bytes(part, WRITING, environment),
+            symbols={
+                one.operation: _symbols(scenario, part, one, environment, client_nodes)
+                for one in part.mix
+            },
+        )
+        for part in stream.all_phases
+    ]
+
+
+def _access(part: Phase, name: str) -> Access:
+    """Returns the access of an operation: its own, or that of its phase."""
+    own = next(share for share in part.mix if share.operation == name)
+    return own.access or part.access
+
+
+def _mean_bytes(part: Phase, kinds: frozenset[str], environment: Mapping[str, float]) -> float:
+    """Returns the mean over a phase's operations of the bytes that operations of `kinds` move."""
+    return sum(
+        share * _moved_bytes(part, name, environment)
+        for name, share in phase_mix(part).items()
+        if name in kinds
+    )
+
+
+def _moved_bytes(part: Phase, name: str, environment: Mapping[str, float]) -> float:
+    """Returns the bytes of a file that one operation reads or writes."""
+    if name not in MOVING:
+        return 0.0
+    if name in SINGLE:
+        return environment["transfer_size"]
+    most = _access(part, name).transfers_per_operation
+    whole = environment["file_size"]
+    return min(whole, most * environment["transfer_size"]) if most else whole
+
+
+def _symbols(
+    scenario: Scenario,
+    part: Phase,
+    share: Share,
+    environment: Mapping[str, float],
+    client_nodes: int,
+) -> dict[str, float]:
+    """Returns the symbols of an operation that have other values in a phase than in general."""
+    access = share.access or part.access
+    values = {"scattered": float(access.order in ("random", "shuffled"))}
+    if share.operation == "read" and access.transfers_per_operation:
+        values["file_size"] = _moved_bytes(part, share.operation, environment)
+    if share.fsync is not None and scenario.workload.fsync is False:
+        values["fsync"] = float(share.fsync)
+    others = isinstance(part.files, Neighbour) and part.files.neighbour > 0
+    if others and client_nodes > 1:
+        values["kept"] = 0.0
+    return {key: value for key, value in values.items() if environment[key] != value}
+
+
+def together(phases: Sequence[WorkPhase], found: Sequence[Prediction]) -> Prediction:
+    """Returns the prediction of a whole workload from those of its phases, which run in sequence.
+
+    The time per operation is the mean over the phases. A percentile is kept only for operations of
+    a single phase: the percentile over several phases does not follow from those of each.
+    """
+    if len(found) == 1:
+        return found[0]
+    times_s = [p.weight / one.rate_per_s for p, one in zip(phases, found, strict=True)]
+    span_s = sum(times_s)
+    single = [name for name in operations_of(phases) if sum(name in p.mix for p in phases) == 1]
+    bounds = [
+        1.0 / sum(p.weight / one.bounds_per_s[i] for p, one in zip(phases, found, strict=True))
+        for i in (0, 1)
+    ]
+    return Prediction(
+        rate_per_s=1.0 / span_s,
+        latency_s=mean_times(phases, [one.latency_s for one in found]),
+        unloaded_s=mean_times(phases, [one.unloaded_s for one in found]),
+        steps=mean_steps(phases, [one.steps for one in found]),
+        utilisation=mean_utilisation(times_s, [one.utilisation for one in found]),
+        bounds_per_s=(bounds[0], bounds[1]),
+        moved_bytes=sum(p.weight * p.moved_bytes for p in phases),
+        quantiles_s={
+            key: value
+            for one in found
+            for key, value in one.quantiles_s.items()
+            if key[0] in single
+        },
+        phases=[
+            PhaseRate(p.name, one.rate_per_s, one.rate_per_s * p.moved_bytes)
+            for p, one in zip(phases, found, strict=True)
+        ],
+    )
+
+
+def many_together(phases: Sequence[WorkPhase], found: Sequence[Predictions]) -> Predictions:
+    """Returns the predictions of a whole workload, for several sets of constants at once."""
+    if len(found) == 1:
+        return found[0]
+    parts = list(zip(phases, found, strict=True))
+    return Predictions(
+        1.0 / np.sum([p.weight / one.rate_per_s for p, one in parts], axis=0),
+        mean_times(phases, [one.latency_s for one in found]),
+        mean_steps(phases, [one.steps for one in found]),
+    )
+
+
+def mean_utilisation(
+    times_s: Sequence[float], used: Sequence[Mapping[Station, float]]
+) -> dict[Station, float]:
+    """Returns station -> mean utilisation (0 to 1) over phases that take `times_s` seconds."""
+    found: dict[Station, float] = {}
+    for time_s, each in zip(times_s, used, strict=True):
+        for station, busy in each.items():
+            found[station] = found.get(station, 0.0) + busy * time_s / sum(times_s)
+    return found
+
+
+def operations_of(phases: Sequence[WorkPhase]) -> list[str]:
+    """Returns the operations of all phases, each once, in the order of the phases."""
+    return list(dict.fromkeys(name for one in phases for name in one.mix))
+
+
+def mean_times(
+    phases: Sequence[WorkPhase], times_s: Sequence[Mapping[str, Time]]
+) -> dict[str, Time]:
+    """Returns operation -> mean time over the phases, weighted by the operation's number."""
+    return {name: _mean(phases, times_s, name, name) for name in operations_of(phases)}
+
+
+def mean_steps(
+    phases: Sequence[WorkPhase], steps: Sequence[Mapping[tuple[str, str], Time]]
+) -> dict[tuple[str, str], Time]:
+    """Returns (operation, step) -> mean time over the phases, weighted by the operation's
+    number.
+    """
+    keys = dict.fromkeys(key for one in steps for key in one)
+    return {key: _mean(phases, steps, key, key[0]) for key in keys}
+
+
+def _mean(
+    phases: Sequence[WorkPhase], times_s: Sequence[Mapping[Key, Time]], key: Key, operation: str
+) -> Time:
+    """Returns the mean of the times at `key`. A phase that lacks the key counts with 0."""
+    counts = [one.weight * one.mix.get(operation, 0.0) for one in phases]
+    parts = [count * each[key] for count, each in zip(counts, times_s, strict=True) if key in each]
+    mean: Time = sum(parts[1:], parts[0]) / sum(counts)
+    return mean

@@ -1,0 +1,81 @@
+"""The rates of a workload's phases, measured or predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab.result import Metric, Result
+from dfslab.spec.streams.workload import LAST_BARRIER
+from dfslab.studies.compare import geometric_mean
+
+# A workload with more phases than this, such as the epochs of a training, has no lines for them.
+MOST_PHASES = 12
+
+
+@dataclass(frozen=True)
+class PhaseRates:
+    """One phase of a configuration: operations per second, and bytes per second (None: no bytes
+    of files are moved). Both are means over the repetitions. `limit`: what limits a predicted
+    phase most, with its share of the time.
+    """
+
+    name: str
+    rate: Metric
+    throughput_bytes_per_s: float | None
+    limit: str = ""
+
+
+def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
+    """Returns the phases of one configuration's results of one method, in their order.
+
+    The last phase of workloads whose clients only wait for each other is left out. A workload of
+    one phase, or of more than 12, has none.
+    """
+    rates: dict[str, list[Metric]] = {}
+    moved: dict[str, list[float]] = {}
+    for result in group:
+        for name, rate, moved_bytes_per_s in _phases(result):
+            rates.setdefault(name, []).append(rate)
+            moved.setdefault(name, []).append(moved_bytes_per_s)
+    if not 1 < len(rates) <= MOST_PHASES:
+        return []
+    limits = {
+        one.name: f"{one.limits[0].name} ({one.limits[0].share:.0%})"
+        for one in group[0].phases
+        if one.limits
+    }
+    return [
+        PhaseRates(name, _mean(each), _moved(moved[name]), limits.get(name, ""))
+        for name, each in rates.items()
+    ]
+
+
+def _phases(result: Result) -> list[tuple[str, Metric, float]]:
+    """Returns (name, rate, moved bytes per second) of each phase with a rate above 0."""
+    if result.load is not None:
+        found = [
+            (one.name, Metric(value=one.rate_per_s), one.throughput_bytes_per_s)
+            for one in result.load.phases
+            if one.rate_per_s > 0
+        ]
+    else:
+        found = [
+            (
+                one.name,
+                Metric(value=one.rate_per_s, low=one.rate_per_s_low, high=one.rate_per_s_high),
+                one.throughput_bytes_per_s,
+            )
+            for one in result.phases
+        ]
+    return [one for one in found if one[0] != LAST_BARRIER]
+
+
+def _mean(rates: Sequence[Metric]) -> Metric:
+    """Returns the geometric mean; a single rate keeps its own interval."""
+    return rates[0] if len(rates) == 1 else geometric_mean([one.value for one in rates])
+
+
+def _moved(bytes_per_s: Sequence[float]) -> float | None:
+    """Returns the geometric mean of throughputs, None where nothing is moved."""
+    return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None
