@@ -96,8 +96,7 @@ pub(super) struct ClusterTable {
     pub(super) members: u32,
 }
 
-/// Where the tokens of a place wait, in a compact form for the frequent case of a key of at most one
-/// field.
+/// Where the tokens of a place wait: a compact form of `Seat`, for a key of at most one field.
 #[derive(Clone, Debug)]
 pub(super) enum PlaceSeat {
     /// One lane; the key is the field, if there is one.
