@@ -98,8 +98,12 @@ format: setup ## rewrite sources in the house format
 	.venv/bin/ruff format $(SOURCES)
 	.venv/bin/ruff check --fix --quiet $(SOURCES)
 
-verify: setup ## every recording against its bar, constants varied, every case of every grid; renews verification/figures.*, variations.json (40 min)
+# Seconds for which `make verify` fuzzes each reader of bytes.
+FUZZ_SECONDS ?= 600
+
+verify: setup ## every recording against its bar, constants varied, every case of every grid; fuzzing for FUZZ_SECONDS a reader; renews verification/figures.*, variations.json (2 h)
 	$(PY) -m verification.run
+	DFSLAB_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m pytest -q -n 2 tests/oracle/test_fuzz_time.py
 
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/testbeds.py

@@ -10,7 +10,13 @@ if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 [[ -x .venv/bin/python ]] || python3 -m venv .venv
 version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' "$lock")
-.venv/bin/uv --version 2>/dev/null | grep -qF " $version" ||
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$version"
+# The lock's lines on uv: its version, and the hashes of its files behind backslashes.
+if ! .venv/bin/uv --version 2>/dev/null | grep -qF " $version"; then
+    hashed=$(mktemp)
+    trap 'rm -f "$hashed"' EXIT
+    sed -n '/^uv==/,/[^\\]$/p' "$lock" >"$hashed"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+        -r "$hashed"
+fi
 # Without bytecode every command compiles what it imports, where writing bytecode is switched off.
 .venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes "$lock"

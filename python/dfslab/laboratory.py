@@ -33,7 +33,8 @@ from dfslab.studies.contract import (
 from dfslab.studies.designs import design_plan as designs
 from dfslab.studies.designs.lessons import Learning
 from dfslab.studies.learn import LearningStudy
-from dfslab.studies.runs import completeness, csv_runs, findings, result_file, store, stored
+from dfslab.studies.runs import completeness, csv_runs, findings, store, stored
+from dfslab.studies.runs.records import result_file
 from dfslab.studies.runs.stages import Stages, processor_s
 from dfslab.studies.runs.store import Store
 from dfslab.studies.runs.sweep import sweep
@@ -256,7 +257,7 @@ class Laboratory:
         run folder, and RunFailed if one of the studies fails.
         """
         store.check_folder(folder)
-        if earlier := result_file.number_of_earlier_format(folder):
+        if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
         # The hash is computed before the results are read. So a result that is added in the

@@ -23,8 +23,10 @@ from dfslab.studies.decisions import decision_input
 from dfslab.studies.decisions.advised import Advised
 from dfslab.studies.expectations import Expected
 from dfslab.studies.operations import StepFunctions
-from dfslab.studies.runs import csv_runs, findings, result_file, stored
+from dfslab.studies.runs import csv_runs, findings, stored
+from dfslab.studies.runs.store import Store, load_results
 from support import synthetic
+from support.stored import keep_only, store_only
 from typer.testing import CliRunner
 
 # The grid of configurations that the test's runs measure. One configuration of each workload is
@@ -153,12 +155,11 @@ def test_what_is_printed_from_stored_findings_is_what_is_computed(folder):
 
 def test_a_changed_result_is_computed_once(folder):
     before = json.loads(printed(folder, "compare", "--json")[0])
-    path = next((folder / "results").glob("measure-*.json"))
-    found = result_file.read(path)
+    found = next(one for one in load_results(folder) if one.method == "measure")
     rate = found.metrics["rate_per_s"]
     faster = rate.model_copy(update={"value": 10 * rate.value})
     changes = {"metrics": {**found.metrics, "rate_per_s": faster}}
-    path.write_text(result_file.written(found.model_copy(update=changes)))
+    Store(folder).add(found.model_copy(update=changes))
     shown, errors = printed(folder, "compare", "--json")
     assert errors == f"dfslab: {folder}: {stored.CHANGED}; computing them once\n"
     rates = [
@@ -174,11 +175,11 @@ def test_a_changed_result_is_computed_once(folder):
 def test_whatever_was_read_counts(folder, change, tmp_path, monkeypatch):
     before = stored.inputs_hash(folder)
     assert stored.inputs_hash(folder) == before
-    first = next((folder / "results").glob("*.json"))
+    first = load_results(folder)[0]
     if change == "add":
-        shutil.copy(first, folder / "results" / "measure-other-0.json")
+        Store(folder).add(first.model_copy(update={"repetition": 99}))
     elif change == "remove":
-        first.unlink()
+        keep_only(folder, lambda result: result != first)
     elif change == "scenario":
         with (folder / "scenario.toml").open("a") as file:
             file.write("# other\n")
@@ -244,8 +245,8 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     With one configuration, `fit` fails, because a step function needs four configurations. Without
     any result, `advise` uses the description of the file system and says so."""
     folder = run(tmp_path / "measured")
-    for path in sorted((folder / "results").glob("*.json"))[1:]:
-        path.unlink()
+    kept = load_results(folder)[0]
+    keep_only(folder, lambda result: result == kept)
 
     def refused(command):
         said = CliRunner().invoke(app, [command, str(folder)])
@@ -257,8 +258,7 @@ def test_what_cannot_be_computed_is_not_tried_again(tmp_path, monkeypatch):
     forbid(monkeypatch)
     assert refused("fit") == first
     monkeypatch.undo()
-    for path in (folder / "results").glob("*.json"):
-        path.unlink()
+    store_only(folder, [])
     shown = " ".join(printed(folder, "advise")[0].split())
     assert "the run holds no measurement: its description alone is used" in shown
 

@@ -41,8 +41,8 @@ REPETITIONS = 2
 KILLS, SEED, RUNS = 10, 8, 3 * 2 * 4 * REPETITIONS
 
 # A program that forks a child for each kill. Each child resumes the sweep and kills itself at one
-# of three moments of a run: when operations begin, when the result's temporary file is written, or
-# when that file has been renamed. At the end the program itself completes the sweep.
+# of three moments of a run: when operations begin, when half of the result's record is written, or
+# when the whole record is. At the end the program itself completes the sweep.
 KILLER = f"""
 import os, random, signal
 from pathlib import Path
@@ -54,17 +54,20 @@ from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.files.outputs import Output
 from dfslab.spec.scenario import read
+from dfslab.studies.runs.records.record import key_of
+from dfslab.studies.runs.records.record_log import RecordLog
 
-MOMENTS = ("running", "written", "named")
+MOMENTS = ("running", "half", "stored")
 scenario = read(Path("scenario.toml"))
 chance = random.Random({SEED})
-rename = os.replace
+write = os.write
 killed = Path("killed")
 check(scenario)
 
 def results():
-    paths = killed.glob("killed/2*/results/m*.json")
-    return {{path.name: path.stat().st_mtime_ns for path in paths}}
+    folders = killed.glob("killed/2*")
+    found = [one for folder in folders for one in RecordLog(folder).read()]
+    return {{key_of(one): one.provenance.started for one in found if one.method == "measure"}}
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -82,16 +85,18 @@ def killed_sweep(moment, number):
             watching = (die, *watching[1:])  # called when all files are made
         return _core.run_load(text, progress, *watching)
 
-    def replace(source, target):
-        ours = len(begun) == number and Path(target).parent.name == "results"
-        if ours and moment == "written":
+    def write_or_die(descriptor, data):
+        ours = len(begun) == number and bytes(data[:10]) == b'{{"sha256":'[:10]
+        if ours and moment == "half":
+            write(descriptor, data[: len(data) // 2])
             die()
-        rename(source, target)
-        if ours and moment == "named":
+        done = write(descriptor, data)
+        if ours and moment == "stored":
             die()
+        return done
 
     run._core = SimpleNamespace(run_load=load)
-    os.replace = replace
+    os.write = write_or_die
     sweep()
 
 for turn in range({KILLS}):
@@ -107,7 +112,7 @@ for turn in range({KILLS}):
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status), "the sweep ended before it was killed"
     after = results()
-    assert len(after) == len(before) + number - (moment != "named"), (moment, number)
+    assert len(after) == len(before) + number - (moment != "stored"), (moment, number)
     assert all(after[name] == stamp for name, stamp in before.items()), "a run was done twice"
 sweep()
 (folder,) = killed.glob("killed/2*")  # a killed sweep is resumed, not begun again

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 import tomlkit
+from dfslab.studies.runs.store import load_results
 from support.waiting import wait_until
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
@@ -107,8 +108,8 @@ def test_steps_traces_and_versions_are_reported(outcome):
         steps = {step["step"] for step in write["steps"][method]}
         assert {step for step in steps if "/" not in step} == {"create", "write", "close"}
         assert {"create/create", "write/addBlock", "close/complete"} <= steps
-    result = json.loads(next((run / "results").glob("measure-*.json")).read_text())
-    assert any("3.4" in version for version in result["provenance"]["versions"].values())
+    result = next(one for one in load_results(run) if one.method == "measure")
+    assert any("3.4" in version for version in result.provenance.versions.values())
     assert (run / "results.parquet").stat().st_size > 1000
     assert (run / "report.html").stat().st_size > 1_000_000
 

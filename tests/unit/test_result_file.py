@@ -1,5 +1,5 @@
-"""Tests that a damaged, copied, renamed or newer result file, or one with a non-finite figure,
-gives one line that names it."""
+"""Tests that a damaged, copied, renamed or newer result file of an earlier format, or one with a
+non-finite figure, gives one line that names it."""
 
 import json
 import os
@@ -8,23 +8,27 @@ from pathlib import Path
 
 import pytest
 from dfslab.method import RunFailed
-from dfslab.studies.runs import result_file, stored
+from dfslab.studies.runs import stored
+from dfslab.studies.runs.records import result_file, stored_results
+from dfslab.studies.runs.records.record import key_of
 from dfslab.studies.runs.store import Store
 from support import synthetic
 from support.command import dfslab
+from support.stored import as_format_1
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "run"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Provides a run folder with planted results."""
+    """Provides a run folder with planted results in the format before records."""
     (tmp_path / "results").mkdir()
     (tmp_path / "traces").mkdir()
     scenario = synthetic.scenario(sizes=["64 KiB"], clients=(1, 2))
     (tmp_path / "scenario.toml").write_text(scenario.toml())
     for result in synthetic.planted(sizes=["64 KiB"], clients=(1, 2)):
         Store(tmp_path).add(result)
+    as_format_1(tmp_path)
     return tmp_path
 
 
@@ -74,7 +78,7 @@ def test_a_damaged_result_is_named_and_nothing_is_concluded(folder, kind):
     damage, reason = DAMAGE[kind]
     damage(first(folder))
     with pytest.raises(RunFailed, match=reason):
-        result_file.read_all(folder)
+        stored_results.read_all(folder)
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "advise", "export", "fit"])
@@ -93,20 +97,12 @@ def test_every_damaged_result_has_its_line(folder):
     for path in files:
         path.write_text("")
     with pytest.raises(RunFailed) as raised:
-        result_file.read_all(folder)
+        stored_results.read_all(folder)
     assert len(str(raised.value).splitlines()) == len(files) > 1
 
 
-def test_results_come_back_as_they_were_stored(folder):
-    planted = synthetic.planted(sizes=["64 KiB"], clients=(1, 2))
-    for result in planted:
-        Store(folder).add(result)
-    expected = {result_file.name(one): one for one in planted}
-    assert {result_file.name(one): one for one in result_file.read_all(folder)} == expected
-
-
 def test_a_damaged_result_is_not_found_and_says_why(folder):
-    result = result_file.read_all(folder)[0]
+    result = stored_results.read_all(folder)[0]
     first(folder).write_text("")
     key = (result.method, result.point_id, result.repetition)
     assert Store(folder).find(*key) is None
@@ -116,20 +112,34 @@ def test_a_damaged_result_is_not_found_and_says_why(folder):
 
 
 def test_results_of_earlier_versions_are_read_and_reported(folder):
-    assert result_file.number_of_earlier_format(folder) == 0
+    assert result_file.number_without_checksum(folder) == 0
     changed(first(folder), lambda document: None, keeps_checksum=False)
-    assert result_file.number_of_earlier_format(folder) == 1
+    assert result_file.number_without_checksum(folder) == 1
     assert "results without a checksum: 1" in dfslab("compare", folder).stderr
 
 
 def test_recorded_results_of_earlier_versions_are_converted():
-    results = result_file.read_all(RECORDED)
+    results = stored_results.read_all(RECORDED)
     assert len(results) == len(stored.result_files(RECORDED)) > 0
-    assert result_file.number_of_earlier_format(RECORDED) == len(results)
+    assert result_file.number_without_checksum(RECORDED) == len(results)
     assert any(result.load is not None for result in results)
 
 
-def test_written_again_an_earlier_result_has_a_checksum(folder):
-    result = result_file.read_all(RECORDED)[0]
-    Store(folder).add(result)
-    assert result_file.read(folder / "results" / result_file.name(result)) == result
+def test_results_of_format_1_are_those_that_were_stored(folder):
+    planted = synthetic.planted(sizes=["64 KiB"], clients=(1, 2))
+    Store(folder).add(*planted)
+    as_format_1(folder)
+    expected = {key_of(one): one for one in planted}
+    assert {key_of(one): one for one in stored_results.read_all(folder)} == expected
+
+
+def test_a_result_that_is_stored_again_replaces_its_damaged_file(folder):
+    results = stored_results.read_all(folder)
+    damaged = first(folder)
+    damaged.write_text("")
+    again = next(one for one in results if result_file.name(key_of(one)) == damaged.name)
+    Store(folder).add(again.model_copy(update={"notes": ["again"]}))
+    assert damaged.read_text() == ""
+    found = {key_of(one): one.notes for one in stored_results.read_all(folder)}
+    assert len(found) == len(results)
+    assert found[key_of(again)] == ["again"]

@@ -16,8 +16,10 @@ from dfslab.method import RunFailed
 from dfslab.studies import crossval
 from dfslab.studies.compare import compare, score
 from dfslab.studies.runs import store
+from dfslab.studies.runs.records.record import key_of
 from dfslab.studies.runs.sweep import is_failure, sweep
 from support import synthetic
+from support.stored import damage_line, keep_only, keys
 
 SILENT = lambda *_: None  # noqa: E731
 
@@ -92,10 +94,9 @@ def test_an_unfinished_run_is_resumed_and_nothing_runs_twice(tmp_path):
     first = Instrument()
     opened = store.open_run(scenario, tmp_path)
     sweep(scenario, [first], opened, SILENT)
-    kept = sorted((opened.folder / "results").glob("*.json"))
-    for path in kept[:7]:
-        path.unlink()
-    kept[8].write_text('{"half": "writ')
+    dropped = keys(opened.folder)[:7]
+    keep_only(opened.folder, lambda result: key_of(result) not in dropped)
+    damage_line(opened.folder, 2, lambda line: line.replace(b'"value":', b'"value":1', 1))
     again = store.open_run(scenario, tmp_path)
     assert again.resumed
     assert again.folder == opened.folder
@@ -198,20 +199,21 @@ def test_a_store_leaves_what_it_did_not_make(tmp_path):
 
 
 # Moments at which a child process that runs the sweep kills itself: before a result is stored, when
-# the result's temporary file is written, and when that file has been renamed.
-MOMENTS = ("measured", "written", "named")
+# half of its record is written, and when the whole record is.
+MOMENTS = ("measured", "half", "stored")
 KILLS, SEED = 10, 20261125
 KILLER = f"""
 import os, random, signal, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from dfslab.studies.runs import store
+from dfslab.studies.runs.records.record import key_of
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
 scenario = synthetic.scenario()
 chance = random.Random({SEED})
-rename = os.replace
+write = os.write
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -230,13 +232,15 @@ class Measuring:
             die()
         return synthetic.measured(point, synthetic.planted_rate(point), repetition)
 
-    def replace(self, source, target):
-        ours = not self.left and Path(target).parent.name == "results"
-        if ours and self.moment == "written":
+    def write_or_die(self, descriptor, data):
+        ours = not self.left and bytes(data[:9]) == b'{{"sha256"'[:9]
+        if ours and self.moment == "half":
+            write(descriptor, data[: len(data) // 2])
             die()
-        rename(source, target)
-        if ours and self.moment == "named":
+        done = write(descriptor, data)
+        if ours and self.moment == "stored":
             die()
+        return done
 
 def swept(instrument):
     opened = store.open_run(scenario, Path("runs"))
@@ -249,7 +253,7 @@ for turn in range({KILLS}):
     child = os.fork()
     if not child:
         try:
-            os.replace = instrument.replace
+            os.write = instrument.write_or_die
             swept(instrument)
         finally:
             os._exit(3)
@@ -269,9 +273,9 @@ def test_kill_nine_costs_the_run_that_it_hits_and_no_other(tmp_path):
     assert set(table.fetchall()) == wanted
     ran = (tmp_path / "ran").read_text().splitlines()
     assert {tuple(line.split()) for line in ran} == {(point, str(k)) for point, k in wanted}
-    # A result whose file had its name before the kill is not measured again. Each of the other
-    # kills costs one more measurement.
-    again = sum(MOMENTS[turn % len(MOMENTS)] != "named" for turn in range(KILLS))
+    # A result whose record was whole before the kill is not measured again. Each of the other kills
+    # costs one more measurement.
+    again = sum(MOMENTS[turn % len(MOMENTS)] != "stored" for turn in range(KILLS))
     assert len(ran) == len(wanted) + again
 
 

@@ -78,6 +78,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "Decide": (
         CommandEntry(
+            "expect",
+            "Is this the speed I should expect, and what is in the way? Measures and predicts.",
+            "decide.expecting",
+        ),
+        CommandEntry(
             "whatif",
             'What changes would gain, such as "servers +1", and how sure that is.',
             "decide.asking",
@@ -123,6 +128,12 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "What there is": (
         CommandEntry(
+            "init",
+            "Write the scenario of an existing place, for predict, whatif, advise, measure "
+            "and run.",
+            "decide.expecting",
+        ),
+        CommandEntry(
             "list",
             "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
         ),
@@ -140,6 +151,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
 }
 # Command, or command and subcommand -> the example that the command's help shows.
 EXAMPLES = {
+    "expect": "dfslab expect /mnt/data --server-disk 'nvme 3 GB/s' --server-link 25Gbit",
+    "init": "dfslab init /mnt/data -o mine.toml",
     "run": "dfslab run quickstart",
     "design": "dfslab design learn-hdfs.toml --budget 20min",
     "measure": "dfslab measure /mnt/data --bs 4k,1m --rw randread,randwrite --clients 1,8",

@@ -267,9 +267,12 @@ def calibrate(
     emit(as_json, document, profile.rstrip())
 
 
+_TOOLS = "dfs-perf, elbencho, fio, ior, iozone or mdtest"
+
+
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def compat(
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="dfs-perf, iozone or mdtest")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help=_TOOLS)],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="ARGUMENTS", help="The tool's own arguments.")
     ] = None,
@@ -278,7 +281,8 @@ def compat(
     """Run what another benchmark's arguments ask for, and print its own kind of summary.
 
     dfs-perf CASE, then conf/testsuite/CASE.xml, conf/dfs-perf-env.sh and PROPERTY=VALUE as wanted;
-    mdtest, with -np TASKS if wanted, then its options; or iozone and its options.
+    ior or mdtest, with -np TASKS if wanted, then its options; fio and a job file or its options;
+    elbencho or iozone and its options.
     DFS_PERF_PROCESSES_NUM=N stands for N lines of conf/slaves.
     """
     chosen, summary = compats.read(tool, words or [])

@@ -93,14 +93,16 @@ def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> 
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
-    """Measures the first configuration of a scenario as often as it requires repetitions.
+    """Measures each configuration of a scenario, in their order, as often as it requires
+    repetitions.
 
     No run folder is created.
     """
-    point = check(scenario)[0]
+    points = check(scenario)
     with laboratory.session(lambda share, phase: laboratory.progress(share, 1, phase)) as session:
         method = Measure(session)
-        return [method.run(point, turn) for turn in range(scenario.run.repetitions)]
+        turns = range(scenario.run.repetitions)
+        return [method.run(point, turn) for point in points for turn in turns]
 
 
 def visible(laboratory: Laboratory, scenario: Scenario, trials: int) -> list[Visibility]:

@@ -24,6 +24,7 @@ from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.cli.exchange import iozone_arguments, mdtest_flags
+from dfslab.cli.exchange.tools import elbencho, fio, ior
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -96,6 +97,7 @@ CLIENTS = "clients.per.thread"
 NOT_COUNTED = "rmdir"
 # A value that contains one of these characters would have to be expanded by a shell.
 SHELL_SIGNS = "$`;&|\"'"
+OTHERS = {"elbencho": elbencho.requested, "fio": fio.requested, "ior": ior.requested}
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",
     "DFS_PERF_WORKSPACE",
@@ -114,8 +116,15 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
     if tool == "iozone":
         return iozone(words), say_iozone
+    if tool in OTHERS:
+        wanted = OTHERS[tool](words)
+        chosen = _scenario(
+            tool, "", wanted.directory, wanted.workload, wanted.run, {}, wanted.notes, wanted.grids
+        )
+        return chosen, wanted.say
     if tool != "dfs-perf":
-        raise InputError("compat", tool, "must be one of dfs-perf, iozone, mdtest")
+        allowed = ", ".join(("dfs-perf", "iozone", "mdtest", *OTHERS))
+        raise InputError("compat", tool, f"must be one of {allowed}")
     return dfs_perf(words), lambda results: say_dfs_perf(words[0], results)
 
 
@@ -220,11 +229,12 @@ def _scenario(
     run: Mapping[str, LevelValue],
     system: Mapping[str, str] = {},
     aside: Sequence[str] = (),
+    grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
     """A scenario that measures the file system at an address: a directory, or a server at hdfs://
     or alluxio://host:port.
 
-    `aside`: notes on arguments that the scenario does not follow.
+    `aside`: notes on arguments that the scenario does not follow. `grids`: tables of its sweep.
     """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
@@ -243,6 +253,9 @@ def _scenario(
     nowhere = ", ".join(f"{key} = {value}" for key, value in system.items() if key not in settings)
     left_out = [f"left out, as {kind} has no such setting: {nowhere}"] if nowhere else []
     described = discover.file_system(kind)
+    chosen: dict[str, object] = {"name": kind, "access": access, **own}
+    limits: dict[str, object] = {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s"}
+    limits.update(run)
     return build(
         Scenario,
         {
@@ -256,9 +269,10 @@ def _scenario(
                     }
                 ]
             },
-            "file_system": {"name": kind, "access": access, **own},
+            "file_system": chosen,
             "workload": dict(workload),
-            "run": {"methods": ["measure"], "repetitions": 1, "time_limit": "3600 s", **run},
+            "run": limits,
+            "sweep": [dict(one) for one in grids],
         },
     )
 

@@ -232,7 +232,8 @@ class InstrumentSession:
         testbed is taken down first.
         """
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
-        if self._testbed is None or self._testbed[0] != key:
+        # The empty key is that of a testbed that the caller started: the session keeps to it.
+        if self._testbed is None or self._testbed[0] not in ("", key):
             if self._testbed is not None:
                 self.close()
             # A testbed that failed to start once is not tried again: later runs fail at once

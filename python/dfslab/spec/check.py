@@ -16,6 +16,7 @@ from dfslab.spec.environment import parameters, workload_parameters
 from dfslab.spec.fault import OF_LINKS
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.scenario import Point, Scenario, read
+from dfslab.spec.steps.calls import TRANSFERS
 from dfslab.spec.streams.workload import FileParameters, Workload
 from dfslab.spec.systems.choice import NAME_KEY
 from dfslab.spec.systems.filesystem import FileSystem
@@ -272,8 +273,9 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    # Every read includes the opening of its file.
-    known = system.trees if stream.given else {*system.operations, "open"} & {*system.trees}
+    # Every read includes the opening of its file, and single transfers.
+    single = {"open", *(TRANSFERS if stream.moves_parts else ())}
+    known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in workload.mix(own):
         if operation not in known:
             allowed = (

@@ -82,7 +82,7 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
-        "file_size": stream.file_size.mean_bytes,
+        "file_size": _operation_bytes(stream),
         "transfer_size": float(own.transfer_size),
         "clients": float(scenario.workload.clients),
         "direct": float(scenario.workload.cache == "direct"),
@@ -105,6 +105,18 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
     values.update(parameters(scenario, system))
     values.update(hardware(scenario, system))
     return values
+
+
+def _operation_bytes(stream: Stream) -> float:
+    """Returns the bytes that an operation moves: those of a file, or of one transfer."""
+    return float(stream.transfer_size_bytes) if stream.moves_parts else stream.file_size.mean_bytes
+
+
+def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> float:
+    """Returns the bytes of all files that a workload reads or writes, each byte once, as a stream
+    of transfers goes through its files again and again."""
+    files = stream.files_per_client if stream.moves_parts else own.operations()
+    return files * scenario.workload.clients * stream.file_size.mean_bytes
 
 
 def payload_share(scenario: Scenario) -> float:
@@ -176,7 +188,7 @@ def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileS
     client = next(role.name for role in system.roles if role.kind == "client")
     groups = scenario.deployment.groups_of(client)
     memory = sum(group.count * group.memory for group in groups)
-    volume = own.operations() * scenario.workload.clients * stream.file_size.mean_bytes
+    volume = distinct_bytes(scenario, own, stream)
     return min(1.0, CACHE_SHARE * memory / volume) if volume else 0.0
 
 

@@ -24,7 +24,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.systems.endpoint import Endpoint
-from dfslab.spec.systems.standard import standard
+from dfslab.spec.systems.standard import recordable, standard
 from dfslab.testbeds import registry, state
 from dfslab.testbeds.capabilities import WarmUp
 from dfslab.testbeds.daemon import READY_DEADLINE_S, Daemon
@@ -209,6 +209,7 @@ class BaseTestbed(Generic[CheckedParameters]):
             self._memory_folder,
         )
         self.cluster = cluster
+        self._now(deployment=recordable(deployment))
         for line in not_made(deployment):
             self.notify(line)
         self.notify(f"making {len(deployment.nodes())} hosts")

@@ -54,6 +54,15 @@ def list_testbeds() -> list[TestbedStatus]:
     return [_described(folder) for folder in state.folders()]
 
 
+def find(name: str) -> tuple[TestbedFolder, TestbedRecord] | None:
+    """The folder and the record of the running testbed `name`; None if there is none."""
+    for folder in state.folders():
+        record = folder.read()
+        if record is not None and record.name == name and record.phase == "up":
+            return folder, record
+    return None
+
+
 def take_down(name: str) -> list[str]:
     """Takes down the testbed `name`. "--all" stands for all testbeds, "--stale" for the abandoned
     ones.

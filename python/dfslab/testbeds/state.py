@@ -22,6 +22,7 @@ from typing import Literal
 from pydantic import BaseModel, ValidationError
 
 from dfslab.spec import clock
+from dfslab.spec.deployment import Deployment
 from dfslab.testbeds.cache import home, locked
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.ports import Reservations, free_ports
@@ -77,7 +78,8 @@ class TestbedRecord(BaseModel):
 
     `owner`: process with which the testbed ends (None: it outlives the process that started it).
     `folders`: folders outside the testbed's own, each with the testbed's marker. `devices`: block
-    devices ("major:minor") whose rate the testbed limits.
+    devices ("major:minor") whose rate the testbed limits. `deployment`: the emulated hosts with
+    finite rates (`standard.recordable`); None if the daemons run directly on this machine.
     """
 
     format: Literal[1] = 1
@@ -95,6 +97,7 @@ class TestbedRecord(BaseModel):
     folders: list[str] = []
     uri: str = ""
     versions: dict[str, str] = {}
+    deployment: Deployment | None = None
 
 
 @dataclass(frozen=True)

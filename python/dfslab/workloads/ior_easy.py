@@ -32,19 +32,21 @@ class Parameters(FileParameters):
         1, description="Whose file is read: so many clients further on (-Q)"
     )
 
+    force: bool = Field(True, description="Force written data to disk before close (-e)")
+
     def operations(self) -> int:
         """Number of operations of each client: a write and a read."""
         return 2
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of two phases, writes and reads. Written data is forced to disk (IOR's
-    -e).
+    """Returns a stream of two phases, writes and reads. With `force`, written data is forced to
+    disk (IOR's -e).
     """
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[
-            phase("write", 1, Share(operation="write", fsync=True)),
+            phase("write", 1, Share(operation="write", fsync=parameters.force)),
             phase("read", 1, "read", files=theirs),
             *([together_to_the_end()] if parameters.neighbour else []),
         ],

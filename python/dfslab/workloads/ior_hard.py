@@ -6,6 +6,10 @@ interleaved parts.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import Field
+
 from dfslab.spec.streams.vocabulary import Access, Share, Stream
 from dfslab.spec.streams.workload import (
     FileParameters,
@@ -29,6 +33,11 @@ class Parameters(FileParameters):
     file_size: Size = quantity("47008 kB", description="Bytes of the one file")
     transfer_size: Size = quantity("47008 B", description="Bytes of one piece (-t, -b)")
 
+    order: Literal["interleaved", "segmented"] = Field(
+        "interleaved", description="Pieces in turn, or one block for each client (-b above -t)"
+    )
+    force: bool = Field(True, description="Force written data to disk before close (-e)")
+
     def operations(self) -> int:
         """Number of operations of each client: one pass of writes and one pass of reads."""
         return 2
@@ -38,10 +47,10 @@ def stream(parameters: Parameters) -> Stream:
     """Returns the stream. The shared file is empty at the start. One operation is a client's whole
     pass through the file.
     """
-    shared: PhaseSettings = {"files": "shared", "access": Access(order="interleaved")}
+    shared: PhaseSettings = {"files": "shared", "access": Access(order=parameters.order)}
     return Stream(
         phases=[
-            phase("write", 1, Share(operation="overwrite", fsync=True), **shared),
+            phase("write", 1, Share(operation="overwrite", fsync=parameters.force), **shared),
             phase("read", 1, "read", **shared),
             together_to_the_end(),
         ],

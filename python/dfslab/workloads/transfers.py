@@ -10,12 +10,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dfslab.spec.streams.vocabulary import Access, Share, Stream
+from dfslab.spec.streams.vocabulary import Access, Order, Share, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Transfers in one open file of each client: read, write, randread, randwrite, rw, randrw"
 Mode = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
 RANDOM = frozenset({"randread", "randwrite", "randrw"})
+# Share of reads with which both operations have the same weight.
+EVEN = 0.5
 READS = Share(operation="pread")
 WRITES = Share(operation="pwrite")
 MIXES: dict[Mode, list[Share]] = {
@@ -35,6 +37,13 @@ class Parameters(FileParameters):
         "read", description="Reads, writes or both; one after the other, or at random offsets"
     )
 
+    read_share: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5, description="Share of reads, in the modes rw and randrw"
+    )
+    once: bool = Field(
+        False, description="Random offsets come once each, before one comes again (fio's map)"
+    )
+
     operations_per_client: Annotated[int, Field(ge=0, le=1_000_000_000)] = Field(
         0, description="Transfers of each client; 0: one pass over its file"
     )
@@ -47,14 +56,26 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns the operation stream in which every client transfers parts of one open file."""
+    order: Order = "sequential"
+    if parameters.mode in RANDOM:
+        order = "shuffled" if parameters.once else "random"
     return Stream(
-        mix=MIXES[parameters.mode],
-        access=Access(order="random" if parameters.mode in RANDOM else "sequential"),
+        mix=_mix(parameters),
+        access=Access(order=order),
         file_size=fixed(parameters.file_size),
         transfer_size_bytes=int(parameters.transfer_size),
         operations_per_client=parameters.operations(),
         files_per_client=1,
     )
+
+
+def _mix(parameters: Parameters) -> list[Share]:
+    """The operations by their weights; one of weight 0 is left out."""
+    mix, reads = MIXES[parameters.mode], parameters.read_share
+    if len(mix) == 1 or reads == EVEN:
+        return mix
+    weighted = ((READS, reads), (WRITES, 1 - reads))
+    return [one.model_copy(update={"weight": weight}) for one, weight in weighted if weight]
 
 
 WORKLOAD = Streams(TITLE, Parameters, stream)

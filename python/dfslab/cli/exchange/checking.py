@@ -21,7 +21,9 @@ from dfslab.studies.checks.noise import NoiseFloor
 from dfslab.studies.checks.of_results import hardware, of_results
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import judged, rules
-from dfslab.studies.runs import result_file, store
+from dfslab.studies.runs import store
+from dfslab.studies.runs.records import result_file
+from dfslab.studies.runs.records.record import DamagedResult
 
 app = typer.Typer()
 SCENARIO = "scenario.toml"
@@ -73,7 +75,7 @@ def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Eviden
     if _is_result(path):
         try:
             return of_results([result_file.read(path)])
-        except result_file.DamagedResult as error:
+        except DamagedResult as error:
             raise InputError("FILE", str(path), str(error)) from error
     return of_report(tool_report.read(path, form), deployment)
 

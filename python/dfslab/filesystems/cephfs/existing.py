@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
-from dfslab.spec.systems.mounts import KnownMount, StorageLayout
+from pydantic import ValidationError
+
+from dfslab.documents.document import Document
+from dfslab.spec.systems.discovery import Command, SystemDiscovery
+from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount, StorageLayout
 
 MOUNT_TYPES = ("fuse.ceph-fuse", "ceph")
 ATTRIBUTES = ("ceph.dir.layout", "ceph.dir.rentries")
+Reply = TypeVar("Reply", bound=Document)
 _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
@@ -20,4 +26,46 @@ def understood(attributes: Mapping[str, str]) -> StorageLayout:
     return StorageLayout(facts={"layout": layout} if layout else {})
 
 
-EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)
+class PoolSize(Document):
+    """The reply to `ceph osd pool get POOL size`."""
+
+    size: int = 0
+
+
+class StoreCounts(Document):
+    """The reply to `ceph osd stat`: object stores that exist, and those that run."""
+
+    num_osds: int = 0
+    num_up_osds: int = 0
+
+
+def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
+    """Returns object stores, copies and striping: of the directory's layout and of `ceph`."""
+    layout = dict(_PAIR.findall(str(found.facts.get("ceph.dir.layout", ""))))
+    keys = ("stripe_unit", "stripe_count", "object_size")
+    settings = {key: float(layout[key]) for key in keys if layout.get(key, "").isdecimal()}
+    instances, sources = {}, ["the directory's layout"] if settings else []
+    stores = _read(command(["ceph", "osd", "stat", "-f", "json"]), StoreCounts)
+    if stores.num_up_osds:
+        instances["osd"] = stores.num_up_osds
+        sources.append("ceph osd stat")
+    pool = layout.get("pool", "")
+    if pool:
+        size = _read(command(["ceph", "osd", "pool", "get", pool, "size", "-f", "json"]), PoolSize)
+        if size.size:
+            settings["copies"] = float(size.size)
+            sources.append("ceph osd pool get")
+    return SystemDiscovery(instances=instances, settings=settings, sources=tuple(sources))
+
+
+def _read(text: str, kind: type[Reply]) -> Reply:
+    """The reply of a command as its type; empty if the command gave none."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError:
+        return kind()
+
+
+EXISTING = KnownMount(
+    mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood, discover=discover
+)

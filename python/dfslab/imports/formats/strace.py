@@ -136,7 +136,18 @@ class _Trace:
                 text = begun + resumed[2]
             # Lines on signals and on the end of processes are no calls, so they are skipped.
             if call := CALL.match(text):
-                yield from self._call(time_s, process, call)
+                yield from self._checked(number, time_s, process, call)
+
+    def _checked(
+        self, number: int, time_s: float, process: int, call: re.Match[str]
+    ) -> Iterator[FileCall]:
+        """The operations of one call. ValueError with the number of the line if its arguments are
+        not those of the call."""
+        try:
+            yield from self._call(time_s, process, call)
+        except (IndexError, ValueError) as error:
+            reason = f"line {number}: {call[1]} has other arguments than strace writes"
+            raise ValueError(reason) from error
 
     def _call(self, time_s: float, process: int, call: re.Match[str]) -> Iterator[FileCall]:
         name, answer = call[1], call[3]

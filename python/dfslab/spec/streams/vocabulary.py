@@ -320,6 +320,12 @@ class Stream(CoreDocument):
     compressible: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @property
+    def moves_parts(self) -> bool:
+        """Whether every operation is one transfer of a part of an open file."""
+        operations = {share.operation for phase in self.all_phases for share in phase.mix}
+        return not self.given and bool(operations) and operations <= {"pread", "pwrite"}
+
+    @property
     def all_phases(self) -> list[Phase]:
         """Returns the stream's phases: those listed, or a single one with the stream's own
         settings.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from dfslab.spec.systems.discovery import Command, SystemDiscovery
+
 Fact = int | str | list[str] | list[int] | dict[str, str]
 
 
@@ -25,7 +27,7 @@ class ExistingFileSystem:
 
     file_system: the name of its description; "" where none is known. type, source: those of the
     mount. mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and
-    layout.
+    layout. options: the options of the mount, separated by commas.
     """
 
     file_system: str
@@ -37,6 +39,7 @@ class ExistingFileSystem:
     mounted_at: str = ""
     version: str = ""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    options: str = ""
 
     def document(self) -> dict[str, Fact]:
         """Returns all fields as flat JSON data."""
@@ -68,6 +71,11 @@ def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
     return StorageLayout()
 
 
+def nothing_discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
+    """The default of `KnownMount.discover`: the file system reports nothing of its deployment."""
+    return SystemDiscovery()
+
+
 @dataclass(frozen=True, kw_only=True)
 class KnownMount:
     """What the `existing.py` of a file system's folder declares, as `EXISTING`.
@@ -76,6 +84,8 @@ class KnownMount:
     attributes: extended attributes of a directory that describe its layout.
     understood(attributes): servers and layout read from these attributes.
     schemes: schemes of uris that `ask(uri, web_address)` answers; InputError without an answer.
+    discover(found, command): the deployment that the file system reports, by commands that only
+        read.
     """
 
     mount_types: tuple[str, ...] = ()
@@ -84,6 +94,7 @@ class KnownMount:
     understood: Callable[[Mapping[str, str]], StorageLayout] = nothing_understood
     schemes: tuple[str, ...] = ()
     ask: Callable[[str, str], ExistingFileSystem] | None = None
+    discover: Callable[[ExistingFileSystem, Command], SystemDiscovery] = nothing_discovered
 
     def matches(self, kind: str, source: str) -> bool:
         """Whether a mount of type `kind` from `source` is a mount of this file system."""

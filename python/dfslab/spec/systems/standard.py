@@ -5,6 +5,7 @@ clients.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
 from dfslab.spec.model import InputError
@@ -12,6 +13,9 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
+# The rate in bytes/s that stands for UNLIMITED where a deployment is written down, because a text
+# holds finite numbers only. No hardware reaches it.
+RECORDED_UNLIMITED = 1e15
 
 
 def standard(
@@ -28,7 +32,7 @@ def standard(
     0 `servers` means the default number of the file system's data role. UNLIMITED values are not
     emulated: valid for testbeds, unusable for models.
     """
-    adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
+    adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0, burst=0.0)
     plain = Disk()
     disk = Disk.model_construct(
         **{**plain.__dict__, "read_rate": disk_bytes_per_s, "write_rate": disk_bytes_per_s}
@@ -44,6 +48,31 @@ def standard(
             groups.append(plain_group.model_copy(update={"adapter": adapter, "disk": disk}))
     network = Network.model_construct(**{**Network().__dict__, "latency": delay_s})
     return Deployment.model_construct(node=groups, network=network, tolerance=0.05)
+
+
+def recordable(deployment: Deployment) -> Deployment:
+    """Returns the deployment with finite rates: RECORDED_UNLIMITED instead of UNLIMITED."""
+    return _with_rates(deployment, lambda rate: min(rate, RECORDED_UNLIMITED))
+
+
+def recorded(deployment: Deployment) -> Deployment:
+    """Returns a deployment that `recordable` made finite with its unlimited rates."""
+    return _with_rates(deployment, lambda rate: UNLIMITED if rate >= RECORDED_UNLIMITED else rate)
+
+
+def _with_rates(deployment: Deployment, changed: Callable[[float], float]) -> Deployment:
+    nodes = []
+    for group in deployment.node:
+        disk = group.disk.model_copy(
+            update={
+                "read_rate": changed(group.disk.read_rate),
+                "write_rate": changed(group.disk.write_rate),
+            }
+        )
+        bandwidth = changed(group.adapter.bandwidth)
+        adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
+        nodes.append(group.model_copy(update={"disk": disk, "adapter": adapter}))
+    return deployment.model_copy(update={"node": nodes})
 
 
 def rate(key: str, text: str) -> float:

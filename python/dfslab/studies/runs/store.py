@@ -1,9 +1,9 @@
 """Manages run folders. Each result is written at once, so a run can be resumed; an existing run is
 never overwritten.
 
-`<root>/<name>/<UTC stamp>/` holds scenario.toml, results/*.json, traces/, findings.json,
-summary.json, results.parquet, and `complete` at the end. `<root>/<name>/latest` links to the newest
-folder.
+`<root>/<name>/<UTC stamp>/` holds scenario.toml, results/records.jsonl (append-only) with an index,
+traces/, findings.json, summary.json, results.parquet, and `complete` at the end.
+`<root>/<name>/latest` links to the newest folder.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +30,9 @@ from dfslab.spec.clock import REAL, Clock, date
 from dfslab.spec.files.outputs import write_atomically
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-from dfslab.studies.runs import result_file
-from dfslab.studies.runs.result_file import DamagedResult
+from dfslab.studies.runs.records import record, result_file, stored_results
+from dfslab.studies.runs.records.record import DamagedResult, ResultKey
+from dfslab.studies.runs.records.record_log import RecordLog
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,6 +42,10 @@ else:
     pa = lazily("pyarrow")
 
 
+# Results whose metrics become one part of a Parquet table.
+_ROWS_AT_ONCE = 10_000
+
+
 @dataclass(frozen=True)
 class Store:
     """One run folder, to which results are added. `resumed`: whether the folder existed before."""
@@ -45,38 +53,48 @@ class Store:
     folder: Path
     resumed: bool = False
 
-    def _path(self, method: str, point_id: str, repetition: int) -> Path:
-        return self.folder / "results" / f"{method}-{point_id}-{repetition}.json"
+    @cached_property
+    def _log(self) -> RecordLog:
+        return RecordLog(self.folder)
+
+    def _former(self, key: ResultKey) -> Path:
+        """The file in which an earlier version stored a result."""
+        return self.folder / "results" / result_file.name(key)
+
+    def _stored(self, key: ResultKey) -> Result | None:
+        """The stored result; None if there is none. DamagedResult if it is damaged."""
+        found = self._log.find(key)
+        former = self._former(key)
+        return found or (result_file.read(former) if former.exists() else None)
 
     def find(self, method: str, point_id: str, repetition: int) -> Result | None:
         """The stored result of a method at a configuration, if it is complete; None if it is
         missing, incomplete or damaged."""
-        path = self._path(method, point_id, repetition)
         try:
-            result = result_file.read(path) if path.exists() else None
+            result = self._stored(ResultKey(method, point_id, repetition))
         except DamagedResult:
             return None
         return result if result is not None and result.complete else None
 
     def damage(self, method: str, point_id: str, repetition: int) -> str:
-        """Returns the reason why the file of a result cannot be used; "" if it can be used or does
-        not exist."""
-        path = self._path(method, point_id, repetition)
+        """Why a stored result cannot be used; "" if it can, or if there is none."""
         try:
-            if path.exists():
-                result_file.read(path)
+            self._stored(ResultKey(method, point_id, repetition))
         except DamagedResult as error:
             return str(error)
         return ""
 
-    def add(self, result: Result) -> None:
-        """Writes a result to the folder.
+    def add(self, *results: Result) -> None:
+        """Adds results to the folder; when `add` returns, they survive a power failure.
 
         An earlier result of the same method, configuration and repetition is replaced.
         """
-        write_atomically(
-            self.folder / "results" / result_file.name(result), result_file.written(result)
-        )
+        names = [self._former(record.key_of(result)) for result in results]
+        replaced = [path.name for path in names if path.exists()]
+        try:
+            self._log.append(results, replaced)
+        except DamagedResult as error:
+            raise RunFailed(f"{self._log.path}: {error} (--fresh: a new run)") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -106,15 +124,25 @@ class Store:
         Returns notes to print.
         """
         write_atomically(self.folder / "summary.json", json.dumps(document, default=str))
-        notes = []
+        notes, numbers = [], count(0)
+
+        def counted() -> Iterator[Result]:
+            for result in stored_results.each(self.folder):
+                next(numbers)
+                yield result
+
+        results = counted()
         try:
-            write_parquet(load_results(self.folder), self.folder / "results.parquet")
+            write_parquet(results, self.folder / "results.parquet")
         except ModuleNotFoundError as error:
             reason = missing(error)
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        write_atomically(self.folder / "complete", "")
+        # Without the library nothing was read yet.
+        deque(results, maxlen=0)
+        mark = stored_results.completed(next(numbers))
+        write_atomically(self.folder / stored_results.COMPLETE, mark)
         return notes
 
 
@@ -130,7 +158,7 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
             if folder.parent.is_symlink():
                 continue
             is_same = folder.read_text(encoding="utf-8") == scenario.toml()
-            if is_same and not (folder.parent / "complete").exists():
+            if is_same and not (folder.parent / stored_results.COMPLETE).exists():
                 return Store(folder.parent, resumed=True)
     stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = home / stamp
@@ -158,9 +186,8 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """Returns all results of a run folder. Raises RunFailed with each file that is not a usable
-    result."""
-    return result_file.read_all(folder)
+    """All results of a run folder. RunFailed names each record that is no usable result."""
+    return stored_results.read_all(folder)
 
 
 def results_of(folder: Path) -> list[Result]:
@@ -184,9 +211,43 @@ def check_folder(folder: Path) -> None:
     raise InputError("RUN", str(folder), f"is no run folder: it has no scenario.toml; {made}")
 
 
-def write_parquet(results: Sequence[Result], path: Path) -> None:
-    """Writes a Parquet file with one row for each metric of each result."""
-    rows = [
+def write_parquet(results: Iterable[Result], path: Path) -> None:
+    """Writes a Parquet file with one row for each metric of each result. The results are taken in
+    parts, so that they need not fit into memory."""
+    # A missing library is reported before the results are read.
+    schema, given, parts = _schema(), iter(results), list["pa.Table"]()
+    while part := list(islice(given, _ROWS_AT_ONCE)):
+        if rows := [row for result in part for row in _rows(result)]:
+            parts.append(pa.Table.from_pylist(rows, schema))
+    if not parts:
+        return
+    table = pa.concat_tables(parts)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with duckdb.connect() as database:
+            database.register("rows", table)
+            database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
+        os.replace(temporary, path)
+    except duckdb.IOException as error:
+        reason = str(error).splitlines()[0]
+        raise RunFailed(f"{path}: cannot be written: {reason}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _schema() -> pa.Schema:
+    texts = ("method", "point_id", "labels", "metric", "started", "software")
+    columns = {
+        **dict.fromkeys(texts, pa.string()),
+        **dict.fromkeys(("repetition", "seed"), pa.int64()),
+        **dict.fromkeys(("held_out", "complete"), pa.bool_()),
+        **dict.fromkeys(("value", "low", "high"), pa.float64()),
+    }
+    return pa.schema(list(columns.items()))
+
+
+def _rows(result: Result) -> list[dict[str, object]]:
+    return [
         {
             "method": result.method,
             "point_id": result.point_id,
@@ -202,23 +263,8 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
             "seed": result.provenance.seed,
             "software": result.provenance.software,
         }
-        for result in results
         for name, metric in result.metrics.items()
     ]
-    if not rows:
-        return
-    table = pa.Table.from_pylist(rows)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with duckdb.connect() as database:
-            database.register("rows", table)
-            database.execute(f"COPY rows TO '{_quoted(temporary)}' (FORMAT parquet)")
-        os.replace(temporary, path)
-    except duckdb.IOException as error:
-        reason = str(error).splitlines()[0]
-        raise RunFailed(f"{path}: cannot be written: {reason}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _quoted(path: Path) -> str:

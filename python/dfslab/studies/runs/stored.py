@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 FILE = "findings.json"
+# The append-only file of a run's results, in its folder `results`.
+RECORDS = "records.jsonl"
 # Version of the stored findings. It is increased whenever a study's computation or its result type
 # changes.
 FORMAT = 2
@@ -52,16 +54,18 @@ class Stored:
 
 
 def result_files(folder: Path) -> list[Path]:
-    """Returns the result files of a run folder, ordered by name.
+    """Returns the files of single results in a run folder, as earlier versions stored them, ordered
+    by name.
 
-    Raises RunFailed with every entry that has the name of a result but is not a regular file (a
-    link, a pipe, a folder), and if the folder of results is missing.
+    Raises RunFailed with every entry that has the name of a result or of the records but is not a
+    regular file (a link, a pipe, a folder), and if the folder of results is missing.
     """
     place = folder / "results"
     if not place.is_dir():
         raise RunFailed(f"{place}: no such folder; the run has lost its results")
     found = sorted(place.glob("*.json"))
-    strange = [one for one in found if not stat.S_ISREG(one.lstat().st_mode)]
+    records = [one for one in place.iterdir() if one.name == RECORDS]
+    strange = [one for one in (*found, *records) if not stat.S_ISREG(one.lstat().st_mode)]
     if strange:
         raise RunFailed("\n".join(f"{one}: is no regular file" for one in strange))
     return found
@@ -76,6 +80,10 @@ def inputs_hash(folder: Path) -> str:
     digest = hashlib.sha256(f"{FORMAT} {metadata.version('dfslab')}".encode())
     for path in (folder / "scenario.toml", *result_files(folder)):
         _add(digest, path.name, path.read_bytes())
+    records = folder / "results" / RECORDS
+    if records.exists():
+        with records.open("rb") as file:
+            _add(digest, RECORDS, hashlib.file_digest(file, "sha256").digest())
     # Traces can be gigabytes, so hash their sizes, which differ between recordings.
     for path in sorted((folder / "traces").rglob("*")):
         if path.is_file():

@@ -78,6 +78,27 @@ class Cluster:
         self._attach_disks()
         self._delay()
 
+    def adopt(self, processes: Sequence[tuple[str, LiveProcess]], devices: Sequence[str]) -> None:
+        """Takes over hosts that another process created, from their recorded `processes` and
+        `devices`. Raises TestbedError if the first process of a host has ended."""
+        self._made = Made(tuple(processes), tuple(devices))
+        parents = dict(processes)
+        for number, (name, group) in enumerate(self.deployment.nodes(), 1):
+            if name not in parents:
+                raise TestbedError("state", f"host {name}", "its first process is not recorded")
+            self.hosts.append(
+                Host(
+                    name,
+                    group.name,
+                    network.address(number),
+                    LiveProcess.of(child_of(parents[name].pid)),
+                    self.folder / name,
+                    self._env,
+                    group.roles,
+                    self._limits.of(name),
+                )
+            )
+
     def of(self, role: str) -> list[Host]:
         """The hosts of a role, in the order of the deployment.
 

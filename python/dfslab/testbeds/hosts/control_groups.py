@@ -45,6 +45,13 @@ class ControlGroups:
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
+    def of(self, host: str) -> tuple[Path, ...]:
+        """The existing folders of the control groups that processes of a host join, as `make`
+        returned them."""
+        folders = [found for place in self.folders() if (found := place / host).is_dir()]
+        disks = self._root / "blkio"
+        return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
+
     def processor(self, host: str, cores: float) -> None:
         """Changes the processor limit (in cores) of a host that was created with such a limit."""
         folder = (self._root if self.unified else self._root / "cpu") / self.name / host

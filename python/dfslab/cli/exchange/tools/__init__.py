@@ -1,0 +1,1 @@
+"""Command lines and job files of fio, IOR and elbencho as scenarios."""

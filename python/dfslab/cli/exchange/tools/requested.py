@@ -1,0 +1,121 @@
+"""What a command line of another benchmark asks for, and how such command lines are read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from dfslab.result import Result
+from dfslab.spec.design import LevelValue
+from dfslab.spec.model import InputError, unknown
+
+# Powers of 1024 of the letters behind a size.
+POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+SIZE = re.compile(r"(\d+)([bkmgt]?)(?:ib|b)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Requested:
+    """The workload, the directory and the settings of the run that a command line asks for.
+
+    `grids`: keys of the scenario with their values, one table for each job of several. `notes`:
+    where the run differs from the tool's. `say`: the summary in the tool's words.
+    """
+
+    workload: Mapping[str, LevelValue | list[str]]
+    directory: str
+    say: Callable[[Sequence[Result]], str]
+    run: Mapping[str, LevelValue] = field(default_factory=dict)
+    grids: Sequence[Mapping[str, list[LevelValue]]] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass
+class Given:
+    """The options of a command line: those without a value, those with one, and other words."""
+
+    tool: str
+    flags: set[str] = field(default_factory=set)
+    values: dict[str, str] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+
+    def number(self, option: str, default: int, least: int = 1) -> int:
+        """The whole number of an option. InputError if it is none, or is below `least`."""
+        text = self.values.get(option, str(default))
+        if not text.isdecimal() or int(text) < least:
+            raise self.wrong(option, f"must be a whole number from {least} on")
+        return int(text)
+
+    def size(self, option: str, default: str) -> int:
+        """The size of an option in bytes; its letters are powers of 1024."""
+        text = self.values.get(option, default)
+        return size_bytes(f"{self.tool}.{option}", text)
+
+    def wrong(self, option: str, allowed: str) -> InputError:
+        """The error of an option's value."""
+        return InputError(f"{self.tool}.{option}", self.values.get(option), allowed)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a tool. `aliases`: long name -> short one. `refused`: option -> reason."""
+
+    tool: str
+    valued: Set[str]
+    plain: Set[str]
+    refused: Mapping[str, str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, words: Sequence[str]) -> Given:
+        """Reads a command line. InputError names every option that is not honoured."""
+        given, waiting = Given(self.tool), list(words)
+        refused: dict[str, str] = {}
+        while waiting:
+            word = waiting.pop(0)
+            for name, value in self._split(word):
+                if name in self.refused:
+                    refused.setdefault(name, self.refused[name])
+                elif name in self.plain:
+                    given.flags.add(name)
+                elif name in self.valued:
+                    if not value and not waiting:
+                        raise InputError(f"{self.tool}.{name}", None, "needs a value")
+                    given.values[name] = value or waiting.pop(0)
+                elif name:
+                    known = sorted({*self.valued, *self.plain, *self.refused})
+                    raise InputError(self.tool, name, unknown(name, known))
+                else:
+                    given.words.append(value)
+        if refused:
+            reasons = "; ".join(f"{option}: {reason}" for option, reason in refused.items())
+            raise InputError(self.tool, " ".join(refused), f"is not honoured: {reasons}")
+        return given
+
+    def _split(self, word: str) -> list[tuple[str, str]]:
+        """(option, joined value) of each option in a word; ("", word) for another word."""
+        if word.startswith("--"):
+            name, _, value = word.partition("=")
+            return [(self.aliases.get(name, name), value)]
+        if not word.startswith("-") or word == "-":
+            return [("", word)]
+        if word in self.valued or word in self.plain or word in self.refused:
+            return [(word, "")]
+        found = list[tuple[str, str]]()
+        for place, letter in enumerate(word[1:], start=2):
+            name = f"-{letter}"
+            if name in self.valued or name in self.refused:
+                return [*found, (name, word[place:])]
+            if name not in self.plain:
+                return [*found, (word, "")]
+            found.append((name, ""))
+        return found
+
+
+def size_bytes(key: str, text: str) -> int:
+    """A size in bytes, whose letters are powers of 1024. InputError for `key` if it is none."""
+    matched = SIZE.fullmatch(text.strip())
+    if matched is None or not int(matched[1]):
+        raise InputError(key, text, "must be a number of bytes from 1 on, or one with k, m, g, t")
+    return int(matched[1]) * int(math.pow(1024, POWERS[matched[2].lower()]))

@@ -1,0 +1,154 @@
+"""One record of a run: a result as one line of JSON with a number and a checksum.
+
+A record is `{"sha256":"…",` and the head (`format`, `number`, `key`, `complete`, `replaces`), then
+`"result":{…}}` and a newline. The checksum covers the identifier of the run and all bytes behind
+it, so that a record that was changed, or copied from another run, is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from dfslab.result import Result
+
+# Increased whenever the meaning of a stored key changes. Formats 0 and 1 are files of one result.
+FORMAT = 2
+_PREFIX = b'{"sha256":"'
+_HEAD = len(_PREFIX) + hashlib.sha256().digest_size * 2 + len(b'",')
+_BODY = b',"result":'
+_KEY = re.compile(rb'"key":(\["[^"\\]*","[^"\\]*",\d+\])')
+CHANGED = "was changed or damaged: its checksum is another one"
+
+
+class DamagedResult(ValueError):
+    """Why a file or a record cannot be used as a result, in one line without the file's name."""
+
+
+class ResultKey(NamedTuple):
+    """What identifies a result of a run: method, configuration and repetition."""
+
+    method: str
+    point_id: str
+    repetition: int
+
+
+class Head(NamedTuple):
+    """What a record says about its result. `number`: position in the run, from 1. `replaces`:
+    places of damaged records or files, whose results were measured again."""
+
+    number: int
+    key: ResultKey
+    complete: bool
+    replaces: tuple[str, ...] = ()
+
+
+def key_of(result: Result) -> ResultKey:
+    """The key of a result."""
+    return ResultKey(result.method, result.point_id, result.repetition)
+
+
+def encoded(result: Result, run: str, number: int, replaces: Sequence[str] = ()) -> bytes:
+    """The line of a result in the run with the identifier `run`."""
+    head: dict[str, JsonValue] = {
+        "format": FORMAT,
+        "number": number,
+        "key": list(key_of(result)),
+        "complete": result.complete,
+        "replaces": list(replaces),
+    }
+    written = json.dumps(head, separators=(",", ":")).encode()
+    return signed(written[1:-1] + _BODY + result.model_dump_json().encode() + b"}", run)
+
+
+def signed(content: bytes, run: str) -> bytes:
+    """A line of JSON: the checksum, and `content` (a JSON object without its first brace)."""
+    return _PREFIX + _checksum(content, run) + b'",' + content + b"\n"
+
+
+def content_of(line: bytes, run: str) -> bytes:
+    """What a line holds after its checksum. DamagedResult if the checksum is another one."""
+    content = line[_HEAD:-1]
+    if line[-1:] != b"\n" or line[:_HEAD] != _PREFIX + _checksum(content, run) + b'",':
+        raise DamagedResult(CHANGED)
+    return content
+
+
+def head_of(line: bytes, run: str) -> Head:
+    """The head of a line. DamagedResult if the line is no intact record of the run `run`."""
+    return _head(content_of(line, run).partition(_BODY)[0])
+
+
+def decoded(line: bytes, run: str) -> tuple[Head, Result]:
+    """The head and the result of a line.
+
+    DamagedResult if the line is no intact record of the run `run`, comes from a later version or
+    has values that are not finite.
+    """
+    head, _, body = content_of(line, run).partition(_BODY)
+    read = _head(head)
+    try:
+        result = Result.model_validate_json(body[:-1])
+    except ValidationError as error:
+        raise DamagedResult(f"is no result: {first_of(error)}") from error
+    if key_of(result) != read.key:
+        raise DamagedResult("holds the result of another configuration than it says")
+    check_values(result)
+    return read, result
+
+
+def likely_key(line: bytes) -> ResultKey | None:
+    """The key that a damaged line still shows; None if there is none to read."""
+    found = _KEY.search(line[: _HEAD + 1000])
+    if found is None:
+        return None
+    try:
+        method, point_id, repetition = json.loads(found[1])
+    except ValueError:
+        return None
+    return ResultKey(method, point_id, repetition)
+
+
+def check_values(result: Result) -> None:
+    """DamagedResult if a metric cannot be a measurement or a prediction."""
+    if result.complete and result.method == "measure" and not result.metrics:
+        raise DamagedResult("is complete, but has no metric")
+    for key, metric in result.metrics.items():
+        ends = [end for end in (metric.low, metric.high) if end is not None]
+        if not all(map(math.isfinite, (metric.value, *ends))):
+            raise DamagedResult(f"metrics.{key} = {metric.value}: must be finite")
+        if metric.value < 0:
+            raise DamagedResult(f"metrics.{key} = {metric.value}: must be at least 0")
+
+
+def first_of(error: Exception) -> str:
+    """The first reason of an error, in one line."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _head(written: bytes) -> Head:
+    try:
+        found = json.loads(b"{" + written + b"}")
+        form = found["format"]
+        if form != FORMAT:
+            raise DamagedResult(f"has format {form!r}; this version reads up to {FORMAT}")
+        method, point_id, repetition = found["key"]
+        key = ResultKey(method, point_id, repetition)
+        return Head(found["number"], key, found["complete"], tuple(found["replaces"]))
+    except (KeyError, TypeError, RecursionError) as error:
+        raise DamagedResult(f"is no record: {first_of(error)}") from error
+    except json.JSONDecodeError as error:
+        raise DamagedResult(f"is no JSON: {first_of(error)}") from error
+
+
+def _checksum(content: bytes, run: str) -> bytes:
+    return hashlib.sha256(run.encode() + b"\n" + content).hexdigest().encode()

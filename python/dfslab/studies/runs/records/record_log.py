@@ -1,0 +1,163 @@
+"""The results of a run as one append-only file with an index: found by key, added durably."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dfslab.result import Result
+from dfslab.spec.files.outputs import sync_folder
+from dfslab.studies.runs.records import record, record_index
+from dfslab.studies.runs.records.record import DamagedResult, ResultKey
+from dfslab.studies.runs.records.record_file import Damage, Known, RecordFile, place_of
+from dfslab.studies.runs.records.record_index import Entry
+
+INDEX = "records.index"
+
+
+class RecordLog:
+    """The records of one run folder. One process writes at a time (`Store.locked`)."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._file = RecordFile(run_folder)
+        self._index = self.path.with_name(INDEX)
+        self._known = Known()
+        self._size_bytes = 0
+        self._is_checked = False
+
+    @property
+    def path(self) -> Path:
+        """The file of records; it need not exist."""
+        return self._file.path
+
+    def keys(self) -> list[ResultKey]:
+        """The keys of all intact results, in the order in which they were first stored."""
+        return list(self._opened().entries)
+
+    def find(self, key: ResultKey) -> Result | None:
+        """The last result with a key; None if there is none. DamagedResult if it is damaged."""
+        known = self._opened()
+        entry = known.entries.get(key)
+        if entry is not None:
+            return record.decoded(self._file.line(entry), known.run)[1]
+        for damage in known.open_damage():
+            if damage.key == key:
+                raise DamagedResult(damage.reason)
+        return None
+
+    def append(self, results: Sequence[Result], replaces: Sequence[str] = ()) -> None:
+        """Adds results. When `append` returns, they survive a power failure. An earlier result of
+        the same key is replaced.
+
+        `replaces`: names of damaged files of earlier formats that the results replace. OSError if
+        the disk is full or fails; the file is then as it was.
+        """
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.path, flags, 0o666)
+        try:
+            known = self._checked(descriptor)
+            first = b"" if known.run else self._file.first_line()
+            run = known.run or self._file.run_of(first)
+            keys = {record.key_of(result) for result in results}
+            places = [*replaces, *_replaced_by(keys, known)]
+            lines = [
+                record.encoded(result, run, number, places)
+                for number, result in enumerate(results, start=known.number + 1)
+            ]
+            _write_durably(descriptor, b"".join((first, *lines)), known.end, self.path)
+        finally:
+            os.close(descriptor)
+        known.run, known.end = run, known.end + len(first)
+        known.replaced.update(places)
+        entries = []
+        for line, result in zip(lines, results, strict=True):
+            key, number = record.key_of(result), known.number + 1
+            entries.append(Entry(known.end, len(line), number, key, result.complete))
+            known.add(entries[-1])
+        self._size_bytes = known.end
+        if first:
+            sync_folder(self.path.parent)
+            record_index.write(self._index, run, entries)
+        else:
+            record_index.append(self._index, entries)
+
+    def read(self) -> Iterator[Result | Damage]:
+        """All results that are not replaced, in the order of their records, and all damage whose
+        results were not measured again."""
+        indexed = self._opened()
+        last = {entry.offset for entry in indexed.entries.values()}
+        known = self._file.opened()
+        for offset, line, _ in self._file.intact(known):
+            if offset in last:
+                try:
+                    yield record.decoded(line, known.run)[1]
+                except DamagedResult as error:
+                    known.damage.append(Damage(place_of(offset), str(error)))
+        known.damage += _cut_off(indexed, known.end)
+        yield from known.open_damage()
+
+    def replaced(self) -> set[str]:
+        """The names of damaged files, and the damaged places, whose results were measured again."""
+        return self._file.scan(self._file.opened()).replaced
+
+    def _opened(self) -> Known:
+        """What is known of the file, from its index and from the records behind the index.
+
+        DamagedResult if its first line is damaged, or of a later format or another scenario.
+        """
+        size_bytes = self._file.size_bytes()
+        if size_bytes != self._size_bytes:
+            known = self._file.opened()
+            for entry in record_index.read(self._index, known.run):
+                known.add(entry)
+            self._known, self._size_bytes = self._file.scan(known), size_bytes
+            self._is_checked = False
+        return self._known
+
+    def _checked(self, descriptor: int) -> Known:
+        """What a writer knows of the file. The first time, all records are checked, an interrupted
+        last line is cut off, and the index is written again."""
+        indexed = self._opened()
+        if not self._is_checked and self._size_bytes:
+            self._known = self._file.scan(self._file.opened())
+            self._known.damage += _cut_off(indexed, self._known.end)
+            os.ftruncate(descriptor, self._known.end)
+            self._size_bytes = self._known.end
+            record_index.write(self._index, self._known.run, self._known.listed)
+        self._is_checked = True
+        return self._known
+
+
+def _replaced_by(keys: set[ResultKey], known: Known) -> list[str]:
+    """The places of damage that a writer of results with these keys replaces: damaged records of
+    the same keys or of keys with an intact record, and places that show no key, because a run that
+    is resumed measures again whatever it lacks."""
+    return [
+        one.place
+        for one in known.open_damage()
+        if one.key is None or one.key in keys or one.key in known.entries
+    ]
+
+
+def _cut_off(indexed: Known, end: int) -> list[Damage]:
+    """The records that the index knows, but that are behind the end of the file."""
+    return [
+        Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
+        for one in indexed.listed
+        if one.end > end
+    ]
+
+
+def _write_durably(descriptor: int, content: bytes, end: int, path: Path) -> None:
+    """Appends to a file and waits until the content is on the disk. OSError leaves the file with
+    `end` bytes, as it was."""
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        os.ftruncate(descriptor, end)
+        # An error of a write does not name its file.
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,0 +1,89 @@
+"""Files of one result each, as earlier versions stored them (formats 0 and 1): read, never written.
+
+Format 0 has neither a format nor a checksum. What is damaged is named, never passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+
+from dfslab.documents import former
+from dfslab.result import Result
+from dfslab.studies.runs import stored
+from dfslab.studies.runs.records.record import (
+    DamagedResult,
+    ResultKey,
+    check_values,
+    first_of,
+    key_of,
+)
+
+# The last format with one file for each result.
+LAST_FORMAT = 1
+FORMAT_KEY, CHECKSUM_KEY = "format", "sha256"
+SUFFIX = ".json"
+# How a file of format 1 begins.
+_BEGINNING = f'{{"{FORMAT_KEY}":'.encode()
+
+
+def name(key: ResultKey) -> str:
+    """The name of the file of a result."""
+    return f"{key.method}-{key.point_id}-{key.repetition}{SUFFIX}"
+
+
+def read(path: Path) -> Result:
+    """The result in a file.
+
+    DamagedResult if it cannot be read, was changed or renamed, comes from a later version or has
+    values that are not finite.
+    """
+    document = _document(path)
+    stated = document.pop(FORMAT_KEY, 0)
+    if not isinstance(stated, int) or stated > LAST_FORMAT:
+        raise DamagedResult(f"has format {stated!r}; this version reads up to {LAST_FORMAT}")
+    checksum = document.pop(CHECKSUM_KEY, None)
+    if stated and checksum != checksum_of(document):
+        raise DamagedResult("was changed or damaged: its checksum is another one")
+    try:
+        result = Result.model_validate(document if stated else former.current(document))
+    except (ValidationError, AttributeError, TypeError, ValueError) as error:
+        raise DamagedResult(f"is no result: {first_of(error)}") from error
+    if name(key_of(result)) != path.name:
+        raise DamagedResult(f"is a copy or was renamed: it holds {name(key_of(result))}")
+    check_values(result)
+    return result
+
+
+def number_without_checksum(folder: Path) -> int:
+    """How many results of a run folder have no checksum (format 0)."""
+    return sum(1 for path in stored.result_files(folder) if not _begins_as_format_1(path))
+
+
+def checksum_of(document: Mapping[str, JsonValue]) -> str:
+    """SHA-256 of the result's canonical JSON, so that spaces and the order of keys are free."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _begins_as_format_1(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_BEGINNING)) == _BEGINNING
+
+
+def _document(path: Path) -> dict[str, JsonValue]:
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DamagedResult(f"cannot be read: {error.strerror}") from error
+    except RecursionError as error:
+        raise DamagedResult("is nested too deeply") from error
+    except ValueError as error:
+        raise DamagedResult(f"is no JSON: {first_of(error)}") from error
+    if not isinstance(found, dict):
+        raise DamagedResult("is no result: no JSON object")
+    return found

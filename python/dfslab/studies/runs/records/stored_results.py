@@ -1,0 +1,79 @@
+"""The results of a run folder: its records, and the files of earlier formats.
+
+A damaged result is named by one line, and nothing is concluded from the others: a study of them
+would be silent about it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from dfslab.method import RunFailed
+from dfslab.result import Result
+from dfslab.studies.runs import stored
+from dfslab.studies.runs.records import result_file
+from dfslab.studies.runs.records.record import DamagedResult, ResultKey, key_of
+from dfslab.studies.runs.records.record_file import Damage
+from dfslab.studies.runs.records.record_log import RecordLog
+
+# The file that marks a run as finished; it tells how many results the run has.
+COMPLETE = "complete"
+
+
+def read_all(folder: Path) -> list[Result]:
+    """All results of a run folder, ordered by method, configuration and repetition. RunFailed names
+    each record and file that is no usable result."""
+    return sorted(each(folder), key=lambda one: result_file.name(key_of(one)))
+
+
+def each(folder: Path) -> Iterator[Result]:
+    """The results of a run folder one by one, so that they need not fit into memory.
+
+    RunFailed at the end names each record and file that is no usable result.
+    """
+    log, damaged = RecordLog(folder), list[str]()
+    number = 0
+    try:
+        files = stored.result_files(folder)
+        recorded = set(log.keys()) if files else set[ResultKey]()
+        for one in log.read():
+            if isinstance(one, Damage):
+                damaged.append(f"{log.path}: {one.place}: {one.reason}")
+            else:
+                number += 1
+                yield one
+    except DamagedResult as error:
+        raise RunFailed(f"{log.path}: {error}") from error
+    replaced = log.replaced() if files and recorded else set[str]()
+    for path in files:
+        try:
+            result = result_file.read(path)
+        except DamagedResult as error:
+            if path.name not in replaced:
+                damaged.append(f"{path}: {error}")
+            continue
+        if key_of(result) not in recorded:
+            number += 1
+            yield result
+    expected = _number_at_the_end(folder)
+    if not damaged and expected is not None and number != expected:
+        damaged.append(f"{log.path}: {number} results, but the run ended with {expected}")
+    if damaged:
+        raise RunFailed("\n".join(damaged))
+
+
+def completed(number: int) -> str:
+    """The content of the file that marks a finished run, which has `number` results."""
+    return json.dumps({"results": number})
+
+
+def _number_at_the_end(folder: Path) -> int | None:
+    """The number of results with which a run ended; None while it runs, and for runs of versions
+    that did not count."""
+    try:
+        found = json.loads((folder / COMPLETE).read_bytes())
+        return int(found["results"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
