@@ -1,7 +1,7 @@
-//! The end of one client's run: the checks and the removal of its files.
+//! Ends the run of one client: checks its files and removes them.
 //!
-//! The client's record is in the custody of the run's watch meanwhile, so that it is reported even
-//! if the target does not answer any more.
+//! Meanwhile the watch of the run keeps the client's record, so that the record is reported even if
+//! the target does not answer any more.
 
 use std::sync::atomic::Ordering;
 
@@ -54,8 +54,8 @@ fn check(client: &mut Client, record: Record, together: &Together) -> Record {
     record
 }
 
-/// The record that the client has lent. An empty one if the run was given up and reported without
-/// this client; then nobody reads it.
+/// Returns the record of the client, which the watch of the run has kept. It is empty if the run
+/// was given up and reported in the meantime; then nobody reads it.
 pub fn given_back(client: &Client, together: &Together) -> Record {
     let lent = together.control.watch().give_back(client.number);
     lent.unwrap_or_else(|| {

@@ -58,7 +58,7 @@ pub struct Plan {
     #[serde(default)]
     pub time_limit_s: Option<f64>,
     /// Time in seconds that a call may last beyond `time_limit_s`, or beyond the stop of the run,
-    /// before the run is given up; none: chosen by the time limit.
+    /// before the run is given up. By default it depends on the time limit.
     #[serde(default)]
     pub grace_s: Option<f64>,
     /// Largest number of failed operations. The run stops when more operations have failed.

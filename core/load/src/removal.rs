@@ -39,8 +39,8 @@ impl Client<'_> {
     }
 }
 
-/// Keeps the first error of a sequence of removals; a missing file is no error. Returns at once an
-/// error that says that the target is unreachable.
+/// Stores the error of a removal in `first` if that holds no error yet; a missing file is no error.
+/// If the target does not answer, returns the error instead.
 fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.status() == Status::Temporary => Err(error),

@@ -38,7 +38,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
-    // The control of a second run would keep the first run's figures, which are as good.
+    // Figures that the control has from a previous run are kept: they are as good as these.
     let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     sparse::check_room(plan, factory.as_ref())?;

@@ -18,15 +18,15 @@ use crate::setup::Setup;
 use crate::step::Step;
 use crate::{Error, ErrorKind, Result};
 
-/// Bounds of the default grace, s: a call may last at least `LEAST_GRACE_S` after the time limit,
-/// and at most `MOST_GRACE_S`. Clients of file systems retry for up to two minutes.
+/// Least and greatest default of the grace (the time that a call may last beyond the time limit),
+/// s. Clients of file systems retry for up to two minutes.
 const LEAST_GRACE_S: f64 = 10.0;
 const MOST_GRACE_S: f64 = 120.0;
-/// The default grace in multiples of the time limit.
+/// Multiple of the time limit that the default grace is, between its bounds.
 const GRACE_OF_LIMIT: f64 = 2.0;
 /// Largest number of hung calls that an error names.
 const MOST_NAMED: usize = 16;
-/// Largest number of clients whose figures are copied while they run: a copy has up to 1 MB.
+/// Largest number of clients whose figures are copied while they run. A copy takes up to 1 MB.
 const MOST_COPIED: usize = 64;
 /// Interval between copies of the figures of one of up to `AT_ONCE` clients, ns. More clients are
 /// copied less often, so that copying costs the same processor time.
@@ -57,7 +57,8 @@ impl Work {
     ];
 }
 
-/// The call that one thread of a run has in progress. The thread writes it, others read it.
+/// The call that one thread of a run has in progress. That thread updates it, and other threads
+/// read it.
 #[derive(Debug, Default)]
 pub struct CallSlot {
     /// When the call began, ns of the monotonic clock; 0 while there is no call.
@@ -76,7 +77,7 @@ impl CallSlot {
         self.since_ns.store(now_ns, Ordering::Relaxed);
     }
 
-    /// Notes that other work begins now.
+    /// Notes that work other than a step of an operation begins now.
     pub fn work(&self, work: Work) {
         let code = Step::ALL.len() as u64 + work as u64;
         self.what.store(code, Ordering::Relaxed);
@@ -131,14 +132,14 @@ struct Begun {
 }
 
 impl Watch {
-    /// Registers the clients' calls.
+    /// Registers the call slots of the clients, each with the number of the client.
     pub(crate) fn clients(&self, slots: Vec<(u32, Arc<CallSlot>)>) {
         // A control serves one run; the calls of a second run would not be watched.
         let _ = self.clients.set(slots);
     }
 
-    /// Notes the common start of the next phase, ns of the monotonic clock, and the run's start in
-    /// Unix time and its lateness in s.
+    /// Notes the common start of the next phase in ns of the monotonic clock, the start of the run
+    /// in ns of Unix time, and the lateness of that start in s.
     pub(crate) fn phase_begins(&self, zero: u64, zero_unix_ns: u64, late_s: f64) {
         let mut begun = locked(&self.begun);
         if begun.zeros.is_empty() {
@@ -148,8 +149,8 @@ impl Watch {
         begun.zeros.push(zero);
     }
 
-    /// Takes a record in custody while its client waits for others or calls the target outside the
-    /// timed part. `give_back` returns it.
+    /// Keeps the record of a client while the client waits for others, or calls the target outside
+    /// the timed part. `give_back` returns the record.
     pub(crate) fn lend(&self, record: Record) {
         locked(&self.lent).insert(record.client, record);
     }
@@ -159,8 +160,9 @@ impl Watch {
         locked(&self.lent).remove(&client)
     }
 
-    /// Copies a client's figures if the last copy is too old; `copied_ns` is when that was made, ns
-    /// of the monotonic clock, and `clients` the number of clients.
+    /// Copies a client's figures if the last copy, made at `copied_ns`, is too old at the time
+    /// `now`. Both times are ns of the monotonic clock. Copies nothing if the run has many
+    /// `clients`.
     pub(crate) fn copy(&self, record: &mut Record, now: u64, copied_ns: &mut u64, clients: usize) {
         let every = COPY_EVERY_NS * clients.div_ceil(AT_ONCE) as u64;
         if clients <= MOST_COPIED && now.saturating_sub(*copied_ns) >= every {
@@ -174,7 +176,8 @@ impl Watch {
         locked(&self.copies).insert(record.client, record.figures());
     }
 
-    /// The records of all clients that are known, ordered by client: those in custody, else copies.
+    /// Takes out the records of all clients that are known, ordered by client. A record that was
+    /// lent takes precedence over a copy.
     fn known(&self) -> Vec<Record> {
         let mut found = std::mem::take(&mut *locked(&self.copies));
         found.extend(std::mem::take(&mut *locked(&self.lent)));
@@ -200,9 +203,10 @@ impl Hung {
     }
 }
 
-/// The calls of a run that have lasted longer than the plan allows at the time `now` (ns of the
-/// monotonic clock). A call of the timed part may last until the time limit plus the grace, other
-/// work for the time limit plus the grace, and a call of a stopped run for the grace.
+/// Returns the calls of a run that have lasted longer than the plan allows at the time `now` (ns of
+/// the monotonic clock). In the timed part a call may last until the time limit, and other work may
+/// last as long as the time limit; a stopped run allows no more time. In each case the grace is
+/// added.
 pub fn hung(plan: &Plan, control: &Control, now: u64) -> Vec<Hung> {
     let watch = control.watch();
     let zero = locked(&watch.begun).zeros.last().copied();
@@ -243,7 +247,8 @@ struct Allowed {
 }
 
 impl Allowed {
-    /// The time until which a call that began at `since` may last. None: for ever.
+    /// The time until which a call that began at `since` may last, both in ns of the monotonic
+    /// clock. None if it may last for ever.
     fn until(&self, since: u64) -> Option<u64> {
         let planned = match self.is_timed {
             true => self.deadline.map(|deadline| deadline.max(since)),
@@ -305,7 +310,7 @@ pub fn give_up(plan: &Plan, control: &Control, hung: &[Hung]) -> Result<Outcome>
     Ok(outcome(&Setup::new(plan), &records, &timing, figures))
 }
 
-/// The hung calls as one text, the first `MOST_NAMED` by name.
+/// The hung calls as one text. It names the first `MOST_NAMED` calls and counts the others.
 fn texts(hung: &[Hung]) -> String {
     let named: Vec<String> = hung.iter().take(MOST_NAMED).map(Hung::text).collect();
     match hung.len() - named.len() {

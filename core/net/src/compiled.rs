@@ -25,7 +25,7 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
-    /// What a run over clusters reads; None if such a run does not cover the net.
+    /// The form in which `cluster_run` fires the net; None if it does not cover the net.
     pub(crate) cluster_plan: Option<ClusterPlan>,
     /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,

@@ -192,8 +192,8 @@ impl Engine<'_> {
         self.turns_of(transition, arc, word)
     }
 
-    /// Checks the number of tokens of an output arc, or reports why it could not be computed, and
-    /// records the number for the law of token conservation.
+    /// Checks the number of tokens that an output arc makes, and records it for the law of token
+    /// conservation. `word` is the number, or the reason why it could not be computed.
     pub(crate) fn turns_of(
         &mut self,
         transition: usize,

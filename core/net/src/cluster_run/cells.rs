@@ -1,4 +1,5 @@
-//! The cells of a run over clusters, and the order in which transitions fire.
+//! Stores the waiting tokens of a run over clusters in cells, and orders the transitions that can
+//! fire.
 //!
 //! A cell holds the waiting tokens of a cluster that have one key, in first-in first-out lanes. A
 //! transition that can fire with several cells takes the cell whose token for the first input arc
@@ -22,16 +23,17 @@ pub(super) struct Cell {
     pub(super) filled: u8,
     /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
     pub(super) hashed: bool,
-    /// The members of the cluster that have an entry in their list of ready cells for this cell and
-    /// its present first token of their first input arc, as a set of bits.
+    /// The members (transitions) of the cluster, as a set of bits, whose list of ready cells has a
+    /// valid entry for this cell. An entry is valid while the first token for the member's first
+    /// input arc stays the same.
     pub(super) queued: u32,
-    /// Where the tables of the cluster begin.
+    /// The positions in the plan's lists at which the entries of the cluster begin.
     pub(super) table: ClusterTable,
     /// The first and the last token of each lane. Undefined for a lane without tokens.
     pub(super) lanes: [(u32, u32); LANES_MAX],
 }
 
-/// How the cells of one cluster are found by their keys.
+/// Finds the cells of one cluster by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     /// The cell for each value of the only joined field, or NONE. Contains only values below
@@ -52,8 +54,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// No cells. `limits` has, for each cluster, the limit below which the values of its joined
-    /// field are looked up in a table.
+    /// Creates a store without cells. `limits` has, for each cluster, the limit below which the
+    /// values of its joined field are looked up in a table.
     pub(super) fn new(limits: Vec<u64>) -> Self {
         let directory = |limit| Directory {
             limit,
@@ -65,8 +67,8 @@ impl Cells {
         }
     }
 
-    /// The cell with a key; makes the cell if there is none. `single` is true if the key is at most
-    /// one field.
+    /// Returns the cell for the tokens of a cluster that have this key. Creates the cell if there
+    /// is none. `single` is true if the key has at most one field.
     #[inline(never)]
     pub(super) fn of_key(
         &mut self,
@@ -118,14 +120,14 @@ impl Cells {
     }
 }
 
-/// A cell with which a transition can fire: the arrival number of the cell's token for the first
-/// input arc, the cell, and the arrival number of the last token of the binding when the entry was
-/// made.
+/// A cell with which a transition can fire, as three numbers: the arrival number of the cell's
+/// token for the first input arc, the number of the cell, and the arrival number of the last token
+/// of the binding when the entry was made.
 pub(super) type Entry = (u64, u32, u64);
 
-/// The state of a transition: the cells with which it can fire, and what its firings use. The cell
-/// whose token for the first input arc arrived first is kept apart, since most often it is the only
-/// one.
+/// The state of a transition: the cells with which it can fire, and what its firings use. The first
+/// cell, whose token for the first input arc arrived first, is not in the list of the others, since
+/// most often it is the only one.
 #[derive(Debug)]
 pub(super) struct State {
     /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
@@ -141,8 +143,8 @@ pub(super) struct State {
     /// Number of firings.
     pub(super) fired: u64,
     pub(super) stream: Stream,
-    /// The other cells. An entry is out of date if the cell's first token is another one, or if
-    /// another arc finds no token.
+    /// The other cells. An entry is out of date if another token is now the cell's first one for
+    /// the first input arc, or if another input arc finds no token in the cell.
     rest: BinaryHeap<Reverse<Entry>>,
 }
 
@@ -160,7 +162,7 @@ impl State {
         }
     }
 
-    /// Adds a cell. Returns true if it is now the first one.
+    /// Adds a cell with which the transition can fire. Returns true if it is now the first one.
     #[inline(always)]
     pub(super) fn add(&mut self, entry: Entry) -> bool {
         if self.lead == u64::MAX {
@@ -181,7 +183,7 @@ impl State {
         true
     }
 
-    /// Removes the first cell; the next one becomes the first.
+    /// Removes the first cell from the list. The next one becomes the first.
     #[inline(always)]
     pub(super) fn drop_first(&mut self) {
         if self.rest.is_empty() {
@@ -203,12 +205,13 @@ impl State {
         self.rest.len()
     }
 
-    /// The entries after the first one, as an array in no order.
+    /// Takes the entries of the cells after the first one out of the list. Returns them in no
+    /// order.
     pub(super) fn take_others(&mut self) -> Vec<Reverse<Entry>> {
         std::mem::take(&mut self.rest).into_vec()
     }
 
-    /// Replaces the entries after the first one.
+    /// Replaces the entries of the cells after the first one.
     pub(super) fn set_others(&mut self, entries: Vec<Reverse<Entry>>) {
         self.rest = entries.into();
     }
@@ -253,7 +256,8 @@ impl Turns {
         waiting[at] = turn;
     }
 
-    /// Forgets the keys that were removed, if there are many, or else reserves room for more keys.
+    /// Frees the storage of removed keys if these are more than half of all keys. Otherwise
+    /// reserves storage for more keys.
     #[inline(never)]
     fn make_room(&mut self) {
         if 2 * self.removed > self.keys.len() {

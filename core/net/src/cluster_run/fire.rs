@@ -8,7 +8,7 @@ use crate::bucket::{reserve, NONE};
 use crate::compiled::LANES_MAX;
 use crate::event_list::{Event, NO_LINE};
 
-/// Tokens of one firing that become available at the same time, linked.
+/// A linked list of tokens of one firing that become available at the same time.
 struct Pending {
     first: u32,
     last: u32,
@@ -76,8 +76,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Ok(())
     }
 
-    /// Removes the tokens of a transition's binding from a cell, writes them to `bound`, and finds
-    /// which transitions can still fire with the cell. Returns whether the cell is permanent.
+    /// Removes the tokens of a transition's binding from a cell, writes their numbers to `bound`,
+    /// and finds which transitions can still fire with the cell. Returns whether the cell exists
+    /// until the end of the run.
     #[inline(always)]
     fn take(
         &mut self,
@@ -126,7 +127,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         permanent
     }
 
-    /// Writes, for each input arc of a transition, the lane whose token it takes.
+    /// Writes to `lanes`, for each input arc of a transition, the lane of the cell from which the
+    /// arc takes its token.
     #[inline(never)]
     fn first_lanes(&self, this: &Move, cell: u32, lanes: &mut [u8; LANES_MAX]) {
         let masks = &this.masks[..usize::from(this.arc_count)];
@@ -135,9 +137,9 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Finds the bindings of other members of a cluster again, after tokens that they take were
-    /// taken from a cell. `others` are these members, `led` those that can still fire with the cell
-    /// but with another first token, as sets of bits.
+    /// Updates the other members (transitions) of a cluster after tokens that they might take were
+    /// taken from a cell. `others` has these members. `led` has those members that can still fire
+    /// with the cell, but with another token for their first input arc. Both are sets of bits.
     #[inline(never)]
     fn find_others(&mut self, cell: u32, mut others: u32, (led, cluster): (u32, u32)) {
         let members = self.plan.tables[cluster as usize].members;
@@ -152,7 +154,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Makes one token for an output arc, and schedules its arrival or lets it arrive.
+    /// Makes one token for an output arc. Schedules its arrival or, if there is no delay, lets it
+    /// arrive at once.
     #[inline(always)]
     fn put(
         &mut self,

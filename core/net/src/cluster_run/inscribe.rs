@@ -10,7 +10,8 @@ use crate::expression::{exponential, Binding, Fault, Value};
 use crate::stream::Stream;
 
 impl<const N: usize> ClusterRun<'_, '_, N> {
-    /// Stores the error of a firing, made by `error`, if it is the first one.
+    /// Stores the error of a firing, which `error` makes, if no other error is stored yet. Always
+    /// returns `Failed`.
     #[cold]
     #[inline(never)]
     pub(super) fn fail<T>(
@@ -23,7 +24,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         Err(Failed)
     }
 
-    /// The field values of tokens, for evaluating an inscription.
+    /// Returns what an inscription reads when it is evaluated with `tokens` as the tokens of the
+    /// input arcs.
     #[inline(always)]
     pub(super) fn binding<'a>(&'a self, tokens: &'a [u32]) -> Binding<'a> {
         let words = self.records.as_flattened();

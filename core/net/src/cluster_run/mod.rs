@@ -1,5 +1,5 @@
-//! Fires nets in which every token waits in a cell of a cluster: queues and servers joined by a
-//! key, keyed counters, and places that one transition reads.
+//! Fires nets in which every token waits in a cell of a cluster. Examples are nets of queues and
+//! servers joined by a key, of keyed counters, and of places that one transition reads.
 //!
 //! A run takes the tokens of an engine over, fires until there is a reason to pause, and gives the
 //! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a
@@ -26,7 +26,7 @@ pub(crate) use plan::ClusterPlan;
 /// Number of words of a token's record before its field values.
 const HEADER: usize = 2;
 
-/// The position of a token in transit whose cell is not known yet.
+/// The number that stands for the position of a token in transit whose cell is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The conditions under which a run pauses.
@@ -94,8 +94,8 @@ pub(crate) fn run<'n>(
     limits: Limits,
     stop: &AtomicBool,
 ) -> Result<Pause> {
-    // The width of a record is a constant of the code, so that a token is found without a
-    // multiplication.
+    // The length of a record is a compile-time constant, so that no multiplication is needed to
+    // find the record of a token.
     match engine.net.stride + HEADER {
         0..=4 => run_with::<4>(engine, plan, limits, stop),
         5 => run_with::<5>(engine, plan, limits, stop),

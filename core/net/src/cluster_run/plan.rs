@@ -9,15 +9,17 @@ use crate::compiled::{
 use crate::expression::{Draw, Value};
 
 /// What a run over clusters reads about a net. It exists only for nets in which every token waits
-/// in a cell of a cluster, and no arc inhibits, resets or competes by weight.
+/// in a cell of a cluster, and which have no inhibitor arcs, no reset arcs and no transitions that
+/// compete by weight.
 #[derive(Debug)]
 pub(crate) struct ClusterPlan {
     /// One entry for each transition of the net.
     pub(super) moves: Vec<Move>,
     /// One entry for each cluster of the net.
     pub(super) tables: Vec<ClusterTable>,
-    /// The tables `able` of all clusters, one after the other: for each set of filled lanes of a
-    /// cell (as bits), the members whose input arcs all find tokens, as a set of bits.
+    /// The tables of all clusters, one after the other. The index in a cluster's table is the set
+    /// of a cell's lanes that hold tokens, as bits. The entry is the set of the members whose input
+    /// arcs all find tokens in these lanes, as bits.
     pub(super) able: Vec<u32>,
     /// The transitions that are the members of each cluster, one cluster after the other.
     pub(super) members: Vec<u32>,
@@ -87,7 +89,7 @@ pub(super) enum Target {
     Late,
 }
 
-/// Where the tables of a cluster begin.
+/// The positions in the plan's lists at which the entries of a cluster begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClusterTable {
     /// Position of the cluster's first entry in `able`.
@@ -99,31 +101,32 @@ pub(super) struct ClusterTable {
 /// Where the tokens of a place wait: a compact form of `Seat`, for a key of at most one field.
 #[derive(Clone, Debug)]
 pub(super) enum PlaceSeat {
-    /// One lane; the key is the field, if there is one.
+    /// All tokens enter one lane. `key` is the only field of the key; None if the key has no field.
     Plain {
         cluster: u32,
         lane: u32,
         key: Option<u16>,
     },
-    /// The lane depends on ranges of fields.
+    /// The lane depends on whether fields are in ranges of values.
     Ranged(Box<RangedSeat>),
-    /// No lane, computed conditions, or a key of several fields.
+    /// None of these forms: there is no lane, a computed condition, or a key of several fields.
     Other,
 }
 
-/// The lane of a token depends on whether its fields are in some ranges.
+/// Where the tokens of a place wait if their lane depends on whether their fields are in ranges.
 #[derive(Clone, Debug)]
 pub(super) struct RangedSeat {
     pub(super) cluster: u32,
     pub(super) key: Option<u16>,
     pub(super) ranges: Box<[Range]>,
-    /// The lane by the outcomes of the tests: bit i of the index is the outcome of test i. NONE if
-    /// no transition takes such a token.
+    /// The lane for each combination of outcomes of the tests. Bit i of the index is the outcome of
+    /// test i. NONE if no transition takes such a token.
     pub(super) lane_of: [u32; 16],
 }
 
-/// A test of one field of a token: whether its value as an int is between two bounds, both
-/// included, or not, if `inside` is false.
+/// A test of one field of a token. The token passes if the value of the field, as an int, is
+/// between two bounds, both included; if `inside` is false, it passes if the value is not between
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) field: u16,
@@ -165,7 +168,7 @@ impl ClusterPlan {
         Some(plan)
     }
 
-    /// Appends the table `able` of a cluster.
+    /// Appends the table of a cluster to `able`.
     fn add_able(&mut self, cluster: &Cluster) {
         let members = &cluster.members;
         let lanes = members.iter().flat_map(|one| one.arcs.iter());

@@ -22,7 +22,7 @@ fn cluster_limits(net: &Net) -> Vec<u64> {
 }
 
 impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
-    /// Takes over the tokens of an engine.
+    /// Creates a run with the tokens, the pending events and the random streams of an engine.
     pub(super) fn take_over(engine: &'e mut Engine<'n>, plan: &'n ClusterPlan) -> Self {
         let net = engine.net;
         let width = net.stride;
@@ -74,7 +74,7 @@ impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
         run
     }
 
-    /// Gives the tokens back to the engine.
+    /// Gives the tokens, the pending events and the random streams back to the engine.
     pub(super) fn give_back(self) -> Result<()> {
         let Self {
             engine,

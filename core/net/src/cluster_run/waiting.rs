@@ -1,4 +1,4 @@
-//! Tokens that arrive in a cell, and the transitions that can fire with the tokens of a cell.
+//! Lets tokens arrive in cells, and finds the transitions that can fire with the tokens of a cell.
 
 use std::cmp::Reverse;
 
@@ -13,13 +13,13 @@ use crate::stream::Stream;
 /// The position of a token that no transition takes.
 const NOWHERE: u64 = UNKNOWN - 1;
 
-/// The place and the next token of a token, in one word.
+/// Packs the place of a token, and the next token of its linked list, into one word.
 #[inline(always)]
 pub(super) fn links(place: u32, next: u32) -> u64 {
     (u64::from(place) << 32) | u64::from(next)
 }
 
-/// A cell and a lane, in one word.
+/// Packs the numbers of a cell and of a lane into one word.
 #[inline(always)]
 pub(super) fn position_of(cell: u32, lane: u32) -> u64 {
     (u64::from(lane) << 32) | u64::from(cell)
@@ -82,14 +82,15 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         *word = (*word & !u64::from(u32::MAX)) | u64::from(next);
     }
 
-    /// Counts a token that arrives in a place, or leaves it.
+    /// Changes the counted number of tokens of a place by `change`: 1 if the token arrives, -1 if
+    /// it leaves.
     #[inline(never)]
     pub(super) fn count(&mut self, place: u32, token: u32, change: i32) {
         self.engine.marking.now_ns = self.now_ns;
         self.engine.marking.count(place, token, change);
     }
 
-    /// Notes that a transition can fire with the cell of an entry.
+    /// Records that a transition can fire with the cell of an entry.
     #[inline(always)]
     fn enqueue(&mut self, this: &Move, transition: u32, entry: Entry) {
         let state = &mut self.states[transition as usize];
@@ -101,8 +102,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Notes that a transition can fire with a cell whose tokens arrived earlier. `own` is the
-    /// transition as a member of its cluster.
+    /// Records that a transition can fire with a cell whose tokens arrived earlier. `own` is the
+    /// transition as a member of its cluster: a set with one bit.
     #[inline(never)]
     pub(super) fn enqueue_again(&mut self, cell: u32, transition: u32, own: u32) {
         self.cells.cells[cell as usize].queued |= own;
@@ -112,8 +113,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.enqueue(this, transition, (lead, cell, latest));
     }
 
-    /// The token that arrived first in the lanes `mask` of a cell, and its lane. At least one of
-    /// these lanes must hold a token.
+    /// Returns the token that arrived first in some lanes of a cell, and its lane. The bits of
+    /// these lanes are set in `mask`. At least one of the lanes must hold a token.
     #[inline(always)]
     pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
         let found = &self.cells.cells[cell as usize];
@@ -150,15 +151,16 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         masks.fold(0, |latest, &mask| latest.max(self.lead_of(cell, mask)))
     }
 
-    /// Whether a transition can fire with the tokens of a cell.
+    /// Whether a transition can fire with the tokens of a cell. `own` is the transition as a member
+    /// of its cluster: a set with one bit.
     #[inline(always)]
     fn is_able(&self, cell: u32, own: u32) -> bool {
         let found = &self.cells.cells[cell as usize];
         self.plan.able[found.table.able as usize + usize::from(found.filled)] & own != 0
     }
 
-    /// Finds the first cell of a transition again, after tokens of its first cell were taken, and
-    /// updates its sort key.
+    /// Updates the first cell and the sort key of a transition, after tokens of its first cell were
+    /// taken.
     #[inline(always)]
     pub(super) fn refresh(&mut self, transition: u32) {
         let state = &mut self.states[transition as usize];
@@ -204,7 +206,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// Whether the first token in the lanes `mask` of a cell has the arrival number `lead`.
+    /// Whether the token that arrived first in the lanes of a cell whose bits are set in `mask` has
+    /// the arrival number `lead`.
     #[inline(always)]
     fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
         let filled = u32::from(self.cells.cells[cell as usize].filled);
@@ -222,8 +225,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.states[transition as usize].set_others(entries);
     }
 
-    /// The cell and lane that a token will enter, as soon as its fields are known. UNKNOWN if the
-    /// cell may be freed before the token arrives.
+    /// Returns the cell and lane that a token will enter. They are known as soon as its fields are
+    /// set. UNKNOWN if the cell may be freed before the token arrives.
     #[inline(always)]
     pub(super) fn position_early(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         if let Some(position) = self.permanent_position(token, place) {
@@ -241,7 +244,7 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         self.position(token, place)
     }
 
-    /// The cell and lane that a token enters; makes the cell if there is none.
+    /// Returns the cell and lane that a token enters. Creates the cell if there is none.
     #[inline(always)]
     pub(super) fn position(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
         match self.permanent_position(token, place) {
@@ -250,8 +253,8 @@ impl<const N: usize> ClusterRun<'_, '_, N> {
         }
     }
 
-    /// The cell and lane that a token enters, if the cell is found by a table. Such a cell is never
-    /// freed.
+    /// Returns the cell and lane that a token enters if the cell is found by a table, else None.
+    /// Such a cell is never freed.
     #[inline(always)]
     fn permanent_position(&self, token: u32, place: u32) -> Option<u64> {
         let (cluster, key, lane) = match &self.plan.seats[place as usize] {

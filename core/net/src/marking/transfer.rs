@@ -1,15 +1,15 @@
-//! Gives the tokens of a marking away and takes tokens back, for runs that keep the waiting tokens
-//! in another form.
+//! Gives the tokens of a marking to a run that stores the waiting tokens in another form, and takes
+//! them back.
 
 use super::Marking;
 use crate::bucket::{Token, NONE};
 
-/// All tokens of a run, without the order in which transitions find them.
+/// All tokens of a run, without the buckets and cells by which transitions find them.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     /// The field values of each token, one row after the other.
     pub(crate) rows: Vec<u64>,
-    /// The place of each token; of no meaning for a freed token.
+    /// The place of each token. Meaningless for a freed token.
     pub(crate) places: Vec<u32>,
     /// The freed tokens.
     pub(crate) free: Vec<u32>,
@@ -38,14 +38,14 @@ impl Marking<'_> {
         found
     }
 
-    /// Stops counting tokens, for tokens that are counted already. Returns which places were
-    /// counted.
+    /// Stops counting the tokens of places, so that tokens that are counted already may arrive
+    /// again. Returns, for each place, whether its tokens were counted.
     pub(crate) fn count_nothing(&mut self) -> Vec<bool> {
         let nothing = vec![false; self.counted.len()];
         std::mem::replace(&mut self.counted, nothing)
     }
 
-    /// Counts the tokens of these places again.
+    /// Resumes the counting of tokens in the places for which `counted` is true.
     pub(crate) fn count_again(&mut self, counted: Vec<bool>) {
         self.counted = counted;
     }

@@ -1,4 +1,4 @@
-//! Random nets that a run over clusters covers, and their comparison with the reference engine.
+//! Tests that a run over clusters and the reference engine fire alike on small random nets.
 
 use std::sync::atomic::AtomicBool;
 
@@ -37,7 +37,8 @@ const LEAN: [&[&str]; 3] = [
 ];
 
 impl Maker {
-    /// A net with four fields, few places, and guards of `LEAN`. Transitions share places often.
+    /// Makes a net whose tokens have four fields, with few places and with the guards of `LEAN`.
+    /// Its transitions often share places.
     pub(super) fn lean_net(&mut self) -> Json {
         let count = 2 + self.below(5);
         let places: Vec<Json> = (0..count).map(|at| self.lean_place(at)).collect();
@@ -69,7 +70,8 @@ impl Maker {
     fn lean_transition(&mut self, at: usize, places: usize) -> Json {
         let variables = ["a", "b", "c"];
         let arcs = (1 + self.below(3)).min(places);
-        // Pairs of neighbours, so that several transitions often take from the same places.
+        // The input places are neighbours and begin with an even number, so that several
+        // transitions often take from the same places.
         let first = self.below(places) / 2 * 2;
         let inputs: Vec<usize> = (0..arcs).map(|arc| (first + arc) % places).collect();
         let outputs = (0..arcs.max(1 + self.below(3)))

@@ -18,8 +18,8 @@ enum Form {
     Any,
     Keyed,
     Plain,
-    /// With a key or not, and with nothing that a run over clusters does not cover: no lists or
-    /// texts, no weights, no inhibitor arcs.
+    /// Nets, with or without a key, that a run over clusters covers: without lists, texts, weights
+    /// and inhibitor arcs.
     Lean,
 }
 
