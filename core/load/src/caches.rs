@@ -8,8 +8,8 @@ use crate::{Error, Result};
 /// The largest fraction of the checked bytes that may remain in the page cache in a cold run. The
 /// kernel need not drop every page, and 1 % does not change the measured results noticeably.
 const MOST_RESIDENT: f64 = 0.01;
-/// Largest number of files of this process whose cached pages are counted. Counting opens a file,
-/// which may send a request to a server.
+/// Largest number of the clients' files for which one process counts the cached pages. Counting
+/// opens a file, which may send a request to a server.
 pub const MOST_FILES: usize = 64;
 
 /// Measures how much of the given files (path, size in bytes) is in the page cache. Returns None if

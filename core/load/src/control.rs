@@ -91,8 +91,8 @@ impl Control {
         self.gate_changed.notify_all();
     }
 
-    /// Sets the start of a run that waits at its barrier: a reading of CLOCK_MONOTONIC in seconds.
-    /// All processes of a machine share that clock.
+    /// Sets the start of a run that waits at its barrier. `seconds` is the start as a reading of
+    /// CLOCK_MONOTONIC, a clock that all processes of a machine share.
     pub fn start_at_monotonic(&self, seconds: f64) {
         let mut clock = libc::timespec {
             tv_sec: 0,

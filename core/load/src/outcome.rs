@@ -165,7 +165,8 @@ fn seconds_between(start: u64, end: u64) -> f64 {
     end.saturating_sub(start) as f64 * 1e-9
 }
 
-/// Merges the counts and latencies of several clients or phases by operation type.
+/// Merges the counts and latencies of several clients or phases, separately for each operation
+/// type.
 fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, OperationReport> {
     let mut counted: BTreeMap<&str, (Counted, Option<Histogram>)> = BTreeMap::new();
     for (kind, observed) in parts.flat_map(Part::kinds) {
@@ -184,7 +185,7 @@ fn operations<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeMap<String, Ope
     counted.into_iter().map(report).collect()
 }
 
-/// Merges the counts and latencies of all clients by step.
+/// Merges the counts and latencies of all clients, separately for each step.
 fn steps(records: &[Record]) -> BTreeMap<String, StepReport> {
     let mut found: BTreeMap<String, Counted> = BTreeMap::new();
     let parts = records.iter().flat_map(|record| &record.parts);

@@ -67,7 +67,7 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     }
 }
 
-/// Adds the names of prepared files that could not be removed to the error that prevented the run.
+/// Adds to the error that prevented the run the names of prepared files that were not removed.
 fn with_what_is_left(mut error: Error, outcome: &Outcome) -> Error {
     for left in &outcome.report.errors {
         error.context = format!("{}; {}: {}", error.context, left.operation, left.first);

@@ -100,7 +100,7 @@ pub enum FieldType {
 /// The type of a list's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// The element type of `[]`, which fits every list; no colour has it.
+    /// The element type of the empty list `[]`, which fits every list type. No field has this type.
     Nothing,
     /// Signed 64-bit integer.
     Int,

@@ -30,7 +30,7 @@ pub struct RunOptions {
     pub warm_up_s: f64,
     /// The monitors of the run; nothing else is observed.
     pub monitors: Vec<MonitorDefinition>,
-    /// Ends a replication when a monitor has made enough observations.
+    /// The stop criterion: a replication ends when a monitor has made enough observations.
     pub until: Option<Until>,
     /// Whether Little's law and the utilisation law are asserted at the end of a run. They are
     /// asserted at the stations that the structure of the net shows and at those in `stations`.
@@ -130,7 +130,7 @@ pub enum MonitorDefinition {
         /// An int expression over the transition's variables. Two firings belong to one sojourn if
         /// they have equal keys.
         key: String,
-        /// The key at the end of the sojourn, if its expression is different there.
+        /// The key expression of the transition `to`, if it differs from `key`.
         #[serde(default)]
         to_key: Option<String>,
         /// Number of completed sojourns that are skipped first.

@@ -157,8 +157,8 @@ impl Factory for NfsFactory {
         let mut connection = lock(&self.connection);
         let mut remove = || rmdir(&mut connection, &self.root, &self.run_directory);
         let removed = match remove() {
-            // After a stale handle, the removal is tried again: another shard has removed the
-            // directory meanwhile, and if not, the second attempt fails as well.
+            // A stale handle may mean that another shard has removed the directory in the meantime,
+            // so the removal is tried again. In other cases the second attempt fails as well.
             Err(error) if shared && is_stale(&error) => remove(),
             removed => removed,
         };
@@ -169,8 +169,8 @@ impl Factory for NfsFactory {
     }
 }
 
-/// The connection of one client, shared by its target and its open files. Files never outlive their
-/// target, but the compiler cannot derive that.
+/// The connection of one client, which its target and its open files share. It is counted at run
+/// time, since the compiler cannot derive that files never outlive their target.
 type Shared = Arc<Mutex<Connection>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

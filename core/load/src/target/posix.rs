@@ -63,8 +63,8 @@ pub struct PosixFactory {
 }
 
 impl PosixFactory {
-    /// Checks that the root is an existing directory and that the options are possible. Creates
-    /// nothing that stays.
+    /// Checks that the root is an existing directory and that the options are possible. A file that
+    /// the check creates is removed again.
     pub fn new(root: &str, run_directory: &str, options: Options) -> Result<Self> {
         let path = Path::new(root);
         let metadata = fs::metadata(path).map_err(|error| {

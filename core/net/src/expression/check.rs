@@ -32,7 +32,7 @@ pub(crate) struct Scope<'a> {
     /// Whether random draws are allowed. Guards and monitors may not draw, since evaluating them
     /// must not change later draws.
     pub(crate) draws_allowed: bool,
-    /// Parameters of a function, or values that a transition computes once per firing.
+    /// Parameters of a function, or values that a transition computes once per firing, by name.
     pub(crate) parameters: &'a [(String, FieldType)],
     /// Where texts of inscriptions are stored during compilation; None if they are not stored.
     pub(crate) texts: Option<&'a RefCell<Lists>>,
@@ -83,7 +83,7 @@ impl Typed {
     }
 }
 
-/// Compiles an expression. Computes constants in advance. Fails if the stack might overflow.
+/// Compiles an expression and computes its constant parts. Fails if the stack might overflow.
 pub(crate) fn compile(expression: &Expression, scope: Scope<'_>) -> Result<Typed, String> {
     let typed = scope.compile(expression)?;
     match stack_needed(&typed.code) <= STACK_MAX {

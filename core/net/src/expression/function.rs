@@ -13,7 +13,7 @@ pub(crate) enum Draw {
     Uniform,
     /// `erlang(k, mean)`: the sum of k exponentials; `mean` is that of the sum.
     Erlang,
-    /// `normal(mean, sd)`, conditioned on being at least 0.
+    /// `normal(mean, sd)`: a normal variable under the condition that it is at least 0.
     Normal,
     /// `lognormal(mean, cv)`: mean and coefficient of variation of the variable itself.
     Lognormal,

@@ -16,7 +16,7 @@ pub(crate) enum ListFunction {
     Length,
     /// `head(list)`: the first element.
     Head,
-    /// `tail(list)`: all but the first.
+    /// `tail(list)`: all elements but the first.
     Tail,
     /// `reverse(list)`
     Reverse,

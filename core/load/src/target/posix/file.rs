@@ -46,7 +46,7 @@ impl PosixFile {
         checked("truncate", "", code).map(drop)
     }
 
-    /// Drops the pages of the file that are clean from the kernel's page cache.
+    /// Drops the clean pages of the file from the kernel's page cache.
     pub fn forget(&self) -> Result<()> {
         // SAFETY: the descriptor is this file's own and open; the call uses no memory.
         match unsafe { libc::posix_fadvise(self.descriptor, 0, 0, libc::POSIX_FADV_DONTNEED) } {
