@@ -16,6 +16,7 @@ from dfslab.spec.scenario import Point
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.spec.systems.choice import FileSystemChoice
 from dfslab.spec.systems.endpoint import Endpoint
+from dfslab.testbeds.daemon import Daemon
 from dfslab.testbeds.errors import TestbedError
 from support.synthetic import scenario
 
@@ -26,7 +27,10 @@ class Testbed:
     """A fake testbed of two client hosts. Its disks report `given_bytes` more once clients have
     started."""
 
+    cluster = None
+
     def __init__(self, given_bytes: int) -> None:
+        self.daemons: dict[str, Daemon] = {}
         self.clients = [
             SimpleNamespace(name=name, command=lambda words: ["env", *words])
             for name in ("left", "right")

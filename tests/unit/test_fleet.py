@@ -339,7 +339,9 @@ def test_instruments_use_the_client_hosts_of_a_testbed(method):
             SimpleNamespace(name="left", command=lambda words: ["env", *words]),
             SimpleNamespace(name="right", command=lambda words: ["nice", "-n", "0", *words]),
         ]
-        session.use(SimpleNamespace(clients=hosts, observe=dict, scores={}))
+        session.use(
+            SimpleNamespace(clients=hosts, observe=dict, scores={}, cluster=None, daemons={})
+        )
         result = method(session).run(point)
     assert result.complete
     assert [place.name for place in result.load.places] == ["left", "right"]

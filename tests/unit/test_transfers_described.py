@@ -9,7 +9,7 @@ from dfslab.cli.quick import directory
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
-from dfslab.studies.decisions import decision_input
+from dfslab.studies.decisions import measured_place
 from dfslab.studies.decisions.measured_place import check_is_described
 
 
@@ -45,7 +45,7 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     (run / "scenario.toml").write_text(scenario.toml())
     check_is_described(run)
     mounted = SimpleNamespace(file_system="moosefs")
-    monkeypatch.setattr(decision_input, "existing", lambda place: mounted)
+    monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
     # A scenario's file is no run.

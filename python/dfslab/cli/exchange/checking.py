@@ -54,7 +54,7 @@ def check(
     """Judge figures by rules: what cannot be right, why, and what would settle it.
 
     For runs also the noise floor and the smallest difference that they can show. Exits with 1 if a
-    rule fires. Example: dfslab check fio.json --on scenario.toml
+    rule finds a contradiction. Example: dfslab check fio.json --on scenario.toml
     """
     deployment = hardware(read(on), is_known=True) if on is not None else None
     if pairs:
@@ -103,7 +103,7 @@ def twice(scenario: Scenario, pairs: int) -> Scenario:
 
 
 def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) -> None:
-    """Prints the findings and the noise floor; exits with 1 if a rule fired."""
+    """Prints the findings and the noise floor; exits with 1 if a rule found a contradiction."""
     findings = judged(evidence)
     document = {
         "figures": len(evidence),
@@ -114,5 +114,5 @@ def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) ->
     tables: list[Table] = [finding_table(findings)] if findings else []
     tables += [noise.noise_table(found)] if found else []
     emit(as_json, document, summary(len(evidence), len(rules()), findings), *tables)
-    if findings:
+    if any(not one.is_doubt for one in findings):
         raise typer.Exit(1)

@@ -20,7 +20,10 @@ from dfslab.documents.evidence import Evidence
 
 class Finding(BaseModel):
     """A contradiction that a rule found: the name of the rule, the figure, the contradictory
-    numbers, why the figure is wrong, and how to settle the question."""
+    numbers, why the figure is wrong, and how to settle the question.
+
+    `is_doubt`: the numbers do not contradict each other, but the conditions of the run were bad.
+    """
 
     model_config = ConfigDict(frozen=True)
     rule: str
@@ -28,6 +31,7 @@ class Finding(BaseModel):
     stated: str
     reason: str
     settles: str
+    is_doubt: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,15 @@ class Rule:
 
     judge(evidence): the contradiction as one sentence with its numbers; None if there is none, or
     if the evidence is unknown. `reason`: why such a figure is wrong. `settles`: what to measure or
-    ask in order to settle the question.
+    ask in order to settle the question. `is_doubt`: a finding of the rule puts a figure in doubt
+    but does not contradict it.
     """
 
     name: str
     reason: str
     settles: str
     judge: Callable[[Evidence], str | None]
+    is_doubt: bool = False
 
     def finding(self, evidence: Evidence) -> Finding | None:
         """Returns the finding about one figure; None if the rule does not fire."""
@@ -55,6 +61,7 @@ class Rule:
             stated=stated,
             reason=self.reason,
             settles=self.settles,
+            is_doubt=self.is_doubt,
         )
 
 

@@ -124,6 +124,7 @@ make = rule.table(
         "The load and the servers on this machine may have waited for a processor.",
         "Repeat when the other programs have ended; raise run.repetitions until rates agree.",
         _shared,
+        is_doubt=True,
     ),
     Rule(
         "processor_stolen",
