@@ -1,5 +1,5 @@
-"""Tests of the page's section on workload runs: phases, response times, the generator's own cost,
-rates over time."""
+"""Tests of the page's section on workload runs: phases, response times, the cost of the load
+generator itself, and rates over time."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_each_phase_reports_its_calls_and_the_bytes_read_from_disks(phased):
 
 
 def phases(**judged: Steady | None) -> list[MeasuredPhase]:
-    """Returns phases that have only a name and a judgement of their steady state."""
+    """Returns phases that have only a name and a verdict on whether their rate was steady."""
     return [MeasuredPhase.model_construct(name=name, steady=one) for name, one in judged.items()]
 
 
@@ -199,8 +199,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations contains advice if the file system's description has some. The
-    one of HDFS has none."""
+    """The note on failed operations contains advice if the file system's description has advice for
+    this error. The description of HDFS has none."""
     error = ErrorCount(
         operation="read/read",
         kind="other",
