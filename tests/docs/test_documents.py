@@ -149,8 +149,8 @@ def judge(document):
 
 
 def errors():
-    """Returns (words, line) of each command that a document shows together with its error
-    message."""
+    """Returns (words of the command, line of the error) for each command that a document shows
+    together with its error message."""
     found = []
     for name, text in TEXTS.items():
         for body in blocks(text, "console"):

@@ -111,8 +111,8 @@ def test_files_start_at_random_servers_and_every_server_may_be_first():
     assert firsts != [client % 4 for client in range(400)]
     again = [replace(setup, start_seed=6).first_server(client) for client in range(400)]
     assert again != firsts
-    # The simulation of the net agrees with the function `rate`: if all stripes of a file are on one
-    # server, only that server gets requests.
+    # If all stripes of a file are on one server, only this server gets requests. The simulated rate
+    # therefore equals the rate with a single server.
     for seed in (1, 2, 3):
         one = Setup(clients=1, stripe_count=1, start_seed=seed, file_size=MIB, grain="chunk")
         assert simulate(one).throughput_bytes_per_s == pytest.approx(

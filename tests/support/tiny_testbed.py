@@ -61,7 +61,8 @@ class Testbed(BaseTestbed):
             raise TestbedError("not_ready", "starting tiny", "has to fail here")
 
     def server(self, name: str, port: int) -> Daemon:
-        """Returns the daemon object of a server, which is neither launched nor recorded."""
+        """Returns the object that stands for one server of the testbed. The server is neither
+        started nor recorded."""
         return Daemon(
             name,
             [sys.executable, "-c", SERVER, str(port)],

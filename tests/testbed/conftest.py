@@ -82,7 +82,8 @@ class ByTestbed(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Uses the scheduler by testbed, whatever distribution the command line requests."""
+    """Makes pytest-xdist use the scheduler `ByTestbed`, whatever distribution the command line
+    requests."""
     return ByTestbed(config, log)
 
 

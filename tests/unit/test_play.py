@@ -29,8 +29,8 @@ def played(net: Net, *answers: str) -> tuple[int, list[str]]:
 
 
 def sorting() -> Net:
-    """Returns a net with three jobs and two transitions, each of which may take any of the jobs.
-    One of the transitions takes a second."""
+    """Returns a net with three jobs. The transition `hurry` may take any of them. The transition
+    `wait` may take only jobs 2 and 3, and takes a second."""
     net = Net("sorting")
     job = net.colour("job", id=int)
     new = net.place("new", job, [1, 2, 3])

@@ -115,8 +115,8 @@ def table_7_writes() -> Obtained:
 
 
 def table_7_reads() -> Obtained:
-    """Judges whether block size is the most important parameter of reads with caches, and the cache
-    matters too."""
+    """Judges whether block size is the most important parameter of reads with caches, and whether
+    the two cache parameters together have an importance above 0.05."""
     found = _importance("sequential_read", False)
     caches = found["file_system.cache_size"] + found["file_system.io_cache"]
     text = f"{_listed(found)}; cache and its size {caches:.2f}"
