@@ -258,5 +258,14 @@ def test_no_two_rows_of_an_answer_have_one_name():
 
 
 def test_a_change_that_is_legal_nowhere_is_named():
-    with pytest.raises(InputError, match=r"CHANGE = 'servers \+1': is legal in no configuration"):
-        whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])
+    allowed = r"CHANGE = 'metadata servers \+1': is legal in no configuration"
+    with pytest.raises(InputError, match=allowed):
+        whatif(evidence_of(ready.files()["hdfs"]), ["metadata servers +1"])
+
+
+def test_roles_that_share_a_node_are_split_for_one_more_server():
+    found = whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])
+    assert found.rows
+    assert any("1 client, 1 master, 3 server" in note for note in found.notes)
+    # Dedicated nodes before and after: one more of them takes no rate away.
+    assert all(row.rate.gain >= 0.99 for row in found.rows)

@@ -36,6 +36,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "quick.measuring",
         ),
         CommandEntry(
+            "replay",
+            "Repeat an application's recorded file calls in a directory, and compare their times.",
+            "quick.replaying",
+        ),
+        CommandEntry(
             "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
         ),
         CommandEntry(
@@ -77,6 +82,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
     ),
     "Decide": (
+        CommandEntry(
+            "expect",
+            "Is this the speed I should expect, and what is in the way? Measures and predicts.",
+            "decide.expected",
+        ),
         CommandEntry(
             "whatif",
             'What changes would gain, such as "servers +1", and how sure that is.',
@@ -123,6 +133,12 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
     ),
     "What there is": (
         CommandEntry(
+            "init",
+            "Write the scenario of an existing place, for predict, whatif, advise, measure "
+            "and run.",
+            "decide.expected",
+        ),
+        CommandEntry(
             "list",
             "File systems, workloads, methods, studies, exporters, importers, ready scenarios.",
         ),
@@ -140,9 +156,12 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
 }
 # Command, or command and subcommand -> the example that the command's help shows.
 EXAMPLES = {
+    "expect": "dfslab expect /mnt/data --server-disk 'nvme 3 GB/s' --server-link 25Gbit",
+    "init": "dfslab init /mnt/data -o mine.toml",
     "run": "dfslab run quickstart",
     "design": "dfslab design learn-hdfs.toml --budget 20min",
     "measure": "dfslab measure /mnt/data --bs 4k,1m --rw randread,randwrite --clients 1,8",
+    "replay": "dfslab replay app.strace /mnt/data",
     "sweep": "dfslab sweep quickstart --set workload.clients=2",
     "search": 'dfslab search open.toml --objective "response_s_p99 <= 20 ms"',
     "visibility": "dfslab visibility quickstart --trials 20",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dfslab import discover
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, KnownMount
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -33,7 +34,7 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
     directory = Path(place)
     if not directory.is_dir():
         raise InputError("mount", place, "must be an existing directory or a uri like hdfs://HOST")
-    kind, source, point = _mount(directory.resolve())
+    kind, source, point, options = _mount(directory.resolve())
     size = os.statvfs(directory)
     name, known = _known(kind, source)
     attributes = _attributes(directory, known.attributes)
@@ -47,7 +48,20 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
         free_bytes=size.f_bavail * size.f_frsize,
         servers=_servers(source) if layout.servers is None else layout.servers,
         facts={**attributes, **layout.facts},
+        options=options,
     )
+
+
+def discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
+    """What an existing file system reports about its deployment. `command` runs commands that only
+    read."""
+    known = _described().get(found.file_system)
+    return SystemDiscovery() if known is None else known.discover(found, command)
+
+
+def recognised_types() -> list[str]:
+    """The types of mounts that a description is known for."""
+    return sorted({one for known in _described().values() for one in known.mount_types})
 
 
 def _described() -> dict[str, KnownMount]:
@@ -96,16 +110,17 @@ def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _mount(directory: Path) -> tuple[str, str, str]:
-    """(type, source, mount point) of the innermost mount that contains the directory."""
-    best = ("", "", "")
+def _mount(directory: Path) -> tuple[str, str, str, str]:
+    """(type, source, mount point, options) of the innermost mount that contains the directory."""
+    best = ("", "", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
         point = _decoded(fields.split()[4])
-        kind, source = (_decoded(field) for field in rest.split()[:2])
+        kind, source, *superblock = (_decoded(field) for field in rest.split())
+        options = ",".join([fields.split()[5], *superblock])
         inside = directory == Path(point) or Path(point) in directory.parents
         if inside and len(point) >= len(best[2]):
-            best = (kind, source, point)
+            best = (kind, source, point, options)
     return best
 
 

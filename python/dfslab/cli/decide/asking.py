@@ -69,8 +69,10 @@ def whatif(
     """
     source = existing_source(source)
     from dfslab.studies.decisions.decision_input import evidence_of
+    from dfslab.studies.decisions.measured_place import check_is_described
     from dfslab.studies.decisions.whatif import whatif as gains_of
 
+    check_is_described(source)
     found = gains_of(evidence_of(source), changes)
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
@@ -96,6 +98,9 @@ def advise(
     advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    from dfslab.studies.decisions.measured_place import check_is_described
+
+    check_is_described(source)
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
         from dfslab.studies.decisions.decision_input import evidence_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dfslab.filesystems.glusterfs.volume_info import discover
 from dfslab.spec.systems.mounts import KnownMount, StorageLayout
 
 MOUNT_TYPES = ("fuse.glusterfs",)
@@ -30,4 +31,6 @@ def understood(attributes: Mapping[str, str]) -> StorageLayout:
     )
 
 
-EXISTING = KnownMount(mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood)
+EXISTING = KnownMount(
+    mount_types=MOUNT_TYPES, attributes=ATTRIBUTES, understood=understood, discover=discover
+)

@@ -12,7 +12,9 @@ from pydantic import Field
 
 from dfslab.documents.document import Document
 from dfslab.filesystems.hdfs.daemon_location import Attributes, NameNodeInfo, NameSystem, only
+from dfslab.filesystems.hdfs.facts import address
 from dfslab.spec.model import InputError
+from dfslab.spec.systems.discovery import Command, SystemDiscovery
 from dfslab.spec.systems.mounts import ExistingFileSystem, Fact, KnownMount
 
 SCHEMES = ("hdfs",)
@@ -87,9 +89,9 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
-    """Returns defaults of the server, and the replications and block sizes found among the files of
-    the directory `path`. `door` is the URL of the NameNode's web interface.
-    """
+    """Returns facts about the directory `path`: the number of files below it and their bytes, and
+    the replications and block sizes of the files in it. At most LOOKED_AT files are inspected for
+    these. `door` is the URL of the NameNode's web interface."""
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary
@@ -124,4 +126,22 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
         raise InputError("mount", url, f"must be a NameNode's web door: {error}") from error
 
 
-EXISTING = KnownMount(schemes=SCHEMES, ask=ask)
+def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
+    """Returns the NameNode and the DataNodes. Replication and block size are included if they are
+    the same for all files of the directory."""
+    names = {"replication": "replication_seen", "block_size": "block_size_bytes_seen"}
+    settings = {}
+    for key, fact in names.items():
+        values = found.facts.get(fact)
+        if isinstance(values, list) and len(values) == 1:
+            settings[key] = float(values[0])
+    host, port = address(found.source)
+    return SystemDiscovery(
+        instances={"namenode": 1, "datanode": len(found.servers)},
+        settings=settings,
+        addresses={"namenode": (f"{host}:{port}",), "datanode": tuple(found.servers)},
+        sources=("the NameNode",),
+    )
+
+
+EXISTING = KnownMount(schemes=SCHEMES, ask=ask, discover=discover)

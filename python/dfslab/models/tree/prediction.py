@@ -31,7 +31,7 @@ from dfslab.models.tree.placement import Placement, Station
 from dfslab.models.tree.predicted import OpenPrediction, Prediction, Predictions, stacked
 from dfslab.models.tree.reader import TreeReader, Varies
 from dfslab.models.tree.traced import ReplayedOperations
-from dfslab.spec.environment import environment, parameters, workload_parameters
+from dfslab.spec.environment import distinct_bytes, environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
@@ -66,6 +66,9 @@ class Situation:
             nodes = sum(group.count for group in groups)
             self.phases = phases_of(scenario, stream, self.environment, nodes)
             volume = self.operations * sum(one.weight * one.written_bytes for one in self.phases)
+            if stream.moves_parts:
+                # Transfers write the same bytes of their files again and again.
+                volume = min(volume, distinct_bytes(scenario, own, stream))
         self.written_back = written_back_share(scenario, self.system, volume)
 
     @cached_property

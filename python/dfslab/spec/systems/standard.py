@@ -5,6 +5,7 @@ clients.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from dfslab.spec.deployment import Adapter, Deployment, Disk, Network, NodeGroup
 from dfslab.spec.model import InputError
@@ -12,6 +13,9 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.units import parse
 
 UNLIMITED = math.inf
+# The rate in bytes/s that stands for UNLIMITED where a deployment is written down, because a text
+# holds finite numbers only. No hardware reaches it.
+RECORDED_UNLIMITED = 1e15
 
 
 def standard(
@@ -25,10 +29,10 @@ def standard(
     """Returns a deployment with the metadata roles on one node, a data role on each of `servers`
     nodes, and `clients` client nodes. Rates are in bytes/s.
 
-    0 `servers` means the default number of the file system's data role. UNLIMITED values are not
-    emulated: valid for testbeds, unusable for models.
+    If `servers` is 0, the file system's default number of data nodes is used. A rate that is
+    UNLIMITED is not emulated on a testbed. Models cannot use it.
     """
-    adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0)
+    adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0, burst=0.0)
     plain = Disk()
     disk = Disk.model_construct(
         **{**plain.__dict__, "read_rate": disk_bytes_per_s, "write_rate": disk_bytes_per_s}
@@ -46,9 +50,34 @@ def standard(
     return Deployment.model_construct(node=groups, network=network, tolerance=0.05)
 
 
+def recordable(deployment: Deployment) -> Deployment:
+    """Returns the deployment with finite rates: RECORDED_UNLIMITED instead of UNLIMITED."""
+    return _with_rates(deployment, lambda rate: min(rate, RECORDED_UNLIMITED))
+
+
+def recorded(deployment: Deployment) -> Deployment:
+    """Returns a deployment that `recordable` made finite with its unlimited rates."""
+    return _with_rates(deployment, lambda rate: UNLIMITED if rate >= RECORDED_UNLIMITED else rate)
+
+
+def _with_rates(deployment: Deployment, changed: Callable[[float], float]) -> Deployment:
+    nodes = []
+    for group in deployment.node:
+        disk = group.disk.model_copy(
+            update={
+                "read_rate": changed(group.disk.read_rate),
+                "write_rate": changed(group.disk.write_rate),
+            }
+        )
+        bandwidth = changed(group.adapter.bandwidth)
+        adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
+        nodes.append(group.model_copy(update={"disk": disk, "adapter": adapter}))
+    return deployment.model_copy(update={"node": nodes})
+
+
 def rate(key: str, text: str) -> float:
     """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited. Raises
-    InputError for `key` if invalid."""
+    InputError for `key` if the text is not a rate."""
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
@@ -56,7 +85,7 @@ def rate(key: str, text: str) -> float:
 
 def delay(key: str, text: str) -> float:
     """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. Raises InputError for
-    `key` if invalid."""
+    `key` if the text is not a time."""
     return _read(key, text, "s") if text else 0.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import BaseModel
@@ -17,6 +17,7 @@ from dfslab.models.tree.predicted import Predictions
 from dfslab.models.tree.prediction import Situation, situation_of
 from dfslab.spec.changes.change import Change, possible_log_gain
 from dfslab.spec.changes.change_language import apply, parse_changes
+from dfslab.spec.changes.dedicated import dedicated
 from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point
@@ -66,8 +67,11 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The gains in sentences, one for each change."""
-        return [_sentence(one) for one in self.rows]
+        """Returns the answer in one sentence for each change: its largest gain, and where."""
+        by_change: dict[str, list[ChangedOperation]] = {}
+        for one in self.rows:
+            by_change.setdefault(one.change, []).append(one)
+        return [_largest(rows) for rows in by_change.values()]
 
     def table(self) -> Table:
         """Returns a table with one row for each change and mix of operations."""
@@ -92,6 +96,18 @@ def gain_cell(gain: GainEstimate) -> TableCell:
     return TableCell(gain.gain, text, low=gain.low, high=gain.high)
 
 
+def _largest(rows: Sequence[ChangedOperation]) -> str:
+    """The sentence on the largest gain of one change, with the number of groups it is the largest
+    of. `rows`: groups of configurations that gain alike."""
+    best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
+    text = _sentence(best)
+    if len(rows) == 1:
+        return text
+    if best.rate.is_none and not best.withheld:
+        return f"{text} (the same or less in the other groups below)"
+    return f"{text} (the largest gain of {len(rows)} groups below)"
+
+
 def _sentence(one: ChangedOperation) -> str:
     where = f" ({one.where})" if one.total > 1 else ""
     what = f"{one.change}: {'+'.join(one.operations)}{where}"
@@ -99,6 +115,8 @@ def _sentence(one: ChangedOperation) -> str:
         return f"{what}: withheld. {one.withheld[0]}"
     interval = f"(90 %: {one.rate.low:.2f} to {one.rate.high:.2f})"
     then = f"; then limits: {one.limit}" if one.limit else ""
+    if one.rate.sureness == "cannot tell":
+        return f"{what}: cannot tell (predicted × {one.rate.gain:.2f}, {interval[1:]}{then}"
     if one.rate.is_none:
         return f"{what}: no gain {interval}, sure: {one.rate.sureness}{then}"
     return f"{what}: × {one.rate.gain:.2f} {interval}, sure: {one.rate.sureness}{then}"
@@ -188,7 +206,7 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
     notes = list(evidence.notes)
     settling: list[str] = []
     for group in groups:
-        found, refused = _gains(model, [one.text for one in group])
+        found, refused = _gains_or_dedicated(model, [one.text for one in group])
         notes += refused
         rows += _rows(model, trust, " and ".join(one.text for one in group), group, found)
         if rows and rows[-1].withheld and not settling:
@@ -200,6 +218,29 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
         settling=settling,
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def _gains_or_dedicated(
+    model: PairedModel, texts: Sequence[str]
+) -> tuple[list[PairedGain], list[str]]:
+    """As `_gains`. Where a change is illegal because nodes play several roles, such as one more
+    server that would be a second metadata server, roles get dedicated nodes first."""
+    try:
+        return _gains(model, texts)
+    except InputError as error:
+        points, notes = [], []
+        for point in model.evidence.points:
+            split = dedicated(point.scenario)
+            if split is not None:
+                points.append(point.model_copy(update={"scenario": split[0]}))
+                notes.append(split[1])
+        if not points:
+            raise
+        try:
+            found, refused = _gains(PairedModel(replace(model.evidence, points=points)), texts)
+        except InputError:
+            raise error from None
+        return found, [*dict.fromkeys(notes), *refused]
 
 
 def _gains(model: PairedModel, texts: Sequence[str]) -> tuple[list[PairedGain], list[str]]:
@@ -271,7 +312,9 @@ def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: Paire
         values |= one.values
     sets = " ".join(f"--set '{key}={value}'" for key, value in values.items())
     own = gain.situation.operations
-    seconds = SETTLING_RUNS * own * (1 / gain.before_per_s + 1 / gain.after_per_s)
+    run = gain.point.scenario.run
+    each = 1 / gain.before_per_s + 1 / gain.after_per_s
+    seconds = SETTLING_RUNS * (2 * run.time_limit if run.timed else own * each)
     # A run's folder can be moved or copied, so its path is not stored.
     file = "RUN/scenario.toml" if evidence.source.is_dir() else evidence.source
     return (

@@ -1,0 +1,183 @@
+"""The commands `dfslab expect` and `dfslab init`: what a place should deliver, and its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfslab.cli.decide.asking import lines
+from dfslab.cli.shared import AsJson, Force, emit, named_output, note, time_s, with_progress
+from dfslab.spec.files.outputs import Output
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.instruments.discovery.place import DiscoveredPlace
+    from dfslab.instruments.discovery.probes import Probed
+    from dfslab.studies.expect.place_scenario import PlaceScenario
+
+app = typer.Typer()
+PlaceName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLACE", help="A directory, hdfs://HOST:PORT/, s3://…, or a running testbed."
+    ),
+]
+ServerDisk = Annotated[
+    str | None,
+    typer.Option("--server-disk", metavar="DISK", help='"nvme 3 GB/s", "hdd", "60MB/s".'),
+]
+ServerLink = Annotated[
+    str | None, typer.Option("--server-link", metavar="RATE", help='Of each server: "25Gbit".')
+]
+ClientLinkOption = Annotated[
+    str | None,
+    typer.Option("--client-link", metavar="RATE", help="Of this client; else as reported."),
+]
+Latency = Annotated[
+    str | None, typer.Option("--latency", metavar="TIME", help='One way, to servers: "0.1 ms".')
+]
+ServersOption = Annotated[
+    int | None, typer.Option("--servers", min=1, help="Data servers; else as reported.")
+]
+Copies = Annotated[
+    int | None, typer.Option("--copies", min=1, help="Copies of the data; else as reported.")
+]
+Web = Annotated[
+    str | None, typer.Option("--web", metavar="HOST:PORT", help="A NameNode's web address (HDFS).")
+]
+# Folder of the scenarios that `dfslab expect` writes.
+RUNS = Path("runs")
+
+
+@app.command()
+def expect(
+    place: PlaceName,
+    time: Annotated[
+        str, typer.Option("--time", metavar="TIME", help="How long it measures, about.")
+    ] = "60s",
+    server_disk: ServerDisk = None,
+    server_link: ServerLink = None,
+    client_link: ClientLinkOption = None,
+    latency: Latency = None,
+    servers: ServersOption = None,
+    copies: Copies = None,
+    web: Web = None,
+    as_json: AsJson = False,
+) -> None:
+    """Is this the speed I should expect, and what is in the way? Measures and predicts.
+
+    Hardware of servers, which no client can observe, is assumed with wide intervals, unless options
+    declare it.
+    """
+    seconds = time_s("--time", time)
+    found, probed, made = _discovered(
+        place,
+        {
+            "--server-disk": server_disk,
+            "--server-link": server_link,
+            "--client-link": client_link,
+            "--latency": latency,
+            "--web": web,
+        },
+        servers,
+        copies,
+    )
+    from dfslab.studies.expect import expecting
+
+    planned = expecting.plan(found, probed, made, seconds)
+    written = RUNS / f"expect-{made.scenario.name}.toml"
+    note(planned.announcement())
+    answer = with_progress(as_json, lambda report: expecting.compared(planned, report, note))
+    _write(written, made.commented_toml())
+    answer = answer.model_copy(update={"scenario": str(written)})
+    document = answer.model_dump(mode="json")
+    for shown, row in zip(document["rows"], answer.rows, strict=True):
+        shown["verdict"] = row.verdict
+    hardware = f"By: {'; '.join(answer.hardware)}."
+    emit(
+        as_json,
+        document,
+        *lines(answer.sentences()),
+        answer.table(),
+        *lines([hardware]),
+        f"scenario: {written}",
+    )
+
+
+@app.command("init")
+def init(
+    place: PlaceName,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A new file; else NAME.toml.")
+    ] = None,
+    server_disk: ServerDisk = None,
+    server_link: ServerLink = None,
+    client_link: ClientLinkOption = None,
+    latency: Latency = None,
+    servers: ServersOption = None,
+    copies: Copies = None,
+    web: Web = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
+    _, _, made = _discovered(
+        place,
+        {
+            "--server-disk": server_disk,
+            "--server-link": server_link,
+            "--client-link": client_link,
+            "--latency": latency,
+            "--web": web,
+        },
+        servers,
+        copies,
+    )
+    path = output or Path(f"{made.scenario.name}.toml")
+    target = named_output(path, force, as_json)
+    target.write(made.commented_toml())
+    if target.is_standard:
+        return
+    document = {"scenario": str(path), "hardware": made.hardware, "notes": list(made.notes)}
+    emit(
+        as_json,
+        document,
+        *lines(made.hardware),
+        *lines(made.notes),
+        f"scenario: {path}; next: dfslab advise {path}",
+    )
+
+
+def _discovered(
+    place: str, texts: Mapping[str, str | None], servers: int | None, copies: int | None
+) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
+    """Finds out what a place is, probes its hardware, and makes its scenario. `texts`: option ->
+    what was given; None: not given."""
+    from dfslab.instruments.discovery import place as places
+    from dfslab.studies.expect.hardware_facts import DeclaredHardware
+    from dfslab.studies.expect.place_scenario import scenario_of
+
+    for option, text in texts.items():
+        if text is not None and not text.strip():
+            raise InputError(option, text, "needs a value; leave the option out if it is unknown")
+    given = DeclaredHardware(
+        server_disk=texts["--server-disk"] or "",
+        server_link=texts["--server-link"] or "",
+        client_link=texts["--client-link"] or "",
+        latency=texts["--latency"] or "",
+        servers=servers or 0,
+        copies=copies or 0,
+    )
+    given.check()
+    found = places.find(place, texts["--web"] or "")
+    probed = places.probed(found)
+    return found, probed, scenario_of(found, probed, given)
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes the scenario of an expectation; the one of an earlier expectation is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Output("runs", path, replaces=True).write(text)

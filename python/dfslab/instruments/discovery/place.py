@@ -1,0 +1,217 @@
+"""Finds out what a place is: a directory, an address, or a running testbed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from dfslab import discover
+from dfslab.instruments import access, existing
+from dfslab.instruments.discovery import client_machine, probes
+from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
+from dfslab.instruments.discovery.probes import Probed
+from dfslab.spec.deployment import Deployment
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError
+from dfslab.spec.systems.discovery import SystemDiscovery
+from dfslab.spec.systems.mounts import ExistingFileSystem
+from dfslab.testbeds import registry
+from dfslab.testbeds.attached import attached
+from dfslab.testbeds.base import BaseTestbed
+
+COMMAND_LIMIT_S = 10.0
+# The port of the discard service, on which no host of a testbed listens: a connection is refused
+# after one round trip.
+UNUSED_PORT = 9
+KEY = "PLACE"
+MEMORY_TYPES = ("tmpfs", "ramfs")
+# Schemes of addresses whose file systems report nothing of themselves -> their description.
+OBJECT_STORES = {"s3": "s3"}
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscoveredPlace:
+    """An existing file system, and what is known of it before anything is measured.
+
+    text: as the user named it. system: the file system's description. directory, uri: where clients
+    reach it. discovery: what it reports of its deployment. found: its mount or the server's answer;
+    None for a testbed. testbed: the running testbed, with `deployment` as it was declared.
+    link, disk: hardware of this machine that the kernel shows.
+    """
+
+    text: str
+    system: str
+    directory: str = ""
+    uri: str = ""
+    discovery: SystemDiscovery = field(default_factory=SystemDiscovery)
+    found: ExistingFileSystem | None = None
+    testbed: BaseTestbed | None = None
+    deployment: Deployment | None = None
+    link: ClientLink | None = None
+    disk: LocalDisk | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this machine's kernel alone serves the file system."""
+        return not discover.file_system(self.system).has_servers
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether files are in this machine's memory only, on tmpfs."""
+        return self.found is not None and self.found.type in MEMORY_TYPES
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Bytes that may still be written; None if unknown."""
+        return None if self.found is None else self.found.free_bytes
+
+
+def find(text: str, web_address: str = "") -> DiscoveredPlace:
+    """What is at a place: an existing directory, an address such as hdfs://HOST:PORT/, or a running
+    testbed's name. Nothing is written, except for an empty directory that is removed again.
+
+    InputError if there is nothing, if it is not writable, or if dfslab does not describe it.
+    """
+    if "://" in text:
+        return _addressed(text, web_address)
+    directory = Path(text)
+    if not text or not directory.exists():
+        running = registry.find(text)
+        if running is None:
+            allowed = "is no directory, no address such as hdfs://HOST:PORT/, no running testbed"
+            raise InputError(KEY, text, allowed)
+        return _testbed(text)
+    if not directory.is_dir():
+        raise InputError(KEY, text, "is a file; give the directory that it is in")
+    try:
+        access.writable(directory)
+    except InputError as error:
+        raise InputError(KEY, text, error.allowed) from error
+    return _mounted(text, directory.resolve())
+
+
+def probed(place: DiscoveredPlace) -> Probed:
+    """Probes the hardware of a place: round trips to servers, memory, the disk of a local one."""
+    share = probes.processor_share()
+    trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
+    if place.testbed is not None or not place.directory:
+        copied, called = probes.memory(Path("/dev/shm"))
+        return Probed(trips, copied, called, processor_share=share)
+    directory = Path(place.directory)
+    copied, called = probes.memory(directory)
+    disk = probes.local_disk(directory) if place.is_local else None
+    return Probed(trips, copied, called, disk, share)
+
+
+def command_output(words: Sequence[str]) -> str:
+    """The standard output of a command that only reads; "" if it is missing, fails or takes longer
+    than COMMAND_LIMIT_S seconds."""
+    try:
+        done = subprocess.run(
+            list(words),
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout
+
+
+def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
+    """Runs `work` where the place's clients are: in the network of a testbed's client host."""
+    if place.testbed is not None and place.testbed.clients:
+        return place.testbed.clients[0].in_network(work)
+    return work()
+
+
+def _mounted(text: str, directory: Path) -> DiscoveredPlace:
+    found = existing.existing(str(directory))
+    if not found.file_system:
+        known = ", ".join(existing.recognised_types())
+        allowed = f"is on {found.type}, which dfslab does not describe ({known}); to measure it: "
+        raise InputError(KEY, text, f"{allowed}dfslab measure {text}")
+    reported = existing.discovered(found, command_output)
+    servers = [one for listed in reported.addresses.values() for one in listed]
+    return DiscoveredPlace(
+        text=text,
+        system=found.file_system,
+        directory=str(directory),
+        discovery=reported,
+        found=found,
+        link=client_machine.link_to(servers[0]) if servers else None,
+        disk=client_machine.disk_of(directory),
+    )
+
+
+def _addressed(text: str, web_address: str) -> DiscoveredPlace:
+    scheme = text.partition("://")[0]
+    if scheme in OBJECT_STORES:
+        return DiscoveredPlace(text=text, system=OBJECT_STORES[scheme], uri=text)
+    try:
+        found = existing.existing(text, web_address)
+    except InputError as error:
+        allowed = f"{error.value} {error.allowed}" if error.value != text else error.allowed
+        raise InputError(KEY, text, allowed) from error
+    reported = existing.discovered(found, command_output)
+    servers = [one for listed in reported.addresses.values() for one in listed]
+    return DiscoveredPlace(
+        text=text,
+        system=found.file_system,
+        uri=text,
+        discovery=reported,
+        found=found,
+        link=client_machine.link_to(servers[0]) if servers else None,
+    )
+
+
+def _testbed(name: str) -> DiscoveredPlace:
+    running = registry.find(name)
+    assert running is not None, "the caller has found the testbed"
+    folder, record = running
+    testbed = attached(folder, record)
+    endpoint = testbed.endpoint
+    if testbed.cluster is None:
+        allowed = "runs without hosts of its own; start it with hardware, such as --link 1Gbit"
+        raise InputError(KEY, name, allowed)
+    deployment = testbed.cluster.deployment
+    system = discover.file_system(record.system)
+    settings = {
+        key: float(value)
+        for key, value in _levels(record.parameters).items()
+        if key in system.parameters.of_origin("filesystem") and isinstance(value, int | float)
+    }
+    return DiscoveredPlace(
+        text=name,
+        system=record.system,
+        directory=endpoint.directory,
+        uri=endpoint.uri,
+        discovery=SystemDiscovery(
+            instances={role.name: deployment.instances(role.name) for role in system.roles},
+            settings=settings,
+            addresses={
+                role.name: tuple(
+                    dict.fromkeys(
+                        f"{host.address}:{UNUSED_PORT}" for host in testbed.hosts.of(role.name)
+                    )
+                )
+                for role in system.roles
+                if role.kind != "client"
+            },
+            sources=("the testbed's record",),
+        ),
+        testbed=testbed,
+        deployment=deployment,
+    )
+
+
+def _levels(parameters: object) -> dict[str, LevelValue]:
+    assert isinstance(parameters, dict), "a record holds its parameters as a table"
+    return {key: one for key, one in parameters.items() if isinstance(one, LevelValue)}

@@ -1,0 +1,124 @@
+"""Short measurements of hardware that an expectation is based on: round trips, memory, local disk.
+
+Hardware is probed, not the operations of the file system, so that an expectation is no fit of what
+it is compared with.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dfslab.instruments.calibration import calibrate, probe
+from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.hosts import hardware
+
+TRIPS = 15
+CONNECT_LIMIT_S = 2.0
+REPEATS = 3
+SEED = 1
+LOADAVG = Path("/proc/loadavg")
+RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
+# Bytes that each round of a disk's probe writes at most (testbeds/hosts/hardware.py).
+PROBED_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class DiskProbe:
+    """What a local disk delivers to direct I/O: rates in bytes/s, time of a small read in s."""
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    access_s: float
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The probed hardware of a client.
+
+    round_trips_s: role -> median time of a TCP connection to each of its processes, in seconds.
+    copy_bytes_per_s, call_s: reads that the page cache answers, per core. disk: of a local
+    directory; None elsewhere, or where direct I/O is refused. processor_share: of one processor
+        that a thread gets while this machine does its other work.
+    """
+
+    round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    copy_bytes_per_s: float = 0.0
+    call_s: float = 0.0
+    disk: DiskProbe | None = None
+    processor_share: float = 1.0
+
+
+def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
+    """The share of a processor that one more thread gets while this machine does its other work:
+    processors / (runnable threads + 1), at most 1. Counted RUNNABLE_SAMPLES times."""
+    counts = []
+    for _ in range(RUNNABLE_SAMPLES):
+        clock.sleep(RUNNABLE_PAUSE_S)
+        try:
+            # The fourth field is "runnable/all"; this process is one of the runnable ones.
+            counts.append(int(load.read_text().split()[3].partition("/")[0]) - 1)
+        except (OSError, ValueError, IndexError):
+            return 1.0
+    return min(1.0, (os.cpu_count() or 1) / (statistics.fmean(counts) + 1))
+
+
+def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
+    """Median seconds until a host accepts or refuses a TCP connection to "host:port"; None if it
+    does not answer."""
+    host, _, port = address.rpartition(":")
+    times = []
+    for _ in range(TRIPS):
+        began = clock.monotonic_s()
+        try:
+            socket.create_connection((host, int(port)), CONNECT_LIMIT_S).close()
+        except ConnectionRefusedError:
+            # The refusal, too, takes one round trip.
+            pass
+        except (OSError, ValueError):
+            return None
+        times.append(clock.monotonic_s() - began)
+    return statistics.median(times)
+
+
+def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
+    """Role -> round trips in seconds to those of its addresses that answer."""
+    found = {
+        role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
+        for role, listed in addresses.items()
+    }
+    return {role: trips for role, trips in found.items() if trips}
+
+
+def memory(directory: Path) -> tuple[float, float]:
+    """(Bytes/s, seconds a call) of reads that the page cache answers. Files in `directory` are
+    made and removed."""
+    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
+        rates, calls = zip(
+            *(probe.kept_reads(Path(made) / "data") for _ in range(REPEATS)), strict=True
+        )
+    return statistics.median(rates), statistics.median(calls)
+
+
+def local_disk(directory: Path) -> DiskProbe | None:
+    """Direct transfers to and from the disk of a directory; None where direct I/O is refused."""
+    chance = random.Random(SEED)
+    with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
+        path = Path(made) / "data"
+
+        def median(work: Callable[[], float]) -> float:
+            return statistics.median(work() for _ in range(REPEATS))
+
+        try:
+            written = median(lambda: hardware.direct_write(path))
+            read = median(lambda: hardware.direct_read(path))
+            access_s = median(lambda: calibrate.access(path, chance))
+        except OSError:
+            return None
+    return DiskProbe(read, written, access_s)

@@ -1,0 +1,60 @@
+"""Splits nodes that play several roles into dedicated nodes, so that one role can grow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dfslab import discover
+from dfslab.spec.deployment import NodeGroup
+from dfslab.spec.scenario import Scenario
+
+# Name of the dedicated nodes of each kind of role.
+_NODES = {"client": "client", "metadata": "master", "data": "server"}
+
+
+def dedicated(scenario: Scenario) -> tuple[Scenario, str] | None:
+    """Returns the scenario with dedicated nodes for each kind of role, and a note that says so.
+    Returns None if no node plays roles of several kinds.
+
+    The new nodes have the hardware of the shared ones. Several processes of a data role on one node
+    become one node each, and the processors are no longer shared between nodes.
+    """
+    system = discover.file_system(scenario.file_system.name)
+    kinds = {role.name: role.kind for role in system.roles}
+    shared = [one for one in scenario.deployment.node if len(_kinds(one, kinds)) > 1]
+    if not shared:
+        return None
+    nodes: list[NodeGroup] = []
+    for group in scenario.deployment.node:
+        nodes += _split(group, kinds, len(shared) > 1) if group in shared else [group]
+    taken = [one.name for one in nodes]
+    if len(set(taken)) < len(taken):
+        return None
+    deployment = scenario.deployment.model_copy(update={"node": nodes, "shared_cores": 0})
+    names = ", ".join(one.name for one in shared)
+    made = ", ".join(f"{one.count} {one.name}" for one in nodes)
+    note = (
+        f"{names} plays roles of several kinds: gains are of dedicated nodes with its hardware "
+        f"({made}), before and after the change"
+    )
+    return scenario.model_copy(update={"deployment": deployment}), note
+
+
+def _kinds(group: NodeGroup, kinds: dict[str, str]) -> set[str]:
+    return {kinds[role] for role, count in group.roles.items() if count and role in kinds}
+
+
+def _split(group: NodeGroup, kinds: dict[str, str], prefixed: bool) -> Iterator[NodeGroup]:
+    """Yields one group of nodes for each kind of role that the nodes of `group` play. If `prefixed`
+    is true, the name of a new group begins with that of `group`."""
+    for kind, name in _NODES.items():
+        roles = {one: n for one, n in group.roles.items() if n and kinds.get(one) == kind}
+        if not roles:
+            continue
+        each = max(roles.values()) if kind == "data" else 1
+        update = {
+            "name": f"{group.name}-{name}" if prefixed else name,
+            "count": group.count * each,
+            "roles": {one: max(1, n // each) for one, n in roles.items()},
+        }
+        yield group.model_copy(update=update)

@@ -1,0 +1,150 @@
+"""What a place delivers compared with what it should: rows, sentences and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel
+
+from dfslab.documents.answers import Limit
+from dfslab.documents.table import Column, Table, TableCell, absent, words
+from dfslab.models.tree.limits import NETWORK
+from dfslab.spec import units
+
+ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
+# Share of an operation's time from which one resource is named as its limit.
+NAMED_SHARE = 0.2
+# Words for the parts of a node's resource, as limits name them (NODE.cpu, NODE.nic.out).
+# Verdicts as a narrow column shows them.
+_SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
+_PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
+
+
+class ComparedOperation(BaseModel):
+    """One operation: its expected rate with the 90 % interval, and the measured one.
+
+    `unit`: "B/s" or "1/s" of all figures. `limit`: what limits it by the description. `gap`: why it
+    is slower, if that is known. `note`: why it was not measured.
+    """
+
+    operation: str
+    unit: Literal["B/s", "1/s"]
+    low: float
+    expected: float
+    high: float
+    measured: float | None = None
+    limit: str = ""
+    gap: str = ""
+    note: str = ""
+
+    @property
+    def verdict(self) -> ExpectationVerdict:
+        """Whether the measured rate is inside the interval."""
+        if self.measured is None:
+            return "not measured"
+        if self.measured < self.low:
+            return "slower"
+        return "faster" if self.measured > self.high else "as expected"
+
+
+class PlaceComparison(BaseModel):
+    """The answer of `dfslab expect`.
+
+    `hardware`: what the expectation rests on, in words. `fault`: the resource that is slower than
+    expected, in words; "" if none is named. `narrowing`: the option that would narrow the intervals
+    most; "" if nothing was assumed. `scenario`: the file with the scenario that was used.
+    """
+
+    place: str
+    file_system: str
+    hardware: list[str]
+    rows: list[ComparedOperation]
+    fault: str = ""
+    narrowing: str = ""
+    scenario: str = ""
+    notes: list[str] = []
+
+    def sentences(self) -> list[str]:
+        """The answer in one to three sentences."""
+        measured = [one for one in self.rows if one.measured is not None]
+        slow = [one for one in measured if one.verdict == "slower"]
+        fast = [one for one in measured if one.verdict == "faster"]
+        good = len(measured) - len(slow) - len(fast)
+        first = (
+            f"{good} of {len(measured)} operations on {self.place} ({self.file_system}) "
+            "are as expected"
+        )
+        parts = [f"{len(slow)} slower"] * bool(slow) + [f"{len(fast)} faster"] * bool(fast)
+        found = [f"{first}, {' and '.join(parts)}." if parts else f"{first}."]
+        if self.fault:
+            found.append(f"What explains the gap best: {self.fault}.")
+        elif slow:
+            worst = min(slow, key=lambda one: (one.measured or 0.0) / one.low)
+            found.append(
+                f"No single resource explains the gap; the largest is of {worst.operation}: "
+                f"{figure(worst.measured or 0.0, worst.unit)}, expected from "
+                f"{figure(worst.low, worst.unit)}."
+            )
+        if self.narrowing:
+            found.append(f"{self.narrowing} would narrow the intervals most.")
+        return found
+
+    def table(self) -> Table:
+        """The operations as a table that fits 80 columns."""
+        columns = [
+            Column("operation", "left"),
+            Column("expected"),
+            Column("measured"),
+            Column("verdict", "left"),
+            Column("gap, else limit", "left"),
+        ]
+        return Table("", columns, [_row(one) for one in self.rows], notes=self.notes)
+
+
+def _row(one: ComparedOperation) -> list[TableCell]:
+    expected = TableCell(
+        one.expected, interval_text(one.low, one.high, one.unit), low=one.low, high=one.high
+    )
+    measured = absent()
+    if one.measured is not None:
+        measured = TableCell(one.measured, figure(one.measured, one.unit))
+    why = one.note if one.measured is None else one.gap or one.limit
+    verdict = TableCell(one.verdict, _SHORT.get(one.verdict, one.verdict))
+    return [words(one.operation), expected, measured, verdict, words(why)]
+
+
+def figure(value: float, unit: str) -> str:
+    """A rate in words, such as "38 MB/s" or "1,200 /s"."""
+    if unit == "B/s":
+        return units.text(value, "B/s", 3)
+    return f"{value:,.0f} /s" if value >= 10 else f"{value:.2g} /s"
+
+
+def interval_text(low: float, high: float, unit: str) -> str:
+    """An interval in words, with one unit where both bounds have the same: "36–41 MB/s"."""
+    texts = figure(low, unit), figure(high, unit)
+    numbers = [one.partition(" ") for one in texts]
+    if numbers[0][2] == numbers[1][2]:
+        return f"{numbers[0][0]}–{texts[1]}"
+    return f"{texts[0]}–{texts[1]}"
+
+
+def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
+    """What limits an operation, in few words, such as "client link, 3 copies".
+
+    `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
+    """
+    if not limits or limits[0].share < NAMED_SHARE:
+        return "many small parts"
+    first = limits[0]
+    if first.name == NETWORK and first.round_trips:
+        return f"{max(first.round_trips.values()):.0f} round trips"
+    place, _, part = first.name.partition(".")
+    kind = part.partition(".")[0]
+    if kind not in _PARTS:
+        return first.meaning or first.name
+    named = _PARTS[kind] if place == "machine" else f"{place} {_PARTS[kind]}"
+    if kind == "nic" and place == "client" and round(moved_per_byte) > 1:
+        return f"{named}, {moved_per_byte:.0f} copies"
+    return named

@@ -1,0 +1,243 @@
+"""Names the resource whose slowness explains best what was measured below expectation.
+
+Every resource of the deployment is made slower by several factors. The change whose predicted shift
+of all operations is nearest to the measured residuals is named, if it is much likelier than no
+change. Residuals are weighted by the inverse covariance of the expectation, so that what is
+uncertain anyway (constants, undeclared hardware) is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfslab import discover
+from dfslab.arrays import Floats
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec import units
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.expect.expectation import Expectation
+from dfslab.studies.expect.grid import GridOperation
+from dfslab.studies.expect.hardware_facts import (
+    CLIENT_LINK,
+    LATENCY,
+    SERVER_DISK,
+    SERVER_LINK,
+    HardwareFact,
+    with_fact,
+)
+
+# Factors by which a resource is slowed, and latencies in seconds that are added to a message.
+FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
+DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
+# Twice the log likelihood ratio from which a fault is named: the 99.9 % quantile of chi-squared
+# with the two degrees of freedom of which resource and how much.
+LEAST_EVIDENCE = 13.8
+# A round trip this much longer than expected is named: by this factor, and by these seconds.
+TRIP_FACTOR, TRIP_S = 2.0, 5e-4
+# Shift of a log rate from which a fault is given as the reason of an operation's gap.
+FELT = 0.1
+
+
+@dataclass(frozen=True)
+class SuspectedFault:
+    """A resource that is slower than expected.
+
+    `text`: in words, with its size. `shifts`: by how much it changes each operation's log rate.
+    `evidence`: twice the log likelihood ratio against no fault; infinite if it was probed directly.
+    """
+
+    name: str
+    text: str
+    shifts: tuple[float, ...]
+    evidence: float
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One slower resource that might explain residuals: its name, it in words with its size, and by
+    how much it changes the logarithm of each operation's rate, shape (operations,)."""
+
+    name: str
+    text: str
+    log_shifts: Floats
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """One change of the deployment that might explain the residuals."""
+
+    name: str
+    text: str
+    deployment: Deployment
+
+
+def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
+    """Every resource of the planned operations' deployment, slowed by every factor."""
+    scenario = planned[0].point.scenario
+    base = _log_rates(planned, scenario.deployment)
+    return [
+        Suspect(one.name, one.text, _log_rates(planned, one.deployment) - base)
+        for one in _candidates(scenario, facts)
+    ]
+
+
+def diagnosed(
+    suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
+) -> SuspectedFault | None:
+    """The fault that explains the measured rates best; None if they are as expected, or if no
+    single fault is much likelier than none. None in `measured_per_s`: not measured."""
+    known = [at for at, one in enumerate(measured_per_s) if one]
+    if not known:
+        return None
+    medians = np.median(expected.log_draws, axis=0)
+    residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
+    inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
+    alone = float(residuals @ inverse @ residuals)
+    best: SuspectedFault | None = None
+    for one in suspected:
+        left = residuals - one.log_shifts[known]
+        evidence = alone - float(left @ inverse @ left)
+        if best is None or evidence > best.evidence:
+            best = SuspectedFault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
+    return best if best is not None and best.evidence >= LEAST_EVIDENCE else None
+
+
+def long_round_trip(
+    planned: Sequence[GridOperation],
+    round_trips_s: Mapping[str, Sequence[float]],
+    facts: Sequence[HardwareFact],
+) -> SuspectedFault | None:
+    """The role whose processes answer later than the network's latency explains, as probed; None if
+    there is none."""
+    latency = next((one for one in facts if one.name == LATENCY), None)
+    if latency is None:
+        return None
+    expected_s = 2 * latency.value
+    late = {
+        role: max(trips)
+        for role, trips in round_trips_s.items()
+        if max(trips) > max(TRIP_FACTOR * expected_s, expected_s + TRIP_S)
+    }
+    if not late:
+        return None
+    scenario = planned[0].point.scenario
+    role = max(late, key=lambda one: late[one])
+    kinds = {one.name: one.kind for one in discover.file_system(scenario.file_system.name).roles}
+    extra_s = (late[role] - expected_s) / 2
+    delayed = with_fact(scenario.deployment, latency, latency.value + extra_s)
+    if len(late) < len(round_trips_s) and kinds.get(role) == "metadata":
+        delayed = _delayed(scenario.deployment, _groups(scenario, "metadata"), extra_s)
+    shifts = _log_rates(planned, delayed) - _log_rates(planned, scenario.deployment)
+    named = role if len(late) < len(round_trips_s) else "servers"
+    text = (
+        f"a round trip to the {named} takes {units.text(late[role], 's', 3)}, "
+        f"expected {units.text(expected_s, 's', 2)}"
+    )
+    return SuspectedFault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
+
+
+def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
+    """The logarithm of each operation's predicted rate per second on a deployment."""
+    found = []
+    for one in planned:
+        scenario = one.point.scenario.model_copy(update={"deployment": deployment})
+        situation = situation_of(scenario)
+        found.append(np.log(situation.predict(situation.constants).rate_per_s))
+    return np.array(found)
+
+
+def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_Candidate]:
+    deployment = scenario.deployment
+    for fact in facts:
+        if fact.name in (CLIENT_LINK, SERVER_LINK, SERVER_DISK):
+            for factor in FACTORS:
+                value = fact.value / factor
+                shown = units.text(value, "B/s", 2), units.text(fact.value, "B/s", 3)
+                text = f"the {fact.name} delivers about {shown[0]}, expected {shown[1]}"
+                yield _Candidate(fact.name, text, with_fact(deployment, fact, value))
+        if fact.name == LATENCY:
+            for delay_s in DELAYS_S:
+                text = f"a message between hosts takes about {units.text(delay_s, 's')} longer"
+                changed = with_fact(deployment, fact, fact.value + delay_s)
+                yield _Candidate(fact.name, text, changed)
+    yield from _of_nodes(scenario)
+
+
+def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
+    """Slower processors of servers, a late metadata server, and one slow server of several. The
+    client's processors are probed, and those of emulated hosts are the client's."""
+    deployment = scenario.deployment
+    names = {"metadata": "metadata server", "data": "servers"}
+    for kind, words in names.items():
+        groups = _groups(scenario, kind)
+        alone = not any("client" in one.roles for one in groups)
+        here = bool(deployment.shared_cores)
+        for factor in FACTORS if groups and alone and not here else ():
+            text = f"the processors of the {words} are about {factor:g} times as slow as assumed"
+            yield _Candidate(f"{words} processors", text, _slowed(deployment, groups, factor))
+        if kind == "metadata" and alone:
+            for delay_s in DELAYS_S if groups else ():
+                shown = units.text(delay_s, "s")
+                text = f"each message to or from the metadata server takes about {shown} longer"
+                changed = _delayed(deployment, groups, delay_s)
+                yield _Candidate("latency to the metadata server", text, changed)
+    for group in _groups(scenario, "data"):
+        if group.count > 1:
+            for factor in FACTORS:
+                text = (
+                    f"one of {group.count} servers ({group.name}) is about {factor:g} times as slow"
+                )
+                yield _Candidate("one slow server", text, _one_slow(deployment, group, factor))
+
+
+def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
+    """The groups of nodes with a role of this kind, those without other roles if there are any."""
+    system = discover.file_system(scenario.file_system.name)
+    names = {role.name for role in system.roles if role.kind == kind}
+    hosting = [one for one in scenario.deployment.node if names & set(one.roles)]
+    return [one for one in hosting if set(one.roles) <= names] or hosting
+
+
+def _slowed(deployment: Deployment, groups: Sequence[NodeGroup], factor: float) -> Deployment:
+    names = {one.name for one in groups}
+    nodes = [
+        one.model_copy(update={"frequency": one.frequency / factor}) if one.name in names else one
+        for one in deployment.node
+    ]
+    return deployment.model_copy(update={"node": nodes})
+
+
+def _delayed(deployment: Deployment, groups: Sequence[NodeGroup], delay_s: float) -> Deployment:
+    names = {one.name for one in groups}
+    nodes = []
+    for one in deployment.node:
+        latency = one.adapter.latency + (delay_s if one.name in names else 0.0)
+        adapter = one.adapter.model_copy(update={"latency": latency})
+        nodes.append(one.model_copy(update={"adapter": adapter}))
+    return deployment.model_copy(update={"node": nodes})
+
+
+def _one_slow(deployment: Deployment, group: NodeGroup, factor: float) -> Deployment:
+    """The deployment with one node of a group whose link and disk are slower."""
+    disk = group.disk.model_copy(
+        update={
+            "read_rate": group.disk.read_rate / factor,
+            "write_rate": group.disk.write_rate / factor,
+        }
+    )
+    bandwidth = group.adapter.bandwidth / factor
+    adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
+    slow = group.model_copy(
+        update={"name": f"{group.name}-slow", "count": 1, "disk": disk, "adapter": adapter}
+    )
+    nodes = []
+    for one in deployment.node:
+        if one.name != group.name:
+            nodes.append(one)
+            continue
+        nodes += [one.model_copy(update={"count": one.count - 1}), slow]
+    return deployment.model_copy(update={"node": nodes})

@@ -1,0 +1,172 @@
+"""Compares a place with its expectation: plan, measure, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab import discover
+from dfslab.documents.metrics import RATE
+from dfslab.instruments import access
+from dfslab.instruments.discovery.place import DiscoveredPlace
+from dfslab.instruments.discovery.probes import Probed
+from dfslab.instruments.measure import Measure
+from dfslab.method import RunFailed
+from dfslab.models.tree.limits import limits_of
+from dfslab.models.tree.prediction import situation_of
+from dfslab.notify import Notify
+from dfslab.spec import units
+from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.input_error import InputError
+from dfslab.studies.contract import Progress
+from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, limit_words
+from dfslab.studies.expect.diagnosis import (
+    FELT,
+    SuspectedFault,
+    diagnosed,
+    long_round_trip,
+    suspects,
+)
+from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
+from dfslab.studies.expect.place_scenario import PlaceScenario
+
+# Time in seconds to start the load generator and to remove its files, of one operation.
+OVERHEAD_S = 1.5
+# How many times the planned time a comparison may take.
+OVERTIME = 2.0
+
+
+@dataclass(frozen=True)
+class ExpectationPlan:
+    """What is measured at a place, and what is expected of it."""
+
+    place: DiscoveredPlace
+    probed: Probed
+    made: PlaceScenario
+    planned: Sequence[GridOperation]
+    expected: Expectation
+
+    @property
+    def time_s(self) -> float:
+        """Seconds that the measurement takes if all is as expected."""
+        return sum(one.expected_s + OVERHEAD_S for one in self.planned)
+
+    def announcement(self) -> str:
+        """What the measurement will write and how long it will take, in one sentence."""
+        written = units.text(float(total_bytes(self.planned)), "B", 2)
+        time = units.text(self.time_s, "s", 2)
+        return (
+            f"{self.place.text} is {self.place.system}: writes {written} in a folder of its own, "
+            f"which is removed, and takes about {time} if all is as expected"
+        )
+
+
+def plan(
+    place: DiscoveredPlace, probed: Probed, made: PlaceScenario, time_s: float
+) -> ExpectationPlan:
+    """Plans a comparison that takes about `time_s` seconds. InputError if that is too short, or if
+    the place has too little space."""
+    operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
+    can_empty = place.is_local or place.testbed is not None
+    expected = expectation(operations, made.facts, can_empty)
+    return ExpectationPlan(place, probed, made, operations, expected)
+
+
+def compared(
+    planned_comparison: ExpectationPlan, report: Progress, notify: Notify, clock: Clock = REAL
+) -> PlaceComparison:
+    """Measures every operation once and compares it with its expectation.
+
+    An operation that fails is a row without a figure. If all fail, the first error is raised.
+    After OVERTIME times the planned time, the operations that are left are not measured.
+    """
+    operations = planned_comparison.planned
+    measured: list[float | None] = []
+    notes: list[str] = []
+    failures: list[RunFailed | InputError] = []
+    with access.session(notify) as session:
+        if planned_comparison.place.testbed is not None:
+            session.use(planned_comparison.place.testbed)
+            # Nobody knows whether its daemons have served anything yet.
+            session.cold_daemons = True
+        instrument = Measure().within(session)
+        began_s = clock.monotonic_s()
+        for at, one in enumerate(operations):
+            if clock.monotonic_s() - began_s > OVERTIME * planned_comparison.time_s:
+                measured.append(None)
+                notes.append(f"{one.operation.name}: left out, the place is slower than planned")
+                continue
+            report(at, len(operations), one.operation.name)
+            try:
+                result = instrument.run(one.point)
+            except (RunFailed, InputError) as error:
+                failures.append(error)
+                measured.append(None)
+                notes.append(f"{one.operation.name}: {error}")
+                continue
+            rate = result.metrics[RATE].value
+            failed = result.load is not None and bool(result.load.errors)
+            measured.append(None if failed or rate <= 0 else rate)
+            notes += [f"{one.operation.name}: {text}" for text in result.notes] if failed else []
+    if failures and not any(measured):
+        raise failures[0]
+    return _judged(planned_comparison, measured, notes)
+
+
+def _judged(
+    found: ExpectationPlan, measured: Sequence[float | None], notes: list[str]
+) -> PlaceComparison:
+    facts = found.made.facts
+    fault = long_round_trip(found.planned, found.probed.round_trips_s, facts) or diagnosed(
+        suspects(found.planned, facts), found.expected, measured
+    )
+    rows = [_row(found, at, rate, fault, notes) for at, rate in enumerate(measured)]
+    narrowing = None if fault is not None else narrowing_fact(found.expected, facts)
+    declaring = ""
+    if narrowing is not None:
+        assumed = units.text(narrowing.value, narrowing.unit, 3)
+        declaring = f"Declaring {narrowing.flag} (assumed: {assumed})"
+    return PlaceComparison(
+        place=found.place.text,
+        file_system=discover.file_system(found.place.system).title,
+        hardware=found.made.hardware,
+        rows=rows,
+        fault="" if fault is None else fault.text,
+        narrowing=declaring,
+        notes=[*found.made.notes, *found.made.load_notes, *notes, *_caches(found.place)],
+    )
+
+
+def _caches(place: DiscoveredPlace) -> list[str]:
+    if place.is_local or place.testbed is not None:
+        return []
+    return ["caches of the servers were not emptied: their reads may come from disk or memory"]
+
+
+def _row(
+    found: ExpectationPlan,
+    at: int,
+    measured_per_s: float | None,
+    fault: SuspectedFault | None,
+    notes: Sequence[str],
+) -> ComparedOperation:
+    one = found.planned[at]
+    situation = situation_of(one.point.scenario)
+    size = situation.environment["file_size"] if one.operation.moves else 1.0
+    low, high = found.expected.interval_per_s(at)
+    centre = float(found.expected.centre_per_s[at])
+    client_rate = situation.environment[f"{situation.client}.nic_bandwidth"]
+    carried = client_rate / (centre * size) if one.operation.writes else 1.0
+    row = ComparedOperation(
+        operation=one.operation.name,
+        unit="B/s" if one.operation.moves else "1/s",
+        low=low * size,
+        expected=centre * size,
+        high=high * size,
+        measured=None if measured_per_s is None else measured_per_s * size,
+        limit=limit_words(limits_of(situation, situation.constants), carried),
+        note=next((n for n in notes if n.startswith(f"{one.operation.name}: ")), "")[:60],
+    )
+    felt = fault is not None and row.verdict == "slower" and fault.shifts[at] < -FELT
+    return row.model_copy(update={"gap": fault.name}) if felt and fault is not None else row

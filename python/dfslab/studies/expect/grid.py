@@ -1,0 +1,209 @@
+"""The operations that `dfslab expect` compares, sized so that they fit into a given time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec import units
+from dfslab.spec.design import LevelValue
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point, Scenario
+
+# Bytes of large and small files. A large file is shortened where it would take longer than
+# LARGE_S to move.
+LARGE_BYTES, LEAST_LARGE_BYTES, SMALL_BYTES = 64 << 20, 8 << 20, 64 << 10
+LARGE_S = 1.0
+STREAMS = 4
+# Share of the time of an operation that needs no files, and of one whose files are written first.
+PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
+# How much longer than planned an operation may take before it is cut off. A slower place is then
+# still measured, by what it did until then.
+PATIENCE = 2.0
+# Fewest and most operations of one client.
+FEWEST, MOST = 2, 2_000
+FEWEST_SMALL = 20
+# Share of the free space that the files of one operation may take, and their most bytes.
+SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
+# Least time of a measurement of one operation in seconds: shorter ones are noise.
+LEAST_S = 1.0
+
+
+@dataclass(frozen=True)
+class ProbedOperation:
+    """One operation of the comparison.
+
+    `name`: in words. `values`: dotted keys of the scenario. `moves`: whether its figure is bytes/s,
+    not operations/s. `prepared`: whether files are written before it. `large`: of large files.
+    """
+
+    name: str
+    values: Mapping[str, LevelValue]
+    moves: bool
+    prepared: bool
+    large: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes data."""
+        return self.values["workload.name"] == WRITE
+
+
+@dataclass(frozen=True)
+class GridOperation:
+    """An operation with its size: the configuration that is run, the bytes that it writes, and the
+    seconds that it should take; `limit_s` seconds after which it is cut off."""
+
+    operation: ProbedOperation
+    point: Point
+    written_bytes: int
+    expected_s: float
+    limit_s: float
+
+
+def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> ProbedOperation:
+    values: dict[str, LevelValue] = {
+        "workload.name": workload,
+        "workload.file_size": units.exact(size, "B"),
+        "workload.transfer_size": units.exact(min(size, 1 << 20), "B"),
+        "workload.clients": clients,
+        "workload.cache": cache,
+    }
+    if workload == "sequential_write":
+        # Data is forced to disk, else the caches of servers would hide their disks.
+        values["workload.fsync"] = True
+    reads = workload == "sequential_read"
+    return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)
+
+
+def _metadata(operation: str) -> ProbedOperation:
+    values: dict[str, LevelValue] = {
+        "workload.name": "metadata",
+        "workload.operation": operation,
+        "workload.clients": 1,
+    }
+    return ProbedOperation(operation, values, False, operation != "create")
+
+
+WRITE, READ = "sequential_write", "sequential_read"
+OPERATIONS = (
+    _transfer("write, 1 stream", WRITE, LARGE_BYTES, 1, "warm"),
+    _transfer(f"write, {STREAMS} streams", WRITE, LARGE_BYTES, STREAMS, "warm"),
+    _transfer("read, 1 stream", READ, LARGE_BYTES, 1, "cold"),
+    _transfer(f"read, {STREAMS} streams", READ, LARGE_BYTES, STREAMS, "cold"),
+    _transfer("read again, cached", READ, LARGE_BYTES, 1, "warm"),
+    _transfer("write 64 KiB files", WRITE, SMALL_BYTES, 1, "warm"),
+    _transfer("read 64 KiB files", READ, SMALL_BYTES, 1, "cold"),
+    *(_metadata(one) for one in ("create", "stat", "delete")),
+)
+
+
+def planned(
+    scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
+) -> list[GridOperation]:
+    """The operations with sizes that take about `time_s` seconds together, by the description.
+
+    `free_bytes`: space of the place; None if unknown. `in_memory`: files are in memory only, so
+    that nothing is cold and nothing is forced to disk. InputError if time or space is too short.
+    """
+    operations = [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
+    if not in_memory:
+        operations = list(OPERATIONS)
+    weights = {one.name: _weight(one) for one in operations}
+    share_s = time_s / sum(weights.values())
+    if share_s < LEAST_S:
+        least = units.text(LEAST_S * sum(weights.values()), "s")
+        raise InputError("--time", units.text(time_s, "s"), f"must be at least {least}")
+    most = MOST_BYTES if free_bytes is None else min(MOST_BYTES, SPACE_SHARE * free_bytes)
+    if most < FEWEST * STREAMS * LEAST_LARGE_BYTES:
+        assert free_bytes is not None, "the most bytes are enough"
+        needed = units.text(FEWEST * STREAMS * LEAST_LARGE_BYTES / SPACE_SHARE, "B")
+        shown = units.text(free_bytes, "B")
+        raise InputError("PLACE", None, f"has {shown} free; {needed} are needed")
+    return [_sized(scenario, one, share_s, most) for one in operations]
+
+
+def _is_cold(operation: ProbedOperation) -> bool:
+    return operation.values.get("workload.cache") == "cold"
+
+
+def _in_memory(operation: ProbedOperation) -> ProbedOperation:
+    """An operation without forcing data to disk."""
+    return replace(
+        operation,
+        values={key: one for key, one in operation.values.items() if key != "workload.fsync"},
+    )
+
+
+def _sized(
+    scenario: Scenario, operation: ProbedOperation, share_s: float, most_bytes: float
+) -> GridOperation:
+    values = dict(operation.values)
+    clients = int(values["workload.clients"])
+    rate = _rate_per_s(scenario, values)
+    size = _bytes(values)
+    if operation.large:
+        size = _large_bytes(rate, size, clients, most_bytes)
+        values["workload.file_size"] = units.exact(size, "B")
+        rate = _rate_per_s(scenario, values)
+    each_s = clients / rate + _preparation_s(scenario, operation, values)
+    fewest = FEWEST if operation.large else FEWEST_SMALL
+    count = max(fewest, min(MOST, int(share_s * _weight(operation) / each_s)))
+    if size:
+        count = max(FEWEST, min(count, int(most_bytes / size / clients)))
+    values["workload.operations_per_client"] = count
+    limit_s = PATIENCE * max(share_s, count * each_s)
+    values_of_run: dict[str, LevelValue] = {
+        "run.time_limit": units.exact(limit_s, "s"),
+        "run.repetitions": 1,
+        "run.timed": True,
+    }
+    return GridOperation(
+        operation,
+        Point(scenario=scenario.with_values({**values, **values_of_run}), labels=values),
+        size * count * clients,
+        count * each_s,
+        limit_s,
+    )
+
+
+def _weight(operation: ProbedOperation) -> float:
+    return PREPARED_WEIGHT if operation.prepared else PLAIN_WEIGHT
+
+
+def _preparation_s(
+    scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
+) -> float:
+    """Seconds that the file of one operation of each client takes to be made beforehand."""
+    if not operation.prepared:
+        return 0.0
+    made = {**values, "workload.cache": "warm"}
+    if operation.moves:
+        made["workload.name"] = WRITE
+    else:
+        made["workload.operation"] = "create"
+    return int(values["workload.clients"]) / _rate_per_s(scenario, made)
+
+
+def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
+    """The size of a large file, halved until one takes about LARGE_S seconds and all fit."""
+    moved = rate_per_s * size / clients * LARGE_S
+    while size > LEAST_LARGE_BYTES and (size > moved or size * clients * FEWEST > most_bytes):
+        size //= 2
+    return size
+
+
+def _bytes(values: Mapping[str, LevelValue]) -> int:
+    text = values.get("workload.file_size")
+    return int(units.parse(str(text), "B")) if text else 0
+
+
+def _rate_per_s(scenario: Scenario, values: Mapping[str, LevelValue]) -> float:
+    situation = situation_of(scenario.with_values(values))
+    return situation.predict(situation.constants).rate_per_s
+
+
+def total_bytes(planned_operations: Sequence[GridOperation]) -> int:
+    """The bytes that all operations write, including the files that are read."""
+    return sum(one.written_bytes for one in planned_operations)

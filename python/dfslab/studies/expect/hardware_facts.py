@@ -1,0 +1,166 @@
+"""Hardware of a place with what is known of it: declared by flags, reported, probed, or assumed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from dfslab.spec import units
+from dfslab.spec.deployment import Deployment, NodeGroup
+from dfslab.spec.input_error import InputError
+
+FactSource = Literal["declared", "reported", "probed", "assumed"]
+CLIENT_LINK, SERVER_LINK = "client link", "server link"
+SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
+PROCESSOR_SHARE = "share of a processor"
+# Standard deviation of the logarithm of that share, in units of the logarithm itself: how many
+# threads of other work run varies as much as their mean number. At least that of a probed value.
+SHARE_SD = 0.5
+# The origin of that share where all hosts are on the client's machine.
+EMULATED = "all hosts of the testbed"
+# Standard deviation of the natural logarithm of a value, by how it is known: a declared rate is
+# that of a data sheet, a probed one varies with other work on the machine.
+DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
+KNOWN_SD: dict[FactSource, float] = {
+    "declared": DECLARED_SD,
+    "reported": DECLARED_SD,
+    "probed": PROBED_SD,
+    "assumed": ASSUMED_SD,
+}
+# A disk that is declared by its kind alone: (rate in bytes/s, access time in s), and the standard
+# deviation of the rate's logarithm among disks of that kind. Data sheets: SATA 7200/min, SATA SSD,
+# NVMe of PCIe 3 and 4.
+DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}
+KIND_SD = 0.4
+# What is assumed of hardware that nothing is known of.
+ASSUMED_LINK_BYTES_PER_S = 10e9 / 8
+ASSUMED_DISK_BYTES_PER_S, ASSUMED_ACCESS_S = 500e6, 1e-4
+ASSUMED_LATENCY_S = 1e-4
+# The longest way between two hosts of a testbed that was started without a delay.
+UNDELAYED_S = 2e-4
+_DISK = re.compile(r"^\s*(hdd|ssd|nvme)?\s*(.*?)\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class HardwareFact:
+    """One property of the hardware that an expectation depends on.
+
+    `value`: in SI units (bytes/s, s). `log_sd`: standard deviation of its natural logarithm.
+    `flag`: the option of `dfslab expect` that declares it. `origin`: where the value is from.
+    """
+
+    name: str
+    value: float
+    unit: str
+    log_sd: float
+    source: FactSource
+    flag: str
+    origin: str = ""
+
+    def text(self) -> str:
+        """The fact in words, such as "server disk 60 MB/s (declared)"."""
+        shown = units.text(self.value, self.unit, 2 if self.unit == "1" else 3)
+        return f"{self.name} {shown} ({self.origin or self.source})"
+
+
+@dataclass(frozen=True)
+class DeclaredHardware:
+    """Hardware as the options of a command declare it; empty texts and 0 declare nothing.
+
+    Texts are such as `client_link` "25Gbit", `server_disk` "nvme 3 GB/s", `latency` "0.2 ms".
+    `servers`, `copies`: numbers of data servers, and of copies of each piece of data.
+    """
+
+    server_disk: str = ""
+    server_link: str = ""
+    client_link: str = ""
+    latency: str = ""
+    servers: int = 0
+    copies: int = 0
+
+    def check(self) -> None:
+        """Raises InputError if one of the texts is no such quantity."""
+        declared_disk("--server-disk", self.server_disk)
+        declared_link("--server-link", self.server_link)
+        declared_link("--client-link", self.client_link)
+        declared_latency("--latency", self.latency)
+
+
+@dataclass(frozen=True)
+class DiskFact:
+    """A disk as it is declared: rate in bytes/s, access time in s, and the rate's log_sd."""
+
+    rate_bytes_per_s: float
+    access_s: float
+    log_sd: float
+
+
+def declared_link(option: str, text: str) -> float | None:
+    """The rate of a link in bytes/s, such as "25Gbit" or "1 Gbit/s"; None for an empty text."""
+    return _quantity(option, text if "/" in text else f"{text}/s", "B/s") if text else None
+
+
+def declared_latency(option: str, text: str) -> float | None:
+    """A latency in seconds, one way; None for an empty text."""
+    return _quantity(option, text, "s") if text else None
+
+
+def declared_disk(option: str, text: str) -> DiskFact | None:
+    """A disk, such as "nvme 3 GB/s", "hdd" or "60MB/s"; None for an empty text."""
+    if not text:
+        return None
+    found = _DISK.match(text)
+    assert found is not None, "the pattern matches every text"
+    kind, rate = (found[1] or "").lower(), found[2]
+    if not rate:
+        usual, access_s = DISK_KINDS[kind]
+        return DiskFact(usual, access_s, KIND_SD)
+    value = _quantity(option, rate if "/" in rate else f"{rate}/s", "B/s")
+    _, access_s = DISK_KINDS.get(kind, (0.0, ASSUMED_ACCESS_S))
+    return DiskFact(value, access_s, KNOWN_SD["declared"])
+
+
+def _quantity(option: str, text: str, unit: str) -> float:
+    try:
+        found = units.parse(text, unit)
+    except ValueError as error:
+        kinds = f"; or a kind of disk ({', '.join(DISK_KINDS)}), with a rate if it is known"
+        allowed = f"{error}{kinds}" if "disk" in option else str(error)
+        raise InputError(option, text, allowed) from error
+    if found <= 0:
+        raise InputError(option, text, "must be more than nothing")
+    return found
+
+
+def with_fact(deployment: Deployment, fact: HardwareFact, value: float) -> Deployment:
+    """Returns the deployment with another value of one fact, in SI units."""
+    if fact.name == LATENCY:
+        network = deployment.network.model_copy(update={"latency": value})
+        return deployment.model_copy(update={"network": network})
+    nodes = [_changed(group, fact, value) for group in deployment.node]
+    return deployment.model_copy(update={"node": nodes})
+
+
+def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
+    is_client = "client" in group.roles
+    if fact.name == PROCESSOR_SHARE:
+        # Emulated hosts share the processors of the client's machine.
+        shared = is_client or fact.origin == EMULATED
+        return group.model_copy(update={"share": min(1.0, value)}) if shared else group
+    if fact.name == COPY_RATE:
+        return group.model_copy(update={"copy_rate": value})
+    if fact.name == SERVER_DISK and (not is_client or len(group.roles) > 1):
+        # Reads and writes keep their ratio.
+        ratio = value / fact.value
+        disk = group.disk.model_copy(
+            update={
+                "read_rate": group.disk.read_rate * ratio,
+                "write_rate": group.disk.write_rate * ratio,
+            }
+        )
+        return group.model_copy(update={"disk": disk})
+    if (fact.name == CLIENT_LINK and is_client) or (fact.name == SERVER_LINK and not is_client):
+        adapter = group.adapter.model_copy(update={"bandwidth": value})
+        return group.model_copy(update={"adapter": adapter})
+    return group

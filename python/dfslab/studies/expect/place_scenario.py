@@ -1,0 +1,375 @@
+"""Makes the scenario of a place from what it reports, what was probed, and what flags declare."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dfslab import discover
+from dfslab.instruments.discovery import client_machine
+from dfslab.instruments.discovery.place import DiscoveredPlace
+from dfslab.instruments.discovery.probes import Probed
+from dfslab.spec import units
+from dfslab.spec.check import check
+from dfslab.spec.deployment import Deployment, Disk, NodeGroup
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+from dfslab.spec.systems.filesystem import FileSystem
+from dfslab.spec.systems.standard import recordable, recorded
+from dfslab.spec.toml import TomlTable
+from dfslab.studies.expect import hardware_facts as facts
+from dfslab.studies.expect.hardware_facts import (
+    KNOWN_SD,
+    DeclaredHardware,
+    FactSource,
+    HardwareFact,
+)
+
+COPIES_ID = "Rp1"
+# Seconds of a read that the page cache answers, where it was not probed.
+USUAL_CALL_S = 1e-6
+# A machine on which a thread gets at least this share of a processor counts as idle.
+IDLE_SHARE = 0.9
+# The sweep of a scenario that `dfslab init` writes: questions that every description answers.
+INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
+    {
+        "workload.name": ["sequential_write", "sequential_read"],
+        "workload.file_size": ["64 MiB"],
+        "workload.clients": [1, 4],
+    },
+    {"workload.name": ["metadata"], "workload.operation": ["create", "stat", "delete"]},
+]
+
+
+@dataclass(frozen=True)
+class PlaceScenario:
+    """A scenario of a place. `facts`: the hardware that is known or assumed. `notes`: what was
+    assumed of the deployment, in sentences. `busy`: the scenario on processors that other work
+    uses at present, as probed, which is no property of the place.
+    """
+
+    scenario: Scenario
+    busy: Scenario
+    facts: Sequence[HardwareFact]
+    notes: Sequence[str]
+
+    @property
+    def hardware(self) -> list[str]:
+        """The facts in words, without the present load of this machine."""
+        return [one.text() for one in self.facts if one.name != facts.PROCESSOR_SHARE]
+
+    @property
+    def load_notes(self) -> list[str]:
+        """A note on other work of this machine, if there is any."""
+        shares = [one.value for one in self.facts if one.name == facts.PROCESSOR_SHARE]
+        texts = [f"{share:.0%}".replace("%", " %") for share in shares]
+        return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
+
+    def commented_toml(self) -> str:
+        """The scenario as TOML text, whose first lines say where its values are from."""
+        lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
+        return "\n".join([*lines, "", self.scenario.toml()])
+
+
+def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
+    """Returns the scenario of a place. InputError names a flag that is wrong or does not fit."""
+    system = discover.file_system(place.system)
+    notes: list[str] = []
+    settings = _settings(system, place, given)
+    known = _facts(place, probed, given)
+    deployment = _deployment(system, place, probed, given, known, settings, notes)
+    for fact in known:
+        deployment = facts.with_fact(deployment, fact, fact.value)
+    written: TomlTable = {
+        key: units.exact(value, unit) if (unit := system.parameter(key).unit) != "1" else value
+        for key, value in settings.items()
+    }
+    scenario = build(
+        Scenario,
+        {
+            "schema": 1,
+            "name": _name(place.text),
+            "title": f"What should {place.text} deliver?",
+            "deployment": recordable(deployment).model_dump(mode="json"),
+            "file_system": {"name": system.name, "access": _access(place), **written},
+            "workload": {"name": "sequential_write"},
+            "run": {"methods": ["measure", "sequence", "mean"], "repetitions": 3},
+            "sweep": INITIAL_SWEEP,
+        },
+    )
+    try:
+        check(scenario)
+    except InputError as error:
+        raise InputError(*_flagged(error, given)) from error
+    shares = [_processors(place, probed)] if probed.processor_share < IDLE_SHARE else []
+    busy = scenario.deployment
+    for one in shares:
+        busy = facts.with_fact(busy, one, one.value)
+    loaded = scenario.model_copy(update={"deployment": busy})
+    return PlaceScenario(scenario, loaded, [*known, *shares], notes)
+
+
+def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
+    """The share of a processor that a thread of the client gets at present."""
+    share = probed.processor_share
+    sd = max(KNOWN_SD["probed"], facts.SHARE_SD * -math.log(share))
+    origin = facts.EMULATED if place.testbed is not None else ""
+    return HardwareFact(facts.PROCESSOR_SHARE, share, "1", sd, "probed", "", origin)
+
+
+def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, str]:
+    """(Key, value, what is allowed) of an error of a scenario, in terms of the flags."""
+    if given.copies and error.value in (given.copies, float(given.copies)):
+        return "--copies", given.copies, f"{error.allowed}; --servers declares their number"
+    return error.key, error.value, error.allowed
+
+
+def _access(place: DiscoveredPlace) -> TomlTable:
+    if place.testbed is not None:
+        return {"testbed": True}
+    return {"uri": place.uri} if place.uri else {"directory": place.directory}
+
+
+def _settings(
+    system: FileSystem, place: DiscoveredPlace, given: DeclaredHardware
+) -> dict[str, float]:
+    settings = dict(place.discovery.settings)
+    if given.copies:
+        keys = [one.key for one in system.parameters if one.wu == COPIES_ID]
+        if not keys:
+            raise InputError("--copies", given.copies, f"{system.name} has no copies of data")
+        settings[keys[0]] = float(given.copies)
+    return settings
+
+
+def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> list[HardwareFact]:
+    """The hardware of a place. A local directory has a disk and memory only."""
+    found = [_disk(place, probed, given)]
+    if not place.is_local:
+        found += _links(place, given)
+        found.append(_latency(place, probed, given))
+    if probed.copy_bytes_per_s:
+        rate = probed.copy_bytes_per_s
+        found.append(HardwareFact(facts.COPY_RATE, rate, "B/s", KNOWN_SD["probed"], "probed", ""))
+    return found
+
+
+def _disk(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> HardwareFact:
+    declared = facts.declared_disk("--server-disk", given.server_disk)
+    name, flag = facts.SERVER_DISK, "--server-disk"
+    if declared is not None:
+        return HardwareFact(
+            name, declared.rate_bytes_per_s, "B/s", declared.log_sd, "declared", flag
+        )
+    recorded_rate = _finite(
+        [one.disk.write_rate * one.disk.count for one in _servers(place.deployment)]
+    )
+    if recorded_rate is not None:
+        return HardwareFact(
+            name, recorded_rate, "B/s", KNOWN_SD["reported"], "reported", flag, "testbed"
+        )
+    if probed.disk is not None:
+        rate = probed.disk.write_bytes_per_s
+        return HardwareFact(name, rate, "B/s", KNOWN_SD["probed"], "probed", flag)
+    rate = facts.ASSUMED_DISK_BYTES_PER_S
+    return HardwareFact(name, rate, "B/s", KNOWN_SD["assumed"], "assumed", flag)
+
+
+def _links(place: DiscoveredPlace, given: DeclaredHardware) -> list[HardwareFact]:
+    client = _link(
+        (facts.CLIENT_LINK, "--client-link", given.client_link),
+        _clients(place.deployment),
+        place.link.rate_bytes_per_s if place.link else None,
+        place.link.interface if place.link else "",
+    )
+    server = _link(
+        (facts.SERVER_LINK, "--server-link", given.server_link), _servers(place.deployment)
+    )
+    if server.source == "assumed" and client.source != "assumed":
+        # Servers usually have links like those of their clients.
+        origin = "assumed to be as the client's"
+        server = replace(server, value=client.value, origin=origin)
+    return [client, server]
+
+
+def _link(
+    named: tuple[str, str, str],
+    groups: Sequence[NodeGroup],
+    shown: float | None = None,
+    interface: str = "",
+) -> HardwareFact:
+    name, flag, text = named
+    declared = facts.declared_link(flag, text)
+    by_testbed = _finite([one.adapter.bandwidth for one in groups])
+    choices: list[tuple[float | None, FactSource, str]] = [
+        (declared, "declared", ""),
+        (by_testbed, "reported", "testbed"),
+        (shown, "reported", f"/sys/class/net/{interface}"),
+        (facts.ASSUMED_LINK_BYTES_PER_S, "assumed", ""),
+    ]
+    value, source, origin = next(one for one in choices if one[0] is not None)
+    assert value is not None, "the last choice has a value"
+    return HardwareFact(name, value, "B/s", KNOWN_SD[source], source, flag, origin)
+
+
+def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> HardwareFact:
+    declared = facts.declared_latency("--latency", given.latency)
+    name, flag = facts.LATENCY, "--latency"
+    if declared is not None:
+        return HardwareFact(name, declared, "s", KNOWN_SD["declared"], "declared", flag)
+    if place.deployment is not None and place.deployment.network.latency > 0:
+        value = place.deployment.network.latency
+        return HardwareFact(name, value, "s", KNOWN_SD["reported"], "reported", flag, "testbed")
+    trips = [one for each in probed.round_trips_s.values() for one in each]
+    if trips and place.deployment is not None and min(trips) / 2 > facts.UNDELAYED_S:
+        # The testbed was declared without a delay, so a long round trip is no property of it.
+        value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
+        return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
+    if trips:
+        return HardwareFact(name, min(trips) / 2, "s", KNOWN_SD["probed"], "probed", flag)
+    value = facts.ASSUMED_LATENCY_S
+    return HardwareFact(name, value, "s", KNOWN_SD["assumed"], "assumed", flag)
+
+
+def _deployment(
+    system: FileSystem,
+    place: DiscoveredPlace,
+    probed: Probed,
+    given: DeclaredHardware,
+    known: Sequence[HardwareFact],
+    settings: dict[str, float],
+    notes: list[str],
+) -> Deployment:
+    here = _ThisMachine(
+        client_machine.cores(), client_machine.memory_bytes(), probed.call_s or USUAL_CALL_S
+    )
+    if place.deployment is not None:
+        return _of_testbed(place.deployment, here, known)
+    disk = _disk_table(probed, given)
+    if place.is_local:
+        roles = {role.name: 1 for role in system.roles}
+        return Deployment(node=[here.of(_group("machine", 1, roles, disk))])
+    groups = []
+    names = {"metadata": "master", "data": "server", "client": "client"}
+    for kind, name in names.items():
+        roles = {role.name: 1 for role in system.roles if role.kind == kind}
+        if roles:
+            count = _servers_count(system, place, given, settings, notes) if kind == "data" else 1
+            group = _group(name, count, roles, disk)
+            groups.append(here.of(group) if kind == "client" else group)
+    return Deployment(node=groups)
+
+
+@dataclass(frozen=True)
+class _ThisMachine:
+    """The client's machine: processors, memory in bytes, and seconds of a cached read's call."""
+
+    cores: int
+    memory_bytes: int
+    call_s: float
+
+    def of(self, group: NodeGroup) -> NodeGroup:
+        """A group of nodes like this machine."""
+        own = {"cores": self.cores, "memory": float(self.memory_bytes), "call_time": self.call_s}
+        return group.model_copy(update=own)
+
+
+def _group(name: str, count: int, roles: dict[str, int], disk: Disk) -> NodeGroup:
+    return NodeGroup(name=name, count=count, roles=roles).model_copy(update={"disk": disk})
+
+
+def _disk_table(probed: Probed, given: DeclaredHardware) -> Disk:
+    declared = facts.declared_disk("--server-disk", given.server_disk)
+    usual = Disk()
+    if declared is not None:
+        update = {
+            "read_rate": declared.rate_bytes_per_s,
+            "write_rate": declared.rate_bytes_per_s,
+            "latency": declared.access_s,
+        }
+    elif probed.disk is not None:
+        update = {
+            "read_rate": probed.disk.read_bytes_per_s,
+            "write_rate": probed.disk.write_bytes_per_s,
+            "latency": probed.disk.access_s,
+        }
+    else:
+        rate = facts.ASSUMED_DISK_BYTES_PER_S
+        update = {"read_rate": rate, "write_rate": rate, "latency": facts.ASSUMED_ACCESS_S}
+    return usual.model_copy(update=update)
+
+
+def _servers_count(
+    system: FileSystem,
+    place: DiscoveredPlace,
+    given: DeclaredHardware,
+    settings: dict[str, float],
+    notes: list[str],
+) -> int:
+    """The number of data servers: declared, reported, or the description's usual one."""
+    roles = [role for role in system.roles if role.kind == "data"]
+    reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
+    if given.servers:
+        if reported and reported != given.servers:
+            notes.append(f"--servers {given.servers} is taken; {reported} were reported")
+        return given.servers
+    if reported:
+        return reported
+    usual = max(role.instances for role in roles)
+    copies = max(
+        (settings.get(p.key, 1.0) for p in system.parameters if p.wu == COPIES_ID), default=1.0
+    )
+    count = max(usual, math.ceil(copies))
+    notes.append(f"{count} data servers are assumed: --servers N declares them")
+    return count
+
+
+def _of_testbed(
+    deployment: Deployment, here: _ThisMachine, known: Sequence[HardwareFact]
+) -> Deployment:
+    """The declared hosts of a testbed, which share this machine's processors."""
+    by_name = {one.name: one for one in known}
+    of_disk = by_name[facts.SERVER_DISK]
+    nodes = []
+    for group in recorded(deployment).node:
+        own = group.disk.read_rate, group.disk.write_rate
+        if of_disk.source == "declared":
+            own = math.inf, math.inf
+        read, written = (_or(rate, of_disk.value) for rate in own)
+        disk = group.disk.model_copy(update={"read_rate": read, "write_rate": written})
+        link = by_name[facts.SERVER_LINK].value
+        bandwidth = _or(group.adapter.bandwidth, link)
+        adapter = group.adapter.model_copy(update={"bandwidth": bandwidth})
+        nodes.append(
+            group.model_copy(update={"disk": disk, "adapter": adapter, "call_time": here.call_s})
+        )
+    return deployment.model_copy(update={"node": nodes, "shared_cores": here.cores})
+
+
+def _or(value: float, otherwise: float) -> float:
+    return value if math.isfinite(value) else otherwise
+
+
+def _servers(deployment: Deployment | None) -> list[NodeGroup]:
+    """The groups of nodes without clients that are not metadata servers only."""
+    if deployment is None:
+        return []
+    others = [one for one in deployment.node if "client" not in one.roles]
+    return [one for one in others if one.name != "master"] or others
+
+
+def _clients(deployment: Deployment | None) -> list[NodeGroup]:
+    return [] if deployment is None else [one for one in deployment.node if "client" in one.roles]
+
+
+def _finite(rates: Sequence[float]) -> float | None:
+    """The least rate; None if there are none or one of them is unlimited."""
+    return min(rates) if rates and all(map(math.isfinite, rates)) else None
+
+
+def _name(text: str) -> str:
+    words = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-._")
+    return words[-64:].lstrip("-._") or "root"

@@ -1,0 +1,44 @@
+"""Attaches this process to a running testbed that another process started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dfslab.notify import Notify, silent
+from dfslab.spec.systems.standard import recorded
+from dfslab.testbeds.base import BaseTestbed
+from dfslab.testbeds.found import testbed_class
+from dfslab.testbeds.hosted import HostedTestbed
+from dfslab.testbeds.hosts.cluster import Cluster, Made
+from dfslab.testbeds.state import TestbedFolder, TestbedRecord
+
+
+def attached(folder: TestbedFolder, record: TestbedRecord, notify: Notify = silent) -> BaseTestbed:
+    """The running testbed of a record, with its hosts but without its daemons, which stay up.
+
+    The caller must not take it down. Raises TestbedError if a host has ended.
+    """
+    kind = testbed_class(record.system, "testbed")
+    parameters: Any = record.parameters
+    if not issubclass(kind, HostedTestbed):
+        # Hosted testbeds record their parameters as they use them, in SI units.
+        parameters = kind.parse(record.parameters)
+    testbed = kind(parameters, folder, record, notify, True)
+    if record.deployment is not None:
+        testbed.cluster = Cluster(
+            folder.id,
+            folder.path,
+            recorded(record.deployment),
+            testbed.environment(),
+            False,
+            _not_made,
+            lambda: Path(folder.in_memory),
+        )
+        processes = [(host.name, host.process) for host in record.hosts]
+        testbed.cluster.adopt(processes, record.devices)
+    return testbed
+
+
+def _not_made(made: Made) -> None:
+    """Records nothing: the hosts and devices are in the testbed's record already."""

@@ -1,0 +1,175 @@
+"""Planted truth for `dfslab expect`: rates that a slower deployment would show, with noise, from
+which the slow resource must be named; and rates without a fault, of which none may be named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dfslab import discover
+from dfslab.instruments.discovery.place import DiscoveredPlace
+from dfslab.instruments.discovery.probes import Probed
+from dfslab.models.tree.prediction import situation_of
+from dfslab.spec.systems.discovery import SystemDiscovery
+from dfslab.spec.systems.standard import standard
+from dfslab.studies.expect.diagnosis import LEAST_EVIDENCE, diagnosed, long_round_trip, suspects
+from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
+from dfslab.studies.expect.grid import GridOperation, planned
+from dfslab.studies.expect.hardware_facts import DeclaredHardware, HardwareFact, with_fact
+from dfslab.studies.expect.place_scenario import scenario_of
+
+LINK, DISK, LATENCY_S, SERVERS = 60e6, 80e6, 1e-4, 4
+COPIES = {"glusterfs": "copies", "moosefs": "goal", "hdfs": "replication", "cephfs": "copies"}
+SYSTEMS = ("nfs", "glusterfs", "moosefs", "hdfs", "cephfs", "juicefs")
+NOISE_SD = 0.05
+
+
+def place(system: str, known: bool = True) -> DiscoveredPlace:
+    """A place with a declared deployment (`known`), or one of which only the system is known."""
+    described = discover.file_system(system)
+    servers = 1 if system in ("nfs", "juicefs") else SERVERS
+    declared = standard(described, servers, 1, LINK, LATENCY_S, DISK)
+    instances = {role.name: declared.instances(role.name) for role in described.roles}
+    settings = {COPIES[system]: 2.0} if system in COPIES else {}
+    return DiscoveredPlace(
+        text=system,
+        system=system,
+        directory="" if system == "hdfs" else "/mnt/x",
+        uri="hdfs://127.0.0.1:8020" if system == "hdfs" else "",
+        discovery=SystemDiscovery(instances=instances, settings=settings),
+        deployment=declared if known else None,
+    )
+
+
+def plan(one: DiscoveredPlace) -> tuple[list[GridOperation], list[HardwareFact], Expectation]:
+    made = scenario_of(one, Probed(copy_bytes_per_s=4e9, call_s=1e-6), DeclaredHardware())
+    operations = planned(made.busy, 60.0)
+    return operations, list(made.facts), expectation(operations, made.facts)
+
+
+def rates(operations, deployment, seed: int) -> list[float]:
+    """Rates that a deployment would show, with the noise of measurements."""
+    noise = np.random.default_rng(seed).normal(0.0, NOISE_SD, len(operations))
+    found = []
+    for one, error in zip(operations, noise, strict=True):
+        changed = one.point.scenario.model_copy(update={"deployment": deployment})
+        situation = situation_of(changed)
+        found.append(situation.predict(situation.constants).rate_per_s * np.exp(error))
+    return found
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_half_a_link_and_a_third_of_a_disk_are_named(system):
+    operations, facts, expected = plan(place(system))
+    deployment = operations[0].point.scenario.deployment
+    by_name = {one.name: one for one in facts}
+    suspected = suspects(operations, facts)
+    faults = {"client link": 2.0, "server disk": 3.0}
+    if system == "juicefs":
+        # Objects go to a store in memory: no operation uses the disks of its servers.
+        del faults["server disk"]
+    for name, factor in faults.items():
+        slow = with_fact(deployment, by_name[name], by_name[name].value / factor)
+        measured = rates(operations, slow, 1)
+        shift = np.log(measured) - np.log(rates(operations, deployment, 1))
+        if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
+            # The resource limits so little that its fault is within the intervals.
+            continue
+        found = diagnosed(suspected, expected, measured)
+        assert found is not None, f"{system}: {name} is not found"
+        alike = {name} if name != "client link" else {"client link", "server link"}
+        assert found.name in alike, f"{system}: {found.text} instead of {name}"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_fault_is_named_where_there_is_none(system):
+    operations, facts, expected = plan(place(system))
+    deployment = operations[0].point.scenario.deployment
+    suspected = suspects(operations, facts)
+    for seed in range(20):
+        found = diagnosed(suspected, expected, rates(operations, deployment, seed))
+        assert found is None, f"{system}, seed {seed}: {found}"
+
+
+@pytest.mark.parametrize(("system", "role"), [("hdfs", "namenode"), ("moosefs", "master")])
+def test_a_late_metadata_server_is_named_by_its_round_trips(system, role):
+    operations, facts, _ = plan(place(system))
+    trips = {role: [0.0402], "datanode": [2.1e-4] * 3}
+    found = long_round_trip(operations, trips, facts)
+    assert found is not None
+    assert role in found.name
+    assert "40.2 ms" in found.text
+    # Operations of metadata are felt to be slower, large transfers hardly.
+    shifts = dict(zip((one.operation.name for one in operations), found.shifts, strict=True))
+    assert shifts["create"] < -1.0
+    assert shifts["create"] < 5 * shifts["write, 4 streams"]
+    # Trips as the declared latency explains them are no fault.
+    assert long_round_trip(operations, {role: [2.4e-4]}, facts) is None
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
+    operations, _, expected = plan(place(system))
+    for at, one in enumerate(operations):
+        low, high = expected.interval_per_s(at)
+        assert low < expected.centre_per_s[at] * 1.3, one.operation.name
+        assert high > expected.centre_per_s[at] / 1.3, one.operation.name
+        assert high / low > 1.2, f"{one.operation.name}: no interval is this sure"
+        if one.operation.large and one.point.scenario.workload.cache == "cold":
+            # Links and disks are declared, so that a stream's interval is at most twice as wide.
+            assert high / low < 2.6, f"{system} {one.operation.name}: {low} to {high}"
+
+
+def test_undeclared_hardware_widens_intervals_and_is_asked_for():
+    known, unknown = plan(place("nfs")), plan(place("nfs", known=False))
+    for at, one in enumerate(known[0]):
+        if one.operation.large:
+            sure, wide = (found[2].interval_per_s(at) for found in (known, unknown))
+            assert wide[1] / wide[0] > sure[1] / sure[0]
+    asked = narrowing_fact(unknown[2], unknown[1])
+    assert asked is not None
+    assert asked.source == "assumed"
+    assert asked.flag in ("--server-disk", "--server-link", "--client-link", "--latency")
+    assert narrowing_fact(known[2], known[1]) is None
+
+
+def test_servers_whose_caches_cannot_be_emptied_widen_cold_reads_only():
+    one = place("nfs")
+    made = scenario_of(one, Probed(copy_bytes_per_s=4e9), DeclaredHardware(server_disk="10MB/s"))
+    operations = planned(made.busy, 60.0)
+    emptied = expectation(operations, made.facts)
+    kept = expectation(operations, made.facts, can_empty_servers=False)
+    for at, planned_one in enumerate(operations):
+        narrow, wide = emptied.interval_per_s(at), kept.interval_per_s(at)
+        if planned_one.point.scenario.workload.cache == "cold":
+            assert wide[1] > 2 * narrow[1], planned_one.operation.name
+        else:
+            assert wide == narrow
+
+
+def test_a_busy_machine_widens_what_processors_limit():
+    one = place("nfs")
+    idle = scenario_of(one, Probed(copy_bytes_per_s=4e9), DeclaredHardware())
+    busy = scenario_of(one, Probed(copy_bytes_per_s=4e9, processor_share=0.2), DeclaredHardware())
+    assert idle.scenario == busy.scenario == idle.busy, "the place is the same"
+    assert busy.hardware == idle.hardware
+    assert busy.load_notes == ["other work is running here: a thread gets 20 % of a processor"]
+    operations = planned(idle.busy, 60.0)
+    crowded = [
+        replace(
+            each,
+            point=each.point.model_copy(
+                update={
+                    "scenario": each.point.scenario.model_copy(
+                        update={"deployment": busy.busy.deployment}
+                    )
+                }
+            ),
+        )
+        for each in operations
+    ]
+    at = next(n for n, each in enumerate(operations) if each.operation.name == "create")
+    alone = expectation(operations, idle.facts).interval_per_s(at)
+    beside = expectation(crowded, busy.facts).interval_per_s(at)
+    assert beside[0] < alone[0]

@@ -1,0 +1,51 @@
+"""Tests that `dfslab expect` measures a running testbed of another session, and names a disk that
+is slower than declared."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dfslab import discover
+from dfslab.filesystems.nfs.testbed import Testbed
+from dfslab.instruments.discovery import place, probes
+from dfslab.spec.systems.standard import standard
+from support.command import dfslab
+
+pytestmark = pytest.mark.testbed
+# No ready scenario has this hardware.
+LINK, DISK = 100e6, 25e6
+
+
+@pytest.fixture(scope="module")
+def testbed(nothing_left):
+    """Provides a running NFS server on a slow disk."""
+    declared = standard(discover.file_system("nfs"), 1, 1, LINK, 0.0, DISK)
+    with Testbed.up(notify=print, name="expected", deployment=declared) as running:
+        yield running
+
+
+def test_a_running_testbed_is_a_place_with_its_declared_hardware(testbed):
+    found = place.find(testbed.name)
+    assert found.system == "nfs"
+    assert found.testbed is not None
+    assert found.testbed.endpoint == testbed.endpoint
+    assert found.deployment is not None
+    assert {one.adapter.bandwidth for one in found.deployment.node} == {LINK}
+    trips = place.probed(found).round_trips_s
+    assert 0 < max(trips["server"]) < 0.1
+
+
+def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeypatch):
+    # Other work on this machine would widen the intervals. The disk's limit does not depend on it.
+    monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
+    words = ("expect", testbed.name, "--time", "40s", "--server-disk", "150MB/s", "--json")
+    done = dfslab(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["fault"].startswith("the server disk delivers about")
+    assert "server disk" in {row["gap"] for row in answer["rows"]}
+    scenario = (tmp_path / answer["scenario"]).read_text()
+    assert "testbed = true" in scenario
+    # The testbed is left as it was: up, with nothing in its export.
+    assert not list(testbed.server.path(testbed.directory).iterdir())

@@ -1,0 +1,137 @@
+"""Tests of `dfslab expect` and `dfslab init`: answers on a local directory, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from dfslab.instruments.discovery import probes
+from dfslab.instruments.discovery.probes import DiskProbe
+from dfslab.spec.input_error import InputError
+from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, interval_text
+from dfslab.studies.expect.hardware_facts import declared_disk, declared_latency, declared_link
+from support.command import dfslab
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Replaces the probes of memory and disk, which take seconds and are tested by themselves."""
+    monkeypatch.setattr(probes, "memory", lambda directory: (4e9, 1e-6))
+    disk = DiskProbe(5e8, 5e8, 1e-4)
+    monkeypatch.setattr(probes, "local_disk", lambda directory: disk)
+    monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
+
+
+MISTAKES = {
+    "expect /nope": ["PLACE = '/nope'", "no running testbed"],
+    "expect FILE": ["is a file", "directory that it is in"],
+    "expect DIR --server-link EMPTY": ["--server-link", "needs a value"],
+    "expect DIR --server-disk fast": ["--server-disk", "hdd, ssd, nvme"],
+    "expect DIR --client-link 0bit": ["--client-link", "more than nothing"],
+    "expect DIR --latency 1GB": ["--latency", "is a size; needs a time"],
+    "expect DIR --time 1s": ["--time", "must be at least"],
+    "expect DIR --copies 3": ["--copies = 3", "no copies of data"],
+    "expect hdfs://127.0.0.1:1/ --web 127.0.0.1:1": ["PLACE", "Connection refused"],
+    "expect ftp://x": ["must begin with hdfs"],
+    "expect EMPTY": ["PLACE", "is no directory"],
+    "init DIR -o /nope/x.toml": ["--output", "directory does not exist"],
+    "init /proc": ["PLACE = '/proc'", "must be writable"],
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_code_2(line, tmp_path, quick):
+    file = tmp_path / "file"
+    file.write_text("")
+    (tmp_path / "place").mkdir()
+    known = {"FILE": str(file), "DIR": str(tmp_path / "place"), "EMPTY": ""}
+    done = dfslab(*(known.get(word, word) for word in line.split()), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    for words in MISTAKES[line]:
+        assert words in done.stderr
+    assert not os.listdir(tmp_path / "place")
+
+
+def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
+    place = tmp_path / "place"
+    place.mkdir()
+    done = dfslab("init", place, "-o", "mine.toml", "--server-disk", "nvme 3 GB/s", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "mine.toml").read_text()
+    assert text.startswith("# server disk 3 GB/s (declared)")
+    again = dfslab("init", place, "-o", "mine.toml", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    predicted = json.loads(dfslab("predict", "mine.toml", "--json", cwd=tmp_path).stdout)
+    assert len(predicted) == 7
+    gains = json.loads(dfslab("whatif", "mine.toml", "disk x2", "--json", cwd=tmp_path).stdout)
+    assert gains["rows"]
+    assert dfslab("advise", "mine.toml", cwd=tmp_path).returncode == 0
+    assert not os.listdir(place)
+
+
+def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
+    # In memory there are no cold reads, and a busy disk delays nothing.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
+        assert not os.listdir(place)
+    assert done.returncode == 0, done.stderr
+    assert "writes" in done.stderr
+    answer = json.loads(done.stdout)
+    names = [one["operation"] for one in answer["rows"]]
+    assert {"write, 1 stream", "create", "stat", "delete"} <= set(names)
+    assert all(one["low"] < one["high"] for one in answer["rows"])
+    assert any(one["measured"] for one in answer["rows"])
+    assert (tmp_path / answer["scenario"]).exists()
+
+
+def test_declared_hardware_is_read_as_people_write_it():
+    assert declared_link("--server-link", "25Gbit") == 25e9 / 8
+    assert declared_link("--server-link", "") is None
+    assert declared_latency("--latency", "0.2 ms") == pytest.approx(2e-4)
+    exact, kind = declared_disk("--server-disk", "nvme 3 GB/s"), declared_disk("", "NVMe")
+    assert exact is not None
+    assert kind is not None
+    assert exact.rate_bytes_per_s == 3e9
+    # A kind without a rate is known less exactly.
+    assert kind.log_sd > exact.log_sd
+    with pytest.raises(InputError, match="kind of disk"):
+        declared_disk("--server-disk", "floppy")
+
+
+def test_sentences_say_what_is_slow_and_why():
+    row = ComparedOperation(
+        operation="write, 1 stream", unit="B/s", low=36e6, expected=38e6, high=41e6, measured=20e6
+    )
+    fault = "the client link delivers about 20 MB/s, expected 40 MB/s"
+    answer = PlaceComparison(
+        place="/mnt/x", file_system="GlusterFS", hardware=[], rows=[row], fault=fault
+    )
+    first, second = answer.sentences()
+    assert "0 of 1 operations on /mnt/x (GlusterFS) are as expected, 1 slower" in first
+    assert fault in second
+    unexplained = answer.model_copy(update={"fault": ""})
+    assert "No single resource explains the gap" in unexplained.sentences()[1]
+    assert row.verdict == "slower"
+    assert row.model_copy(update={"measured": 39e6}).verdict == "as expected"
+    assert row.model_copy(update={"measured": 50e6}).verdict == "faster"
+    assert row.model_copy(update={"measured": None}).verdict == "not measured"
+    assert interval_text(36e6, 41e6, "B/s") == "36–41 MB/s"
+    assert interval_text(900e6, 1.1e9, "B/s") == "900 MB/s–1.1 GB/s"
+
+
+def test_the_share_of_a_processor_is_that_beside_other_threads(tmp_path: Path):
+    load = tmp_path / "loadavg"
+    load.write_text("8.00 7.00 6.00 9/512 12345\n")
+
+    class Still:
+        def sleep(self, seconds: float) -> None:
+            """Takes no time."""
+
+    share = probes.processor_share(load, Still())
+    assert share == min(1.0, (os.cpu_count() or 1) / 9)
+    assert probes.processor_share(tmp_path / "none", Still()) == 1.0
