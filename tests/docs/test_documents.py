@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
 TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
-# The command in a checkout, and of an installed package.
+# The words with which documents start a command: in a checkout, and in an installed package.
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")

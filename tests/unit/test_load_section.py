@@ -92,7 +92,8 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
-    # The last second is incomplete and therefore omitted: a line of six points has five parts.
+    # The last second is incomplete and therefore omitted. The line has six points, which five
+    # segments join.
     (line,) = re.findall('<path class="line" d="(M[^"]*)"', body)
     assert line.count("L") == 5
 
