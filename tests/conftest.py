@@ -1,5 +1,5 @@
-"""Settings of all tests: the import path of tests/support, one thread for each numeric library, and
-Hypothesis."""
+"""Settings that hold for all tests: tests/support is on the import path, each numeric library uses
+one thread, and Hypothesis runs with a fixed seed and without a deadline."""
 
 import os
 import signal
@@ -31,6 +31,6 @@ settings.load_profile("dfslab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs tests marked as heavy first, so that short tests remain for the end, when some workers
-    have no more tests."""
+    """Runs tests marked as heavy first. Near the end of a parallel run, only short tests are then
+    left, so that no worker waits long for another one."""
     items.sort(key=lambda item: item.get_closest_marker("heavy") is None)

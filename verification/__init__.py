@@ -1,3 +1,2 @@
-"""Recomputes the papers' experiments from every recording and compares the figures with a table of
-pass criteria.
-"""
+"""Recomputes the experiments of the papers from every recording of real runs. Compares the computed
+figures with a table of pass criteria."""

@@ -26,8 +26,8 @@ SEED = 1
 
 
 def pairs_of(scenario: str, recording: str) -> Iterator[ErrorOfChange]:
-    """Returns the pairs of one recording with their errors by the calibrated and by the
-    uncalibrated model."""
+    """Returns the pairs of configurations of one recording. Each pair has the error of the
+    predicted change by the calibrated and by the uncalibrated model."""
     results = [one for one in recordings.runs(scenario, recording) if one.complete]
     results = [one for one in results if one.point.scenario.workload.arrival == "closed"]
     by_point: dict[str, list[Result]] = {}
@@ -79,10 +79,11 @@ def _of_basis(
 
 
 def learnt_from() -> list[tuple[str, str]]:
-    """Returns (scenario, recording) for every recording that is used: the first one of each
-    scenario.
+    """Returns (scenario, recording) for every recording from which the errors are computed: the
+    first recording of each scenario.
 
-    Designed studies are excluded, because their configurations differ in many factors at once."""
+    Designed studies are excluded, because their configurations differ in many factors at once.
+    """
     names = dict.fromkeys(
         recordings.scenario_of(path.stem) for path in sorted(recordings.DATA.glob("*.csv"))
     )
@@ -94,7 +95,7 @@ def learnt_from() -> list[tuple[str, str]]:
 
 
 def every_pair() -> list[ErrorOfChange]:
-    """Returns the pairs of all recordings that are used."""
+    """Returns the pairs of configurations of all recordings that `learnt_from` lists."""
     return [pair for name, recording in learnt_from() for pair in pairs_of(name, recording)]
 
 

@@ -1,5 +1,5 @@
-"""Lists every numeric constant of models and studies: its origin, and how the verification varies
-it.
+"""Reads the table of every numeric constant of models and studies. It states the origin of each
+constant, and how the verification varies it.
 
 The table is constants.toml. It holds no values: they are read from the modules.
 """
@@ -34,10 +34,12 @@ class Constant:
     """One row of constants.toml: constants of one module with a common origin.
 
     `kind` states the origin of the values: `derived` from a formula, `cited` from a source,
-    `estimated` from data, or a `choice`. A `bound` of work or output and a `definition` are no
-    statistics. `reaches` names the experiments whose headline figures a choice may change. A choice
-    is varied by halving and doubling its distance from `about` (1 for a ratio that has no effect at
-    1), and stays at `most` or below.
+    `estimated` from data, or a `choice`. Two kinds are no statistical constants: a `bound` of work
+    or output, and a `definition`. `reaches` names the experiments whose headline figures change if
+    the choice changes.
+
+    A choice is varied by halving and doubling its distance from `about`, which is 1 for a ratio
+    that has no effect at 1. The varied value never exceeds `most`.
     """
 
     module: str
@@ -64,7 +66,7 @@ class Constant:
 
 @cache
 def table() -> tuple[Constant, ...]:
-    """Reads all rows of constants.toml."""
+    """Returns all rows of constants.toml."""
     with TABLE.open("rb") as stream:
         rows = tomllib.load(stream)["constant"]
     return tuple(
@@ -74,16 +76,14 @@ def table() -> tuple[Constant, ...]:
 
 
 def by_name() -> dict[str, Constant]:
-    """Returns (module and name of a constant, joined by a dot) -> the constant's row in
-    constants.toml.
-    """
+    """Returns a dictionary from "MODULE.NAME" of each constant to the row of constants.toml that
+    lists it."""
     return {f"{row.module}.{name}": row for row in table() for name in row.names}
 
 
 def in_sources(root: Path = SOURCES) -> set[str]:
-    """Returns every numeric constant of the sources, as module.name: a name bound to an expression
-    with a number.
-    """
+    """Returns "MODULE.NAME" of every numeric constant in the sources, that is, of every name that a
+    module binds to an expression with a number."""
     found: set[str] = set()
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):

@@ -1,6 +1,5 @@
-"""The table of the papers' experiments: the recordings of each, and the function that computes its
-figures.
-"""
+"""The table of the papers' experiments. For each experiment it has the recordings and the function
+that computes figures, such as errors of predictions, from a recording."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from verification.figures import Figure
 class Experiment:
     """An experiment of a paper, which is recomputed from recordings.
 
-    `subjects` returns the names of its recordings, single or pooled. `figures` computes all figures
-    of one recording.
+    `subjects` returns the names of the recordings. A name may also stand for several recordings
+    that are evaluated together. `figures` returns all figures that are computed from one such name.
     """
 
     title: str
@@ -37,11 +36,11 @@ EXPERIMENTS = {
 
 
 def computed(task: tuple[str, str]) -> list[Figure]:
-    """Computes all figures of a task, which is (experiment, recording)."""
+    """Returns all figures of a task. A task is (name of an experiment, name of a recording)."""
     experiment, subject = task
     return EXPERIMENTS[experiment].figures(subject)
 
 
 def tasks() -> list[tuple[str, str]]:
-    """Returns every task, which is (experiment, recording)."""
+    """Returns every task, as (name of an experiment, name of a recording)."""
     return [(name, subject) for name, one in EXPERIMENTS.items() for subject in one.subjects()]

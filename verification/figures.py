@@ -1,6 +1,5 @@
-"""The figures of the verification, the bars (pass criteria) that judge them, and the committed
-table of figures.
-"""
+"""Types and files of the verification: figures computed from recordings, the bars (pass criteria)
+that judge them, and the committed table of figures."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ Verdict = Literal["hit", "MISS", "few"]
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar, that is, a pass criterion for figures: a value of at least `least` and at most `most`,
-    from `points_min` data points or more.
+    """A bar is a pass criterion for figures. A figure meets it if its value is at least `least` and
+    at most `most`, and is computed from `points_min` data points or more.
 
-    `set` is the time of the first commit with the bar, `unit` the unit in which values are printed,
-    `source` the origin of the bar.
+    `set` is the time of the commit that added the bar. Values are printed in `unit`. `source` says
+    where the limits come from.
     """
 
     id: str
@@ -42,14 +41,14 @@ class Bar:
     points_min: int = 1
 
     def admits(self, value: float) -> bool:
-        """Whether the value meets this bar."""
+        """Returns whether the value meets this bar."""
         return (self.least is None or value >= self.least) and (
             self.most is None or value <= self.most
         )
 
     @property
     def allowed(self) -> str:
-        """The range of values that meet this bar, as text."""
+        """Returns the range of values that meet this bar, as text."""
         least, most = (
             None if limit is None else shown(limit, self.unit) for limit in (self.least, self.most)
         )
@@ -60,8 +59,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that is computed from one recording: the value of a part (a step, a factor), from
-    `points` data points.
+    """A number that is computed from one recording and judged by the bar named `bar`. It belongs to
+    one part of the recording, such as a step or a factor, and is computed from `points` data
+    points.
 
     The value is None if no data point is above the noise floor.
     """
@@ -75,7 +75,7 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """The fields that identify a figure: experiment, recording, bar and part."""
+        """Returns the fields that identify a figure: experiment, recording, bar and part."""
         return self.experiment, self.recording, self.bar, self.part
 
     @property
@@ -89,7 +89,7 @@ class Figure:
         return "hit" if bar.admits(self.value) else "MISS"
 
     def agrees(self, other: Figure) -> bool:
-        """Whether two computations gave the same figure, except for rounding."""
+        """Returns whether two computations gave the same figure, except for rounding."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -103,7 +103,7 @@ def shown(value: float, unit: str) -> str:
 
 @cache
 def bars() -> dict[str, Bar]:
-    """Returns name -> bar, for every bar of bars.toml."""
+    """Returns every bar of bars.toml by its name."""
     with BARS.open("rb") as stream:
         found = [Bar(**one) for one in tomllib.load(stream)["bar"]]
     assert len({one.id for one in found}) == len(found), "two bars of one name"
@@ -170,5 +170,5 @@ def missing(
 
 
 def moment(text: str) -> datetime:
-    """Parses the time in a recording's provenance, which is in ISO format."""
+    """Returns the time that a recording's provenance states in ISO format, converted to UTC."""
     return datetime.fromisoformat(text).astimezone(UTC)

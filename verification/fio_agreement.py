@@ -2,8 +2,8 @@
 
 `python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--real-time]` needs fio.
 Each job runs by both tools in alternating order; the ratio of a pair is dfslab's rate over fio's.
-The verdict uses the 90 % interval of the mean logarithm of the ratios, so that noise is no
-agreement. With `--real-time` (root) both tools run before all others on a busy machine.
+The verdict uses the 90 % interval of the mean logarithm of the ratios, so a noisy result does not
+count as agreement. With `--real-time` (root) both tools run before all others on a busy machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLERANCE = math.log(1.03)
 CONFIDENCE = 0.9
 PRIORITY = 10
 COMMON = ("--size=64m", "--time_based", "--invalidate=0", "--thread")
-# Name -> options, which both tools get as they are.
+# Each job by name, with its options, which both tools get unchanged.
 JOBS = {
     "reads of 1 MiB from the page cache": ("--rw=randread", "--bs=1m", "--norandommap"),
     "reads of 64 KiB from the page cache": ("--rw=randread", "--bs=64k", "--norandommap"),
@@ -34,19 +34,21 @@ JOBS = {
     "direct reads of 64 KiB": ("--rw=randread", "--bs=64k", "--direct=1", "--norandommap"),
     "writes of 1 MiB over a file": ("--rw=write", "--bs=1m", "--overwrite=1"),
 }
-# Options of fio that dfslab always follows, and therefore refuses to be given.
+# Options of fio that describe what dfslab always does. They are not given to dfslab, because it
+# refuses them.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The ratios of one job's pairs: their mean, and the ends of its 90 % interval."""
+    """The ratios of dfslab's rate to fio's rate for one job, one for each pair of runs. The methods
+    return the mean ratio with its interval and the verdict."""
 
     job: str
     ratios: tuple[float, ...]
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the ratio; the mean is geometric."""
+        """Returns (geometric mean, low end, high end) of the 90 % interval of the ratio."""
         logarithms = [math.log(one) for one in self.ratios]
         mean, number = statistics.mean(logarithms), len(logarithms)
         spread = statistics.stdev(logarithms) / math.sqrt(number)
@@ -54,7 +56,8 @@ class Agreement:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def verdict(self) -> str:
-        """Whether the interval lies within the tolerance, outside it, or neither."""
+        """Returns whether the interval lies within the tolerance of 3 %, outside it, or partly in
+        both, so that nothing can be concluded."""
         _, low, high = (math.log(one) for one in self.interval())
         if low >= -TOLERANCE and high <= TOLERANCE:
             return "agree"
@@ -62,7 +65,7 @@ class Agreement:
 
 
 def by_fio(options: Sequence[str]) -> float:
-    """The transfers a second that fio reports."""
+    """Returns the transfers per second that fio reports for these options."""
     done = subprocess.run(
         ["fio", "--name=job", "--output-format=json", "--ioengine=psync", *options],
         capture_output=True,
@@ -74,7 +77,7 @@ def by_fio(options: Sequence[str]) -> float:
 
 
 def by_dfslab(options: Sequence[str]) -> float:
-    """The transfers a second that dfslab reports for the same options."""
+    """Returns the transfers per second that dfslab reports for the same options of fio."""
     given = [one for one in options if one not in ALWAYS]
     chosen, _ = compat.read("fio", ["--name=job", *given])
     (result,) = commands_work.measure(Laboratory(), chosen)
@@ -84,7 +87,8 @@ def by_dfslab(options: Sequence[str]) -> float:
 def measured(
     job: str, options: Sequence[str], directory: Path, pairs: int, seconds: int
 ) -> Agreement:
-    """Both tools in turn; the first of a pair changes from pair to pair."""
+    """Runs both tools `pairs` times for `seconds` each, and returns the ratios of their rates. The
+    tool that runs first changes from pair to pair."""
     given = [*COMMON, f"--runtime={seconds}", f"--directory={directory}", *options]
     ratios = []
     for pair in range(pairs):
@@ -95,7 +99,7 @@ def measured(
 
 
 def main() -> None:
-    """Prints one line for each job."""
+    """Runs every job by both tools and prints one line with the verdict for each job."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)
@@ -103,7 +107,7 @@ def main() -> None:
     parser.add_argument("--real-time", action="store_true")
     given = parser.parse_args()
     if given.real_time:
-        # Children and threads inherit it.
+        # Child processes and threads of this process inherit the real-time priority.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     for job, options in JOBS.items():
         found = measured(job, options, given.directory, given.pairs, given.seconds)

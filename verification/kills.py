@@ -29,9 +29,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-# Seconds for which a process may outlive the killed one.
+# Longest time in seconds that another process of a sweep may live after the process that was
+# killed.
 OUTLIVES_LIMIT_S = 15.0
-# Longest time from the start of a sweep to its kill, s: a testbed's start and some runs.
+# Longest time in seconds from the start of a sweep to its kill. It covers the start of a testbed
+# and some runs.
 KILL_WITHIN_S = {
     "local": 4.0,
     "dask": 10.0,
@@ -91,7 +93,7 @@ RESULTS = 12
 
 @dataclass
 class Trial:
-    """The outcome of one kill. `faults`: what went wrong, empty if nothing did."""
+    """The outcome of one kill. `faults` lists what went wrong and is empty if nothing did."""
 
     system: str
     number: int
@@ -103,10 +105,11 @@ class Trial:
 
 
 def scenario(system: str, ssh: str = "") -> str:
-    """The text of a sweep's scenario on a file system, or with a kind of fleet."""
+    """Returns the text of the scenario of a sweep. `system` is a file system, or a kind of cluster
+    whose workers run the clients."""
     if system in ROLES:
         storage, master = ROLES[system]
-        # A busy machine can emulate slow hardware only.
+        # The declared hardware is slow, because a busy machine cannot emulate fast hardware.
         nodes = [
             NODE.format(name=name, role=role, disk=DISK if name == "server" else "")
             for name, role in (("server", storage), ("master", master), ("client", "client"))
@@ -123,7 +126,8 @@ def scenario(system: str, ssh: str = "") -> str:
 
 
 def marked(mark: str) -> list[str]:
-    """The command lines of all live processes that inherited the trial's mark."""
+    """Returns the command lines of all live processes that inherited the mark of a trial in their
+    environment."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -136,8 +140,8 @@ def marked(mark: str) -> list[str]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """The stored complete results of a sweep: name -> digest. Raises ValueError for a damaged
-    one."""
+    """Returns a dictionary from the file name of each complete stored result of a sweep to a digest
+    of the file. Raises ValueError if a stored result is damaged."""
     found = {}
     for path in out.glob("killed/2*/results/*.json"):
         content = path.read_bytes()
@@ -147,13 +151,13 @@ def results(out: Path) -> dict[str, str]:
 
 
 class Trials:
-    """Runs trials in a folder of their own."""
+    """Runs all trials in a separate folder."""
 
     def __init__(self, folder: Path, rng: random.Random) -> None:
         self._folder, self._rng = folder, rng
 
     def one(self, system: str, number: int) -> Trial:
-        """Kills one sweep and completes it."""
+        """Kills the process of one sweep, completes the sweep, and returns the outcome."""
         place = self._folder / f"{system}-{number}"
         for name in ("data", "tmp", "state"):
             (place / name).mkdir(parents=True)
@@ -208,7 +212,7 @@ class Trials:
         left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
         for name in ("beds", "loads", "parts"):
             left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
-        # Dask's own cache of folders, which holds no data of a run.
+        # Dask stores a cache in this folder, which holds no data of a run.
         left = [path for path in left if path.name != "dask-scratch-space"]
         mounts = Path("/proc/self/mounts").read_text().splitlines()
         held = [line for line in mounts if str(place) in line]
@@ -224,7 +228,7 @@ class Trials:
             trial.faults.append(f"resuming: {done.returncode} {done.stderr.strip()[-200:]}")
         after = results(place / "out")
         folders = list((place / "out" / "killed").glob("2*"))
-        # A sweep that was complete before the kill is followed by a new one.
+        # The sweep was already complete before the kill, so the next command starts a new sweep.
         if len(before) == RESULTS:
             return
         if len(folders) != 1 or len(after) != RESULTS:
@@ -235,7 +239,7 @@ class Trials:
 
 
 def call(*words: str, place: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs `dfslab WORDS` to its end."""
+    """Runs `dfslab WORDS` to its end and returns the finished process."""
     return subprocess.run(
         [DFSLAB, *words],
         cwd=place,
@@ -249,8 +253,9 @@ def call(*words: str, place: Path, environment: dict[str, str]) -> subprocess.Co
 
 @contextlib.contextmanager
 def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str]:
-    """A context with an SSH server if the system needs one; it yields the scenario's lines on the
-    cluster. Processes that the server starts inherit the trial's mark."""
+    """Yields the lines of a scenario that describe its cluster. If the system needs an SSH server,
+    the server runs within this context, and the processes that it starts inherit the trial's
+    mark."""
     if system != "ssh":
         yield ""
         return

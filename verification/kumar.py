@@ -1,6 +1,5 @@
-"""Recomputes the experiment of Kumar 2018: a designed study of a real GlusterFS, and a held-out
-program.
-"""
+"""Recomputes the experiment of Kumar 2018 from recordings: a designed study of a real GlusterFS,
+and a program on which no model is fitted."""
 
 from __future__ import annotations
 
@@ -22,30 +21,30 @@ from verification import recordings
 from verification.figures import Figure
 
 STUDY, PROGRAM = "kumar-glusterfs", "kumar-application"
-# The number of folds into which the study's layouts are divided for cross-validation.
+# Number of folds into which the layouts of the study are divided. In turn, each fold is held out.
 FOLDS = 4
 LAYOUTS = "layouts, nothing calibrated"
 
 
 def subjects() -> list[str]:
-    """Returns every recording of the designed study and of the program."""
+    """Returns the name of every recording of the designed study and of the program."""
     return [one for name in (STUDY, PROGRAM) for one in recordings.of_scenario(name)]
 
 
 def parts(subject: str) -> tuple[str, ...]:
-    """Returns the parts of a recording's figures. Each part can be computed without the others."""
+    """Returns the names of the parts into which the figures of a recording are divided. Each part
+    can be computed without the others."""
     return ("",) if subject.startswith(PROGRAM) else ("", LAYOUTS, *crossval.SPLITS)
 
 
 def figures(subject: str) -> list[Figure]:
-    """Computes all figures of one recording."""
+    """Returns all figures (errors, coverages and noise) that are computed from one recording."""
     return [one for part in parts(subject) for one in of_part(subject, part)]
 
 
 def of_part(subject: str, part: str) -> list[Figure]:
-    """Computes the figures of one part of a recording: of all its runs (part ""), or of one way of
-    holding out runs.
-    """
+    """Returns the figures of one part of a recording. The part "" uses all runs. The other parts
+    each hold out runs in a different way."""
     if subject.startswith(PROGRAM):
         return _of_program(subject)
     results = recordings.runs(STUDY, subject)
@@ -59,7 +58,8 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Computes the noise between repetitions, and the error of the uncalibrated sequence model."""
+    """Returns two figures of a recording: the noise between repetitions, and the error of the
+    uncalibrated sequence model."""
     rows = rows_of(results)
     alone = np.exp(Priors(None).matrix(rows.points)[:, 0]) / rows.rates - 1
     noise = learning.noise(results)
@@ -71,7 +71,8 @@ def _of_runs(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
-    """Computes errors of the uncalibrated grey-box model on held-out layouts."""
+    """Returns the errors of the uncalibrated grey-box model on layouts that were held out from its
+    fit, and the coverage of its intervals."""
     rows = rows_of(results)
     count = len(rows.points)
     off, held = np.zeros(count), np.zeros(count)
@@ -96,9 +97,8 @@ def _of_layouts(subject: str, results: Sequence[Result]) -> list[Figure]:
 
 
 def _of_split(subject: str, results: Sequence[Result], split: str) -> list[Figure]:
-    """Computes errors of the grey-box model when `dfslab learn`'s split `split` holds out runs:
-    random rows, layouts, rates or larger scales.
-    """
+    """Returns the errors of the grey-box model on held-out runs. `split` says what `dfslab learn`
+    holds out: random rows, layouts, rates or larger scales."""
     seed = results[0].point.scenario.run.seed
     found = crossval.validate(results, ("greybox", "linear"), seed, _silent, (split,))
     scores = found.scores[split]
@@ -116,9 +116,8 @@ def _silent(*_: Any) -> None:
 
 
 def _of_program(subject: str) -> list[Figure]:
-    """Computes the errors for a program's iterations. They are predicted by the model that was
-    fitted to plain reads and writes.
-    """
+    """Returns the errors of predicted times of a program's iterations. They are predicted by a
+    model that was fitted to plain reads and writes."""
     results = recordings.runs(PROGRAM, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
     rates: dict[str, list[float]] = {}

@@ -1,8 +1,8 @@
-"""Compares the claims of Kumar 2018 with the findings of a designed sweep.
+"""Compares the claims of Kumar 2018 with the findings of a designed study.
 
-A direction is the sign of the slope in a log-linear regression of one operation. A rank is a
-position among the total sensitivity indices of one regime, such as direct I/O. If an interval is
-inconclusive, the verdict states this.
+The direction of an effect is the sign of the slope in a log-linear regression of one operation. The
+rank of a factor is its position among the total sensitivity indices of one regime, such as direct
+I/O. If an interval is too wide for a decision, the verdict is "inconclusive".
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dfslab.studies.designs.lessons import Regime, Slope, direction
 
 @dataclass(frozen=True)
 class Sign:
-    """A direction of an effect that Kumar 2018 reports, and our slope of log2 rate for each
-    doubling of the factor.
-    """
+    """The direction of an effect that Kumar 2018 reports for a factor, and the slope that we
+    measured: the change of log2 rate for each doubling of the factor."""
 
     claim: str
     operation: str
@@ -39,8 +38,9 @@ class Rank:
     verdict: str
 
 
-# Directions that Kumar 2018 claims: (claim, factor, expected sign, operations that it concerns,
-# number added to the slope).
+# Directions of effects that Kumar 2018 claims. Each is (claim, factor, expected sign, operations
+# that the claim concerns, number added to the slope). The added -1 turns the slope of the total
+# rate into that of the rate of each client.
 CLAIMS = (
     ("more network, faster", "network", "+", ("read", "write"), 0.0),
     ("more copies, slower writes", "copies", "-", ("write",), 0.0),
@@ -55,7 +55,8 @@ CLAIMS = (
 
 
 def signs(slopes: Sequence[Slope]) -> list[Sign]:
-    """Returns the directions that Kumar 2018 claims, each with our slope for every operation."""
+    """Returns the directions that Kumar 2018 claims, each with the slope that we measured for every
+    operation."""
     found = []
     for operation in dict.fromkeys(one.operation for one in slopes):
         own = {one.factor: one for one in slopes if one.operation == operation}
@@ -81,13 +82,15 @@ def _agrees(expected: str, shown: str) -> str:
 
 
 def counts(found: Sequence[Sign]) -> dict[str, int]:
-    """Returns verdict -> number of claims, for the verdicts on `found`."""
+    """Returns a dictionary from each possible verdict to the number of claims in `found` that have
+    it."""
     verdicts = [one.verdict for one in found]
     wanted = ("as in the paper", "inconclusive", "otherwise than in the paper")
     return {verdict: verdicts.count(verdict) for verdict in wanted}
 
 
-# The factors of the second model of Kumar 2018 (Table 4): block size, caches, translators.
+# The factors of the second model of Kumar 2018 (Table 4): block size, and the settings of caches
+# and translators.
 FILE_SYSTEM = (
     "block_size",
     "cache_size",
@@ -97,7 +100,8 @@ FILE_SYSTEM = (
     "io_cache",
     "md_cache",
 )
-# Ranks that Kumar 2018 claims: (claim, regime, factor, rank of the factor within FILE_SYSTEM).
+# Ranks that Kumar 2018 claims. Each is (claim, regime, factor, rank). The rank counts only the
+# factors in FILE_SYSTEM.
 PLACES = (
     ("block size decides most where every request goes to disk", "cache direct", "block_size", 1),
     ("block size decides most where caches answer, too", "cache warm", "block_size", 1),
@@ -106,9 +110,8 @@ PLACES = (
 
 
 def ranks(regimes: Sequence[Regime]) -> list[Rank]:
-    """Returns the ranks of factors that Kumar 2018 claims, each with our ranking in the same
-    regime.
-    """
+    """Returns the ranks of factors that Kumar 2018 claims, each with the ranking that we measured
+    in the same regime."""
     found = []
     for claim, regime, factor, place in PLACES:
         own = next((one for one in regimes if one.name == regime), None)
@@ -132,9 +135,9 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 
 def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
-    """Returns the verdict on the factor `expected` at a rank where our ranking has the factor
-    `observed`: as in the paper, undecided between the two, or different.
-    """
+    """Returns the verdict on a rank at which the paper expects the factor `expected` and we observe
+    `observed`. The verdict is "as in the paper", inconclusive if the intervals of the two indices
+    overlap, or otherwise than in the paper."""
     if expected == observed:
         return "as in the paper"
     mine, theirs = totals[expected], totals[observed]

@@ -1,6 +1,5 @@
-"""Recomputes the experiment of Liu 2018: parts of a real HDFS are slowed, and recorded call
-profiles must rank them first.
-"""
+"""Recomputes the experiment of Liu 2018 from recordings. In each recorded round, one part of a real
+HDFS was slowed down, and the call profiles have to rank this part first."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ NEAR = 0.2
 
 
 def subjects() -> list[str]:
-    """Returns every recording of rounds in which a part of HDFS was slowed."""
+    """Returns the names of the recordings of rounds in which a part of HDFS was slowed down."""
     return sorted(
         path.name.removesuffix(recordings.PROFILES)
         for path in recordings.DATA.glob(f"*{recordings.PROFILES}")
@@ -33,15 +32,15 @@ def subjects() -> list[str]:
 
 
 def rounds(subject: str) -> list[dict[str, Any]]:
-    """Reads each recorded round: the ranking of parts, and the saving that was measured when the
-    part ran at full speed again.
-    """
+    """Returns one dictionary for each recorded round. It has the part that was slowed down, the
+    part that the call profiles rank first, and the predicted and the measured saving when the part
+    ran at full speed again."""
     found = []
     with lzma.open(recordings.DATA / f"{subject}{recordings.PROFILES}", "rt") as stream:
         for one in json.load(stream):
             files = [callprofile.File.model_validate(file) for file in one["files"]]
-            # Profiles carry the start of their process, but their sums begin with the round. So the
-            # start is set to that of the round.
+            # A profile states the start of its process, but its sums begin with the round.
+            # Therefore the start is set to that of the round.
             files = [
                 file.model_copy(
                     update={"started_unix_ns": file.written_unix_ns - round(one["slow_s"] * 1e9)}
@@ -54,7 +53,8 @@ def rounds(subject: str) -> list[dict[str, Any]]:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Computes all figures of the recorded rounds."""
+    """Returns all figures of the recorded rounds, such as the share of rounds in which the slowed
+    part was ranked first."""
     rows = rounds(subject)
 
     def figure(bar: str, part: str, value: float) -> Figure:

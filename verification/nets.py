@@ -1,4 +1,5 @@
-"""Compares Petri nets with real runs, at held-out block sizes and numbers of clients."""
+"""Compares rates that Petri nets predict with those of real runs, at block sizes and numbers of
+clients that are held out from the fit."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ SCENARIOS = ("net-reality", "net-reality-local")
 
 
 def subjects() -> list[str]:
-    """Returns every recording of the two scenarios for nets."""
+    """Returns the names of all recordings of the two scenarios that Petri nets simulate."""
     return [one for name in SCENARIOS for one in recordings.of_scenario(name)]
 
 
 def figures(subject: str) -> list[Figure]:
-    """Computes errors by number of clients, and the largest error for each kind of workload."""
+    """Returns the errors of simulated rates by number of clients, and the largest error for each
+    kind of workload."""
     name = max((one for one in SCENARIOS if subject.startswith(one)), key=len)
     runs = defaultdict(list)
     for run in recordings.runs(name, subject):

@@ -1,6 +1,5 @@
-"""Writes the page of all figures: a section for each bar, a row for each recording, with all
-misses.
-"""
+"""Writes the page of all figures. Each bar has a section, and each recording a row in it. The page
+also shows the figures that missed their bars."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from verification.figures import HERE, Bar, Figure, bars, shown
 from verification.variation import Variation, section
 
 PAGE = HERE / "figures.md"
-# Tables with more columns than this are transposed, so that each part is a row.
+# A table with more columns than this is transposed, so that its parts are rows instead of columns.
 COLUMNS_MAX = 9
 MARK = " °"
 HEAD = """# Figures of every recording
@@ -25,7 +24,7 @@ A cell is the value and, in brackets, the number of points. **MISS**: the bar is
 
 
 def page(figures: Sequence[Figure], variations: Sequence[Variation]) -> str:
-    """Returns the Markdown text of the page of all figures and of all variations of constants."""
+    """Returns the page of all figures, and of the effects of varied constants, as Markdown text."""
     sections = [HEAD, _summary(figures)]
     for name, experiment in EXPERIMENTS.items():
         sections.append(f"## {experiment.title}\n")
@@ -62,7 +61,7 @@ def _summary(figures: Sequence[Figure]) -> str:
 
 
 def _section(bar: Bar, figures: Sequence[Figure]) -> str:
-    """Returns the table of the figures that one bar judges."""
+    """Returns the table of all figures that are judged by one bar."""
     parts = list(dict.fromkeys(one.part for one in figures))
     cells = {(one.recording, one.part): _cell(bar, one) for one in figures}
     rows = list(dict.fromkeys(one.recording for one in figures))
@@ -95,5 +94,6 @@ def _cell(bar: Bar, one: Figure) -> str:
 
 
 def _began_before(bar: Bar, recording: str) -> bool:
-    """Whether a recording, or the first recording of a pair, began before the bar was set."""
+    """Returns whether a recording began before the bar was set. For a pair of recordings, the first
+    one counts."""
     return recordings.recorded(recording.split(recordings.PAIR)[0]) < bar.set

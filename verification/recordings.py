@@ -1,4 +1,5 @@
-"""Reads the recordings of real runs in verification/data: their names, start times and results."""
+"""Reads the recordings of real runs in verification/data: their names, the times at which they
+began, and their results."""
 
 from __future__ import annotations
 
@@ -17,18 +18,19 @@ from verification.figures import HERE, moment
 
 DATA = HERE / "data"
 SCENARIOS = HERE.parent / "scenarios"
-# Suffix of recordings that hold call profiles of processes instead of a table of runs.
+# Suffix of recordings that consist of call profiles of processes instead of a table of runs.
 PROFILES = ".json.xz"
-# Prefix of the name of a pool. A pool joins all recordings of a scenario with the same plan (number
-# of configurations).
+# Prefix of the name of a pool. A pool joins all recordings of a scenario that have the same number
+# of configurations, which means that they follow the same plan.
 POOL = "all of "
-# Separator in the name of a pair, which consists of a recording and the next one of the same plan.
+# Separator in the name of a pair. A pair consists of a recording and the next one that follows the
+# same plan.
 PAIR = " and "
 
 
 @lru_cache(maxsize=8)
 def scenario(name: str) -> Scenario:
-    """Reads and validates the scenario `name` of the repository."""
+    """Returns the scenario of the repository with this name, after validating it."""
     return read(SCENARIOS / f"{name}.toml")
 
 
@@ -42,9 +44,8 @@ def of_scenario(name: str) -> tuple[str, ...]:
 
 
 def scenario_of(recording: str) -> str:
-    """Returns the longest name of a scenario with which a recording's name begins. Returns "" if
-    there is none.
-    """
+    """Returns the name of the scenario to which a recording belongs: the longest one with which the
+    name of the recording begins. Returns "" if there is none."""
     names = [path.stem for path in SCENARIOS.glob("*.toml")]
     fitting = [one for one in names if recording == one or recording.startswith(f"{one}-")]
     return max(fitting, key=len, default="")
@@ -85,9 +86,8 @@ def configurations(recording: str) -> int:
 
 @cache
 def plans(name: str) -> dict[str, tuple[str, ...]]:
-    """Returns name of a pool -> its recordings, which all have the same plan (number of
-    configurations).
-    """
+    """Returns a dictionary from the name of each pool of a scenario to its recordings. All
+    recordings of a pool have the same number of configurations."""
     found: dict[str, tuple[str, ...]] = {}
     for one in of_scenario(name):
         plan = f"{POOL}{name}, {configurations(one)} configurations"
@@ -96,9 +96,8 @@ def plans(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def runs(name: str, recording: str) -> list[Result]:
-    """Returns the results of a recording or a pool. The point of each result states whether it is
-    held out.
-    """
+    """Returns the results of a recording or of a pool of recordings. The configuration (`point`) in
+    each result states whether it is held out."""
     planned = scenario(name)
     points = {point.id: point for point in planned.points()}
     found: list[Result] = []
@@ -108,10 +107,10 @@ def runs(name: str, recording: str) -> list[Result]:
 
 
 def _placed(run: Result, points: Mapping[str, Point]) -> Result:
-    """Returns the result of a run with the point (configuration) that its scenario has for it.
+    """Returns a copy of a result with the configuration (`point`) that its scenario defines.
 
-    A scenario with a design has no points, so its results keep the point that the table of runs
-    gives.
+    A scenario with an experimental design defines no configurations. Its results keep the
+    configuration that the table of runs gives.
     """
     point = points.get(run.point_id)
     return run if point is None else run.model_copy(update={"point": point})

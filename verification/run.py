@@ -1,10 +1,11 @@
-"""Runs `make verify`: compares every recording with every bar, varies constants, computes the page
-of the papers, and runs every case of every grid of tests.
+"""Runs `make verify`. It compares every recording with every bar (pass criterion), varies
+constants, computes the page of the papers, and runs every case of every grid of tests.
 
 The exit code is 1 if a figure that met its bar in the committed table no longer does, if a figure
 cannot be computed, if papers.md is not current, or if a case of a grid fails. A known miss is
 printed and counted, but is no failure. `--share` computes a share of the recordings, at least one
-of each experiment, and compares them with the committed table without changing the table."""
+of each experiment, and compares them with the committed table without changing the table.
+"""
 
 from __future__ import annotations
 
@@ -92,25 +93,23 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def chosen(share: float, seed: str) -> list[tuple[str, str]]:
-    """Returns (experiment, recording) for a share of each experiment's recordings, at least one of
-    each. `seed` selects them.
-    """
+    """Returns tasks (experiment, recording) for a share of the recordings of each experiment, but
+    for at least one of each. `seed` selects the recordings."""
     kept = {name: sampled(one.subjects(), share, seed) for name, one in EXPERIMENTS.items()}
     return [(name, subject) for name, subject in tasks() if subject in kept[name]]
 
 
 def varied(share: float, seed: str) -> list[tuple[str, str]]:
-    """Returns (constant, experiment) for a share of the variations of constants. `seed` selects
-    them.
-    """
+    """Returns tasks (constant, experiment) for a share of all variations of constants. `seed`
+    selects them."""
     names = {f"{constant} {experiment}" for constant, experiment in variation.tasks()}
     kept = names if share >= 1 else sampled(names, share, seed)
     return [task for task in variation.tasks() if " ".join(task) in kept]
 
 
 def vary_missing(workers: int) -> int:
-    """Computes the variations of constants that the committed table lacks, removes those of
-    constants that no longer exist, and writes the page. Returns the exit code."""
+    """Computes the effects of varied constants that the committed table lacks, and removes those of
+    constants that no longer exist. Writes the page and returns the exit code."""
     wanted = variation.tasks()
     before = {(one.constant, one.experiment) for one in variation.committed()}
     added = variation.compute([task for task in wanted if task not in before], workers)
@@ -124,9 +123,8 @@ def vary_missing(workers: int) -> int:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> tuple[list[Figure], list[str]]:
-    """Computes the figures of all tasks in `workers` processes and prints each as soon as it is
-    computed. Returns (figures in the order of the tasks, tasks that failed).
-    """
+    """Computes the figures of all tasks in `workers` processes, and prints each one when it is
+    known. Returns (figures in the order of the tasks, tasks that failed)."""
     figures: list[Figure] = []
     failed = []
     # Each worker uses one core, because libraries with several threads would compete for the cores.
@@ -153,9 +151,8 @@ def line(one: Figure) -> str:
 
 
 def grids(share: float, seed: str, workers: int) -> int:
-    """Runs the test cases marked `grid` by pytest and returns pytest's exit code. `share` of each
-    grid's cases are run.
-    """
+    """Runs the test cases with the mark `grid` by pytest and returns pytest's exit code. `share` is
+    the fraction of the cases of each grid that is run."""
     return subprocess.run(
         [
             sys.executable,

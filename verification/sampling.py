@@ -1,8 +1,8 @@
-"""Selects a seeded sample of every grid, that is, of every test with a large product of cases. It
-is used here and as a plugin of pytest.
+"""Selects a sample of the cases of every grid. A grid is a test with a large product of cases, and
+it has the mark `grid`. This module is used by the verification and as a plugin of pytest.
 
-A test marked `grid` is one product of many cases. A run takes a share of each product by a hash of
-the seed and the case's name, at least one case. A case that is requested by name is always run.
+A run takes a share of the cases of each grid, but at least one. The cases are selected by a hash of
+the seed and the name of the case. A case that is requested by name is always run.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ SHARE = 0.1
 
 
 def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
-    """Returns a share of the names, rounded up. Each seed takes other names, and each name is taken
-    by some seed.
-    """
+    """Returns a share of the names, with their number rounded up. Different seeds select different
+    names, and each name is selected by some seed."""
     order = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
     return set(order[: math.ceil(share * len(order))])
 
 
 def commit() -> str:
-    """Returns the id of the git commit, the default seed. So each commit takes other cases, and a
-    run can be repeated.
-    """
+    """Returns the id of the git commit, which is the default seed. Each commit thus runs other
+    cases, and a run of a commit can be repeated."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -60,9 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the options that select the same cases again. Quiet runs print no header, so they are
-    printed at the end.
-    """
+    """Prints the pytest options that select the same cases again. They are printed at the end of
+    the run, because quiet runs print no header."""
     requested = config.option
     terminalreporter.write_line(
         f"grids: --grid-share {requested.grid_share:g} --grid-seed {requested.grid_seed}"
@@ -70,7 +67,7 @@ def pytest_terminal_summary(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the cases of each grid that are not in the seed's sample."""
+    """Deselects the cases of each grid that are not in the sample selected by the seed."""
     if config.option.grid_share >= 1 or any("::" in one for one in config.args):
         return
     grids: dict[Hashable, list[str]] = {}

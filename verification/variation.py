@@ -1,9 +1,9 @@
-"""Halves and doubles the constants that are choices, and reports how much the headline figures
-change.
+"""Halves and doubles each constant that is a choice, and reports how much the headline figures of
+the verification change.
 
-A headline is the median of one bar's figures over a recording, the law selected for the metadata
-server, or the ranking of factors. Each variation is computed in a separate process, because models
-cache their results.
+A headline figure is the median of the figures that one bar judges, the law selected for the
+metadata server, or the ranking of factors. Each variation is computed in a separate process,
+because models cache their results.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from verification.sampling import sampled
 
 VARIATIONS = HERE / "variations.json"
 FACTORS = {"half": 0.5, "twice": 2.0}
-# A headline figure that changes by more than this share of its value depends on the constant.
+# Relative change of a headline figure above which the figure counts as depending on the varied
+# constant.
 MATTERS = 0.10
-# The seed that selects recordings of experiments with many recordings.
+# The seed that selects one recording of each experiment that has many.
 SEED = "constants"
 AS_IT_IS = ""
 # The exceptions by which a fit reports that a varied constant makes it impossible. Any other
@@ -49,9 +50,11 @@ Headlines = dict[str, Headline]
 
 @dataclass(frozen=True)
 class Variation:
-    """One headline figure of one experiment with a constant unchanged, halved and doubled.
+    """One headline figure of one experiment, computed with a constant unchanged, halved and
+    doubled.
 
-    A value is None if the varied constant leaves no figure, and a text if the headline is a name.
+    A value is None if the figure cannot be computed with the varied constant. It is a text if the
+    figure is a name, such as that of a law.
     """
 
     constant: str
@@ -63,25 +66,27 @@ class Variation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The fields that identify a variation: constant, experiment and headline."""
+        """Returns the fields that identify a variation: constant, experiment and headline
+        figure."""
         return self.constant, self.experiment, self.headline
 
     @property
     def change(self) -> float:
-        """The larger of the changes by halving and doubling, relative to the unchanged value. It is
-        infinite if a name changes or no figure remains.
+        """Returns the larger of the two changes of the headline figure, by halving and by doubling
+        the constant. It is relative to the unchanged value, and infinite if a name changes or no
+        figure remains.
 
-        Changes below the rounding differences of libraries are 0.
+        Changes below the rounding differences of libraries count as 0.
         """
         return max(_change(self.base, one) for one in (self.half, self.twice))
 
     @property
     def matters(self) -> bool:
-        """Whether the headline figure changes by more than MATTERS."""
+        """Returns whether the headline figure changes by more than the share MATTERS."""
         return self.change > MATTERS
 
     def agrees(self, other: Variation) -> bool:
-        """Whether two computations gave the same variation, except for rounding."""
+        """Returns whether two computations gave the same variation, except for rounding."""
         pairs = zip(self._values, other._values, strict=True)
         return all(_change(one, two) <= RELATIVE for one, two in pairs)
 
@@ -99,7 +104,8 @@ def _change(base: Headline, other: Headline) -> float:
 
 
 def _medians(figures: Sequence[Figure]) -> Headlines:
-    """Returns bar -> median of its figures that have a value."""
+    """Returns a dictionary from the name of each bar to the median of its figures. Figures without
+    a value are left out."""
     found: dict[str, list[float]] = {}
     for one in figures:
         if one.value is not None:
@@ -108,7 +114,8 @@ def _medians(figures: Sequence[Figure]) -> Headlines:
 
 
 def _wu() -> Headlines:
-    """Computes the headlines of the experiment of Wu 2013 on one recording of reads or writes."""
+    """Returns the headline figures of the experiment of Wu 2013, computed from one recording of
+    reads or writes."""
     return _medians(wu.figures(_of_wu()))
 
 
@@ -119,9 +126,8 @@ def _of_wu() -> str:
 
 
 def _expectations() -> Headlines:
-    """Computes the headlines of what the uncalibrated model expects, on the same recording of reads
-    or writes: the shares of its expectations that the measurements confirmed.
-    """
+    """Returns the headline figures of the uncalibrated model's expectations on one recording of
+    reads or writes. They are the shares of the expectations that the measurements confirmed."""
     name = next(name for name in wu.SCENARIOS if name in _of_wu())
     results = recordings.runs(name, _of_wu())
     points = list({result.point_id: result.point for result in results}.values())
@@ -135,9 +141,8 @@ def _expectations() -> Headlines:
 
 
 def _namenode() -> Headlines:
-    """Computes the headlines of all recordings of the metadata server, and the law selected for
-    each curve.
-    """
+    """Returns the headline figures of all recordings of the metadata server, and the name of the
+    law that is selected for each curve of response times."""
     subjects = wu_namenode.subjects()
     laws: Headlines = {}
     for subject in subjects:
@@ -151,9 +156,8 @@ def _namenode() -> Headlines:
 
 
 def _kumar() -> Headlines:
-    """Computes the headlines of the uncalibrated grey-box model on held-out layouts: error, and
-    coverage of its intervals.
-    """
+    """Returns two headline figures of the uncalibrated grey-box model on held-out layouts: its
+    median error, and the coverage of its intervals."""
     model, requested, measured = _of_fold("greybox")
     low, high = model.intervals(requested).T
     return {
@@ -163,17 +167,15 @@ def _kumar() -> Headlines:
 
 
 def _boosting() -> Headlines:
-    """Computes the headline of the boosting model alone, on the layouts that are held out for the
-    grey-box model, too.
-    """
+    """Returns the headline figure of the boosting model: its median error on the layouts that are
+    also held out for the grey-box model."""
     model, requested, measured = _of_fold("boosting")
     return {"median error of boosting": _median_error(model, requested, measured)}
 
 
 def _of_fold(name: str) -> tuple[LearntModel, list[Point], np.ndarray]:
-    """Returns (model fitted without one fold of layouts, points of that fold, their measured rates
-    in bytes per second).
-    """
+    """Returns (model fitted to all but one fold of the layouts, points of the left-out fold, their
+    measured rates in bytes per second)."""
     rows = _rows()
     known, requested = next(GroupKFold(kumar.FOLDS).split(rows.rates, groups=rows.layouts))
     part = TrainingRows(
@@ -194,26 +196,26 @@ def _rows() -> TrainingRows:
 
 
 def _program() -> Headlines:
-    """Computes the headlines of the program to which no model was fitted."""
+    """Returns the headline figures of the recordings of a program to which no model was fitted."""
     return _medians(
         [one for each in recordings.of_scenario(kumar.PROGRAM) for one in kumar.figures(each)]
     )
 
 
 def _liu() -> Headlines:
-    """Computes the headlines of all rounds in which a part of HDFS was slowed."""
+    """Returns the headline figures of all rounds in which a part of HDFS was slowed down."""
     return _medians([one for each in liu.subjects() for one in liu.figures(each)])
 
 
 def _nets() -> Headlines:
-    """Computes the headlines of all recordings for nets."""
+    """Returns the headline figures of all recordings that Petri nets simulate."""
     return _medians([one for each in nets.subjects() for one in nets.figures(each)])
 
 
 def _importance() -> Headlines:
-    """Computes the headlines of the grey-box model's sensitivity indices over the legal
-    combinations, and of the verdicts on them.
-    """
+    """Returns headline figures of the grey-box model's sensitivity indices over the legal
+    combinations of factors: the names of the first factors in the ranking, the index of the first
+    one, the mean width of the intervals, and the number of factors that matter."""
     scenario, rows = recordings.scenario(kumar.STUDY), _rows()
     allowed, seed = legal(scenario), scenario.run.seed
     names = [factor.name for factor in allowed.factors]
@@ -247,9 +249,8 @@ EXPERIMENTS: dict[str, Callable[[], Headlines]] = {
 
 
 def tasks() -> list[tuple[str, str]]:
-    """Returns every (constant, experiment) such that the constant may change the experiment's
-    headlines.
-    """
+    """Returns (constant, experiment) for every constant that may change the headline figures of the
+    experiment."""
     return [
         (name, experiment)
         for name, row in constants.by_name().items()
@@ -259,9 +260,8 @@ def tasks() -> list[tuple[str, str]]:
 
 
 def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
-    """Computes the variations of the tasks (constant, experiment) in `wanted`, each in a new
-    process.
-    """
+    """Computes the headline figures of the tasks (constant, experiment) in `wanted` with the
+    constant unchanged, halved and doubled, each in a new process."""
     bases = [(AS_IT_IS, experiment, 1.0) for experiment in dict.fromkeys(e for _, e in wanted)]
     varied = [(*task, factor) for task in wanted for factor in FACTORS.values()]
     limit = partial(threadpool_limits, 1)
@@ -281,9 +281,8 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
 
 
 def _headlines(task: tuple[str, str, float]) -> Headlines:
-    """Computes the headlines of an experiment with one constant varied by a factor. The result is
-    empty if they cannot be computed.
-    """
+    """Returns the headline figures of an experiment after multiplying one constant by a factor. The
+    dictionary is empty if they cannot be computed."""
     constant, experiment, factor = task
     if constant == AS_IT_IS:
         return _rounded(EXPERIMENTS[experiment]())
@@ -302,7 +301,8 @@ def _rounded(found: Headlines) -> Headlines:
 
 
 def committed() -> list[Variation]:
-    """Returns the variations of the last complete verification, from the committed table."""
+    """Returns the variations of constants of the last complete verification, from the committed
+    table."""
     return [Variation(**one) for one in json.loads(VARIATIONS.read_text(encoding="utf-8"))]
 
 
@@ -325,9 +325,8 @@ def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list
 
 
 def section(rows: Sequence[Variation]) -> str:
-    """Returns the page's section on constants. It shows for each constant the headline that it
-    changes most.
-    """
+    """Returns the page's section on constants. For each constant and experiment it shows the
+    headline figure that changes most."""
     most: dict[tuple[str, str], Variation] = {}
     for one in rows:
         place = one.constant, one.experiment

@@ -1,6 +1,6 @@
-"""Recomputes the experiments of Wu 2013, sections 4.1 and 4.2: times of steps, rates, expectations,
-repetition.
-"""
+"""Recomputes the experiments of Wu 2013, sections 4.1 and 4.2, from recordings. The figures are
+errors of step times and rates, confirmed expectations, and differences between repeated
+recordings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from verification import recordings
 from verification.figures import Figure, bars
 
 SCENARIOS = ("wu-write", "wu-read")
-# The classes of steps in Wu 2013 for each operation. "write/rest" is Wu's writeRequest, the self
-# time of a write without its calls.
+# The classes of steps that Wu 2013 distinguishes in each operation. "write/rest" is the self time
+# of a write without its calls, which Wu calls writeRequest.
 CLASSES = {
     "write": (
         "whole",
@@ -39,7 +39,8 @@ BASELINES = ("serial", "mean")
 
 
 def subjects() -> list[str]:
-    """Returns every recording, and for plans with several recordings also their pool."""
+    """Returns the names of all recordings. If several recordings follow the same plan, the name of
+    their pool is included as well."""
     found = []
     for name in SCENARIOS:
         found += recordings.of_scenario(name)
@@ -52,7 +53,7 @@ def _scenario(subject: str) -> str:
 
 
 def figures(subject: str) -> list[Figure]:
-    """Computes all figures of one recording of reads or writes."""
+    """Returns all figures that are computed from one recording of reads or writes."""
     name = _scenario(subject)
     results = recordings.runs(name, subject)
     model = SequenceModel().fit([result for result in results if not result.point.held_out])
@@ -75,9 +76,8 @@ Make = Callable[[str, str, float | None, int], Figure]
 
 
 def _of_functions(found: Operations, operation: str, figure: Make) -> list[Figure]:
-    """Computes the errors of the functions f1 to f7 of Wu 2013 for each class of steps, both above
-    the noise floor and over all held-out times.
-    """
+    """Returns the errors of the fitted functions f1 to f7 of Wu 2013 for each class of steps. They
+    are computed twice: for held-out times above the noise floor, and for all held-out times."""
     made, judged = [], 0
     classes = CLASSES[operation]
     least = bars()["wu.function-error"].points_min
@@ -113,9 +113,8 @@ def _of_sequence(
     operation: str,
     figure: Make,
 ) -> list[Figure]:
-    """Computes the errors of the sequence model for all held-out rates and response times, and how
-    often its intervals cover them.
-    """
+    """Returns the errors of the sequence model for all held-out rates and response times, and the
+    share of these that its intervals contain."""
     rates: dict[str, list[float]] = {}
     sizes = {}
     for result in results:
@@ -145,9 +144,8 @@ def _of_sequence(
 
 
 def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
-    """Computes for each kind of change (size, deployment) the share of the uncalibrated model's
-    expectations that the measurements confirmed.
-    """
+    """Returns the share of the uncalibrated model's expectations that the measurements confirmed,
+    for each kind of change: of file size and of deployment."""
     points = list({result.point_id: result.point for result in results}.values())
     counts = expectations.tally(expectations.score(expectations.expectations(points), results))
     made = []
@@ -159,7 +157,8 @@ def _of_expectations(results: Sequence[Result], figure: Make) -> list[Figure]:
 
 
 def pairs() -> list[str]:
-    """Returns the name of each pair of a recording and the next one of the same plan."""
+    """Returns the name of each pair of recordings. A pair consists of a recording and the next one
+    that follows the same plan."""
     return [
         recordings.PAIR.join(pair)
         for name in SCENARIOS
@@ -169,9 +168,8 @@ def pairs() -> list[str]:
 
 
 def repetition(subject: str) -> list[Figure]:
-    """Computes the relative difference of mean latencies between the two recordings of a pair, by
-    configuration.
-    """
+    """Returns figures of the difference between the two recordings of a pair: for each
+    configuration, the absolute logarithm of the ratio of its mean latencies."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

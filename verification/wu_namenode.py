@@ -1,6 +1,5 @@
-"""Recomputes the experiments of Wu 2013, section 4.2: the law of the metadata server's response
-time, processor scores, bursts.
-"""
+"""Recomputes the experiments of Wu 2013, section 4.2, on a metadata server from recordings: the law
+of its response time, its processor scores, and bursts of requests."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ SCENARIOS = ("wu-namenode", "wu-locations", "wu-burst")
 
 
 def subjects() -> list[str]:
-    """Returns every recording of the NameNode's response times and of its bursts."""
+    """Returns the names of all recordings of the NameNode's response times and of its bursts."""
     return [one for name in SCENARIOS for one in recordings.of_scenario(name)]
 
 
 def figures(subject: str) -> list[Figure]:
-    """Computes all figures of one recording of the NameNode."""
+    """Returns all figures that are computed from one recording of the NameNode."""
     name = next(name for name in SCENARIOS if subject.startswith(name))
     found = server_law(recordings.runs(name, subject))
     assert found is not None, f"{subject} has no curve of four points"
@@ -39,9 +38,9 @@ def _figure(subject: str, bar: str, part: str, value: float, points: int) -> Fig
 
 
 def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
-    """Computes the fit of the likeliest law and of Wu's law to one curve. For curves with a
-    constant number of files, computes how much the rates fall.
-    """
+    """Returns the figures of one curve of response times. If the number of files grows with the
+    clients, they are R² of the likeliest law and the weight of Wu's law. If it is constant, they
+    are R² of Wu's law and the change of the rate."""
     part, count = f"{curve.share:g} of a core, files {curve.files}", len(curve.clients)
     paper = next(one for one in curve.fits if one.law == PAPER)
     if curve.files == "each":
@@ -56,9 +55,8 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Computes three errors: of a processor score against the declared share of a core, of the
-    law's coefficient k against the score, and of the capacity that follows from the score.
-    """
+    """Returns three errors: of a processor's score relative to its declared share of a core, of the
+    law's coefficient k relative to the score, and of the capacity that follows from the score."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -73,9 +71,8 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
-    """Computes the error of the ratio of rates at two shares of a core against the ratio of the
-    processor scores, at a constant number of files.
-    """
+    """Returns the error of the ratio of rates at two shares of a core, relative to the ratio of the
+    processor scores. The number of files is constant."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -88,9 +85,9 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Computes the figures of a burst above the capacity: measured values relative to the
-    prediction by the processor score.
-    """
+    """Returns the figures of a burst of requests above the capacity. They are the measured time to
+    drain the queue, the mean and the 0.9 quantile, each divided by the prediction from the
+    processor's score."""
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -1,4 +1,5 @@
-"""Logic does not read the machine's clock: a clock is passed in, except in the listed modules."""
+"""Tests that no module of the package reads the machine's clock, except the modules in REAL_TIME.
+All others get a clock as a parameter."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ REAL_TIME = {
     "fleet/worker_calls.py": "reports its host's clocks",
     "fleet/run.py": "agrees on starts with agents",
 }
-# Module or class of the standard library -> its names that read the time, wait, or give the current
-# date. Conversions such as `datetime.fromisoformat` are not listed.
+# For each module or class of the standard library, the names in it that read the time, wait, or
+# give the current date. Conversions such as `datetime.fromisoformat` are not listed.
 READINGS = {
     "time": None,  # None: every name of the module counts as a reading
     "datetime": {"now", "utcnow", "today"},
@@ -36,8 +37,8 @@ IMPORTS = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(READINGS)}|clock)\
 
 @cache
 def of_package() -> dict[str, list[tuple[int, str]]]:
-    """Returns, for each module path in the package, the places at which the module reads the
-    machine's clock, as (line, source text)."""
+    """Returns a dictionary from the path of a module of the package to the places at which it reads
+    the machine's clock. A place is (line, source text)."""
     sources = {
         module.relative_to(ROOT).as_posix(): module.read_text(encoding="utf-8")
         for module in sorted(ROOT.rglob("*.py"))

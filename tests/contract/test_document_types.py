@@ -1,5 +1,5 @@
-"""Tests of the types of documents: the Python types equal the Rust types, and stored documents stay
-readable."""
+"""Tests of the types of stored documents. The Python types equal the Rust types, and documents of
+earlier versions can still be read."""
 
 from __future__ import annotations
 

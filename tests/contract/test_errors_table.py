@@ -1,4 +1,5 @@
-"""docs/errors.md lists every error of the sources, and the command line exits as it says."""
+"""Tests that docs/errors.md lists every error message of the sources, and that the command line
+exits with the codes that this table states."""
 
 import subprocess
 import sys

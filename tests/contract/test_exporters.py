@@ -1,5 +1,5 @@
-"""Tests that every discovered exporter is of the right class, declares a file suffix, and writes a
-document as bytes."""
+"""Tests that every discovered exporter is an instance of the right class, declares a file suffix,
+and writes a document as bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_TREES = sorted(k for k, one in contract.exporters(TraceExporter).items() if o
 
 
 def deep(levels: int) -> TraceProfile:
-    """Returns a trace profile of one call tree, whose leaf is below this number of levels."""
+    """Returns a trace profile of one call tree, whose leaf is `levels` levels below the top."""
     tree = tree_node("leaf", self_ns=7)
     for level in range(levels):
         tree = tree_node(f"level {level}", tree, self_ns=3)

@@ -1,5 +1,5 @@
-"""Tests that opening a finished run reads the stored findings of its studies and fits no model
-again."""
+"""Tests that opening a finished run reads the findings of its studies from the run's folder and
+does not fit any model again."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from support import synthetic
 from support.stored import keep_only, store_only
 from typer.testing import CliRunner
 
-# The grid of configurations that the test's runs measure. One configuration of each workload is
-# held out, because a fit of step functions needs the other four.
+# The file sizes and numbers of clients that the test's runs measure. One configuration of each
+# workload is held out, because a fit of step functions needs the other four.
 GRID = {"sizes": synthetic.SIZES, "clients": (1,)}
 COMMANDS = {
     "compare": ("compare",),

@@ -14,7 +14,8 @@ from support.command import dfslab
 
 
 def leaves():
-    """Returns name -> command, for every command and subcommand."""
+    """Returns a dictionary from the words of each command and subcommand, such as "trace top", to
+    the command."""
     found = {}
     for name in COMMANDS:
         made = root.command(name)
@@ -34,7 +35,8 @@ def test_every_command_has_an_example_and_a_quiet_option():
 def test_the_options_of_every_example_exist():
     for name, made in leaves().items():
         if name == "compat":
-            # The example of `compat` has the options of the other benchmark, not those of dfslab.
+            # `compat` imitates other benchmarks. Its example has the options of such a benchmark,
+            # which are not options of dfslab.
             continue
         inner = made
         words = shlex.split(EXAMPLES[name])[1:]

@@ -15,7 +15,8 @@ from dfslab.workloads.replay import Parameters
 
 NAMES = list(discover.members(discover.IMPORTERS))
 DARSHAN = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
-# Name of a format -> contents of a file in this format, with at least one write of 4096 bytes.
+# The keys are names of formats. Each value is the content of a file in this format, with at least
+# one write of 4096 bytes.
 SAMPLES = {
     "strace": b'7 1700000000.5 openat(AT_FDCWD, "/data/a", O_WRONLY|O_CREAT) = 3 <0.1>\n'
     b'7 1700000000.6 pwrite64(3, "x"..., 4096, 8192) = 4096 <0.1>\n',

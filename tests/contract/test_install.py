@@ -1,5 +1,5 @@
-"""Tests of an installation: the base package stays below 200 MB, and the lock files agree with the
-declared extras."""
+"""Tests of the size of an installation and of its lock files. The base package needs less than 200
+MB, and the lock files agree with the declared extras."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# The base installation may have 200 MB. The compiled core of a wheel is counted with this size
-# (12.75 MB measured, stripped), because the tests' build profile gives a larger file.
+# Largest allowed size of the base installation, and the size that is assumed for the compiled core
+# in it. A stripped core has 12.75 MB; the core that the tests use is larger, because it is built
+# with another profile.
 MOST_BASE_BYTES, CORE_BYTES = 200e6, 12.8e6
 
 
@@ -25,8 +26,9 @@ def canonical(name: str) -> str:
 
 
 def needed(requirements: list[str]) -> dict[str, metadata.Distribution]:
-    """Returns the installed distributions that the requirements need, directly or through other
-    distributions, by canonical name."""
+    """Returns a dictionary from the canonical name of a distribution to the distribution. It has
+    the installed distributions that the requirements need, directly or through other
+    distributions."""
     found: dict[str, metadata.Distribution] = {}
     waiting = [Requirement(text) for text in requirements]
     while waiting:
@@ -56,7 +58,8 @@ def bytecode_bytes(source: Path) -> int:
 
 
 def locked(name: str) -> dict[str, str]:
-    """Returns package -> version from a lock file."""
+    """Returns a dictionary from the canonical name of each package in a lock file to its locked
+    version."""
     lines = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), flags=re.MULTILINE)
     return {canonical(package): version for package, version in lines}
 

@@ -1,5 +1,5 @@
-"""Tests of Ctrl-C during a run: finished results stay valid, no other file or process remains, and
-the next run resumes."""
+"""Tests of Ctrl-C during a run. Finished results stay valid, no other file or process remains, and
+the next start of the run continues it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ repetitions = 2
 
 
 def results(place):
-    """The measurements that a run has stored."""
+    """Returns the measurements that the interrupted run has stored."""
     folders = (place / "runs").glob("interrupted/2*")
     found = [one for folder in folders for one in RecordLog(folder).read()]
     return [one for one in found if one.method == "measure"]

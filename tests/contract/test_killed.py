@@ -130,8 +130,8 @@ def table(path: Path) -> list[tuple[str, ...]]:
 
 
 def planned() -> list[tuple[str, ...]]:
-    """Returns the same rows as `table`, computed from the scenario: every combination of varied
-    keys and repetition, as text."""
+    """Returns the rows that `table` should return, computed from the scenario: one row for each
+    combination of varied keys and repetition, as text."""
     levels = [map(json.dumps, tomllib.loads(SCENARIO)["sweep"][0][key]) for key in SWEPT]
     return sorted(product(*levels, map(str, range(REPETITIONS))))
 

@@ -29,8 +29,8 @@ METHODS = [(name, kind) for name, kind, _ in discover.methods()]
 
 
 def scenario(system: str, workload: str = "sequential_read", apart: bool = True, **keys):
-    """Returns a scenario on the smallest legal deployment of a file system: each role on a node of
-    its own, or all roles on one node if `apart` is false."""
+    """Returns a scenario on the smallest legal deployment of a file system. Each role is on a
+    separate node, or all roles are on one node if `apart` is false."""
     described = discover.file_system(system)
     if apart:
         nodes = [
@@ -159,8 +159,8 @@ def test_every_method_has_the_one_shape(name, kind):
 
 
 def test_nets_of_their_own_stay_rare():
-    """Only PVFS has a Petri net in addition to its operation trees, because such a net describes
-    the file system a second time."""
+    """Only PVFS has a Petri net in addition to its operation trees. Such a net should stay rare,
+    because it describes the file system a second time."""
     own = [
         name
         for name, path in discover.members(discover.FILE_SYSTEMS).items()

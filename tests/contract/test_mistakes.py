@@ -1,4 +1,5 @@
-"""Tests that typical mistakes of newcomers give one clear line with what to do, and exit code 2."""
+"""Tests that typical mistakes of new users end with exit code 2 and a one-line error message that
+says what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ repetitions = 1
 HDFS = GOOD.replace('"local"', '"hdfs"\naccess = { uri = "hdfs://127.0.0.1:1" }').replace(
     "storage = 1", "namenode = 1, datanode = 1"
 )
-# Name of a scenario file -> text of the file. Each file has one mistake.
+# The keys are names of scenario files. Each value is the text of the file, which has one mistake,
+# unless the file is called "good".
 FILES = {
     "good": GOOD,
     "empty": "",
@@ -52,7 +54,8 @@ FILES = {
     "unquoted": GOOD.replace('"local"', "local"),
     "boolean": GOOD.replace("repetitions = 1", "timed = 3"),
 }
-# Words of the command -> words that the error line must contain.
+# The keys are the words of a command. Each value lists the words that the error line of this
+# command must contain.
 MISTAKES = {
     "benchmark": ["No such command", "dfslab --help"],
     "mesure good.toml": ["Did you mean", "measure"],

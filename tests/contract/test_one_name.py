@@ -10,14 +10,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2] / "python" / "dfslab"
 # Modules that discovery looks for in every file system's folder, so their names may repeat.
 FIXED = ("facts", "operations", "testbed", "existing", "counters", "net")
-# Class or type alias -> the reason why several files declare it.
+# For each class or type alias that several files declare: the reason why this is allowed.
 CLASSES = {
     "Testbed": "discovery finds the testbed of a file system by this name",
     "Rule": "a rule of the lie detector, and a rule of legal combinations",
     "Run": "a run: its settings in a scenario, and the finished one for programs",
     "Parameters": "what a member declares: a workload's file by this name, a file system's facts",
 }
-# Module -> the reason why several folders have a module of this name.
+# For each module name that occurs in several folders: the reason why this is allowed.
 MODULES = {
     "bottlenecks": "the study, and the section of the page that renders it",
     "check": "of a scenario against its file system, and of figures by the lie detector",
@@ -53,8 +53,8 @@ def declared(text: str) -> set[str]:
 
 
 def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Returns class or type alias -> the files that declare it, for names that several files
-    declare."""
+    """Returns a dictionary from the name of a class or type alias to the files that declare it.
+    Names that only one file declares are left out."""
     homes: dict[str, list[str]] = {}
     for path, text in texts.items():
         for name in declared(text):
@@ -63,8 +63,9 @@ def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def meaning(path: str) -> str:
-    """Returns what a module's name stands for. Members that discovery finds by a fixed name or
-    folder share one meaning."""
+    """Returns a text that is equal for modules which may have the same name. Modules that discovery
+    finds by a fixed name in each file system's folder share one text. For any other module the text
+    is its path."""
     *rooms, name = path.removesuffix(".py").split("/")
     if rooms[:1] == ["filesystems"] and len(rooms) == 2 and name in FIXED:
         return f"a file system's {name}"
@@ -74,7 +75,8 @@ def meaning(path: str) -> str:
 
 
 def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Returns module name -> its meanings, for names with more than one meaning."""
+    """Returns a dictionary from a module name to its meanings, for names with more than one
+    meaning."""
     found: dict[str, set[str]] = {}
     for path in paths:
         if not path.endswith("__init__.py"):
@@ -83,7 +85,8 @@ def shared_modules(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def sources() -> dict[str, str]:
-    """Returns path below the package -> source text, for every module."""
+    """Returns a dictionary from the path of every module, relative to the package, to its source
+    text."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*.py")
     }

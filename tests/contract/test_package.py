@@ -1,4 +1,5 @@
-"""Tests that a package holds the ready scenarios and the tracing agent, and that both are found."""
+"""Tests that the Python package contains the ready scenarios and the jar of the tracing agent, and
+that dfslab finds both in it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def packaging():
 
 @pytest.fixture
 def staged(packaging, tmp_path, monkeypatch):
-    """The sources of a package, with a file in the place of the agent's jar."""
+    """Provides the sources of a package. A file of a few bytes takes the place of the agent's
+    jar."""
     jar = tmp_path / "jar"
     jar.write_bytes(b"jar")
     monkeypatch.setattr(packaging, "agent_jar", lambda notify: jar)
@@ -62,7 +64,8 @@ def test_scenarios_of_an_installed_package_are_found_by_name(staged, monkeypatch
 
 
 def test_the_agent_of_an_installed_package_is_taken(staged, monkeypatch, tmp_path):
-    """An installed package has a jar and no sources, so nothing is built."""
+    """An installed package contains the agent's jar and none of its sources, so the jar is used and
+    nothing is built."""
     own = staged / "python" / "dfslab" / "testbeds" / "java_agent.py"
     monkeypatch.setattr(java_agent, "__file__", str(own))
     monkeypatch.setattr(java_agent, "SOURCES", tmp_path / "none")

@@ -1,8 +1,8 @@
 """Tests that the Python types of the load plan equal, field by field, the types that the Rust core
 reads.
 
-The core's types are in core/load/plan_schema.json. A test of the Rust crate core/load compares this
-file with the Rust structs.
+The core's types are described in core/load/plan_schema.json. A test of the Rust crate core/load
+compares this file with the Rust structs.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Shapes:
         return frozenset({schema["type"]})
 
     def fields(self, schema: Mapping[str, Any]) -> frozenset:
-        """Returns (name, whether it is always written, alternatives) for each field of an object's
-        schema."""
+        """Returns (name, whether Python always writes the field, alternatives for the value) for
+        each field of an object's schema."""
         assert schema["additionalProperties"] is False
         required = set(schema.get("required", ())) | ALWAYS
         title = schema.get("title", "")
@@ -104,8 +104,8 @@ def name_of(field: tuple) -> str:
 
 
 def defaults(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Returns (kind or name of the object, field) -> default, for fields whose default is a plain
-    value."""
+    """Returns the default of each field whose default is a plain value. The key of the dictionary
+    is (kind or name of the object, name of the field)."""
     objects = {"plan": schema, **defs}
     for one in list(defs.values()):
         for variant in one.get("oneOf", ()):

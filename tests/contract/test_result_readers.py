@@ -1,4 +1,4 @@
-"""Requirements on every reader of other tools' results."""
+"""Tests of the requirements that every reader of other tools' results meets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Requirements on every rule of the lie detector."""
+"""Tests of the requirements that every rule of `dfslab check` meets. Each rule finds one kind of
+fault in results of benchmarks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the requirements that every discovered section of the page meets: a position, texts and
-a body."""
+"""Tests of the requirements that every discovered section of the page meets. A section has a
+position, a title and other texts, and a body."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that a command imports only what it needs: heavy libraries at first use, and optional
-libraries only if installed."""
+"""Tests that a command imports only what it needs. Large libraries are imported at their first use,
+and optional libraries only if they are installed."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_a_prediction_by_sequence_loads_no_library_but_numpy(scenario):
 
 
 def test_predictions_of_every_file_system_need_only_the_base():
-    """One configuration of each file system's own scenario can be predicted without installing an
-    extra."""
+    """One configuration of each file system's own scenario can be predicted with the base
+    installation, without optional dependencies."""
     systems = [name for name in discover.members(discover.FILE_SYSTEMS) if name in ready.files()]
     assert len(systems) >= 14
     requested = [["predict", name, "--method", "sequence"] for name in systems]

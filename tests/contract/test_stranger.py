@@ -1,6 +1,7 @@
-"""Tests that a third party adds a file system as one folder, or a workload or study as one file.
+"""Tests that a third party can add a file system as one folder, or a workload or a study as one
+file.
 
-Discovery, commands and the page then use the additions without any change to dfslab.
+Discovery, commands and the page then use these additions without any change to dfslab.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ def place(tmp_path, monkeypatch):
 
 
 def packages():
-    """Returns name -> module for every package below dfslab that is imported now."""
+    """Returns a dictionary from the name of every package below dfslab that is imported now to its
+    module object."""
     return {
         name: module
         for name, module in sys.modules.items()

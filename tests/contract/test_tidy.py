@@ -1,5 +1,5 @@
-"""Tests of the style rules: sizes of files and functions, opening sentences, unused files,
-forbidden words."""
+"""Tests of the style rules: sizes of files and functions, first sentences of documents, unused
+files, and forbidden words."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))?\s+)?(?:const\s+|unsafe\s+|asyn
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Returns the repository's files with one of the suffixes, including new files but without
-    ignored ones."""
+    """Returns the files of the repository that have one of the suffixes. New files are included,
+    but not those that git ignores."""
     answer = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -166,10 +166,10 @@ def is_private(name: str) -> bool:
 
 
 def borrowed(text: str, own: str = "") -> list[str]:
-    """Returns the imports by which a test uses another test module or a private name of the
-    product.
+    """Returns the imports of a test that are not allowed: of another test module, or of a private
+    name of dfslab.
 
-    `own` is the test's name: a test may import itself in a program that it writes.
+    `own` is the name of the test: a test may import itself in a program that it writes.
     """
     return [
         f"{module}.{name}"

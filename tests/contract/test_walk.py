@@ -1,5 +1,5 @@
-"""Tests that every function on the way from a scenario to the page, as listed in ARCHITECTURE.md,
-has the listed types."""
+"""Tests of the functions that lead from a scenario to the page. Each has the parameter types and
+the return type that ARCHITECTURE.md lists for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def steps() -> list[Step]:
 
 
 def signature(step: Step) -> tuple[dict[str, str], str]:
-    """Returns (argument -> type, return type) of the step's function, read from its source."""
+    """Returns the arguments and the return type of the step's function as its source declares them:
+    (dictionary from an argument to its type, return type)."""
     body = ast.parse((ROOT / "python" / "dfslab" / step.file).read_text(encoding="utf-8")).body
     *classes, name = step.name.split(".")
     for outer in classes:

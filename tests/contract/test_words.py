@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Banned word -> what to write instead. The word is banned in names and in prose.
+# The keys are banned words, and the values say what to write instead. These words are banned in
+# names and in prose.
 WORDS = {
     "anew": "again, or the action: reselect, discard, restart",
     "afresh": "again",
@@ -29,8 +30,8 @@ WORDS = {
     "whoever": "the process, client or host",
     "woven": "instrumented",
 }
-# Banned word -> what to write instead. The word is banned in names only, because prose has ordinary
-# uses of it.
+# The keys are banned words, and the values say what to write instead. These words are banned in
+# names only, because prose has ordinary uses of them.
 IN_NAMES = {
     "lane": "logical thread, pipeline",
     "lanes": "logical threads, pipelines",
@@ -39,7 +40,8 @@ IN_NAMES = {
     "tells": "reports, shows",
     "dress": "canonical form",
 }
-# Banned pattern -> what to write instead. The pattern is banned in prose only.
+# The keys are banned patterns, and the values say what to write instead. These patterns are banned
+# in prose only.
 PHRASES = {
     r"as sure as": "weighted by inverse variance",
     r"hand-overs?": "context propagation",
@@ -52,15 +54,16 @@ PHRASES = {
     r"usual dress": "canonical form",
     r"what is left": "residual, remainder",
 }
-# (file, name) that is allowed although it has a banned word -> the reason.
+# Names that are allowed although they have a banned word. The key is (file, name), and the value is
+# the reason.
 KEPT_NAMES = {
     ("python/dfslab/documents/measured_load.py", "asked_bytes"): "a key of stored results",
     ("python/dfslab/documents/planned_design.py", "bed_s"): "a key of the plan's JSON",
     ("python/dfslab/documents/planned_design.py", "beds"): "a key of the plan's JSON",
     ("python/dfslab/instruments/measuring/cold.py", "asked_bytes"): "the value of that key",
 }
-# (file, word) that is allowed in prose although it is banned -> the reason. Help texts are output,
-# which tests/golden/help.txt records.
+# Words that are allowed in the prose of one file although they are banned. The key is (file, word),
+# and the value is the reason. Help texts are output, which tests/golden/help.txt records.
 KEPT_PROSE = {("python/dfslab/cli/testbed.py", "of its own"): "a help text"}
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 PROSE = re.compile(
@@ -72,8 +75,8 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"")
 
 
 def keys(tree: ast.AST) -> set[ast.AST]:
-    """Returns the fields of a module's typed dictionaries. They are keys of JSON, which stay as
-    they are."""
+    """Returns the fields of a module's typed dictionaries. They are keys of stored JSON, whose
+    names cannot be changed."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     typed = {"TypedDict"}
     for _ in classes:

@@ -1,5 +1,5 @@
-"""Tests that each wrong scenario gives one clear line of error and exit code 2, and creates no
-file."""
+"""Tests that each wrong scenario ends with exit code 2 and a one-line error message, and that no
+file is created."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def hdfs(**changes):
     return table
 
 
-# Name of a case -> (scenario table, words that the line must contain).
+# The keys are names of cases. Each value is (scenario table, words that the error line must
+# contain).
 WRONG = {
     "unknown key": (local(colour="red"), ["colour", "unknown"]),
     "unknown nested key": (local(run__speed=1), ["run.speed", "allowed"]),
@@ -192,8 +193,8 @@ def test_not_a_scenario(text, word, tmp_path):
 
 
 def test_no_such_file(tmp_path):
-    """A missing scenario file gives one line and exit code 2, also in a separate process, whose
-    exit code is the real one."""
+    """A missing scenario file ends with exit code 2 and a one-line error message. This is also
+    tested in a separate process, where the exit code is that of the process."""
     answer = subprocess.run(
         [DFSLAB, "run", "none.toml"],
         cwd=tmp_path,
@@ -207,8 +208,8 @@ def test_no_such_file(tmp_path):
 
 
 def test_directory_that_is_not_writable(tmp_path):
-    """A directory on a read-only file system, where even root cannot write, is refused in one
-    line."""
+    """A directory on a read-only file system is refused with a one-line error message. Even root
+    cannot write there."""
     table = local(file_system__access={"directory": "/proc"})
     (tmp_path / "scenario.toml").write_text(tomlkit.dumps(table))
     answer = dfslab("run", "scenario.toml", cwd=tmp_path)

@@ -1,5 +1,5 @@
-"""Tests that the documents are right: the files and `dfslab` commands in them are executed, and the
-errors they show are the real ones."""
+"""Tests that the documents are right. The files and `dfslab` commands in them are executed, and the
+error messages in them are compared with the real ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
 TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
-# The command in a checkout, and of an installed package.
+# The words with which documents start a command: in a checkout, and in an installed package.
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
@@ -31,8 +31,8 @@ def blocks(text, *languages):
 
 
 def commands(text):
-    """Returns (assignments to the environment, words) of each `dfslab` command in a document, in
-    order."""
+    """Returns (environment variables that the line sets, words of the command) for each `dfslab`
+    command in a document, in the order of the document."""
     found = []
     for line in "".join(blocks(text, "sh")).splitlines():
         words = shlex.split(line, comments=True)
@@ -83,8 +83,8 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 
 
 def answers_of(requested, folder):
-    """Runs the commands of a document in `folder`, one after the other, and yields (words, answer)
-    of each."""
+    """Runs the commands of a document in `folder`, one after the other. Yields (words of the
+    command, its exit code and outputs) for each."""
     # `testbed down --all` must not take down testbeds of other users of this machine, so the
     # commands get a separate state folder.
     state = {"DFSLAB_STATE": str(folder / "state")}
@@ -150,8 +150,8 @@ def judge(document):
 
 
 def errors():
-    """Returns (words, line) of each command that a document shows together with its error
-    message."""
+    """Returns (words of the command, line of the error) for each command that a document shows
+    together with its error message."""
     found = []
     for name, text in TEXTS.items():
         for body in blocks(text, "console"):
@@ -189,7 +189,8 @@ def test_the_make_targets_that_documents_name_are_there():
 
 
 def documents():
-    """Returns name -> text of the documents in the repository's root folder."""
+    """Returns a dictionary from the file name of each document in the repository's root folder to
+    its text."""
     return {path.name: path.read_text() for path in ROOT.glob("*.md")}
 
 

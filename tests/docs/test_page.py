@@ -1,5 +1,5 @@
-"""Tests of the page: it has every section, makes no network request, escapes all text, and is drawn
-by a real browser."""
+"""Tests of the HTML page of a run. It has every section, makes no network request, escapes all
+text, and is displayed by a real browser."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def test_a_single_configuration_without_models_is_shown():
 
 
 def test_results_without_a_rate_are_borne(study):
-    """The page shows a dash for a baseline without an upper bound and for a failed run, and does
-    not crash."""
+    """For a baseline without an upper bound and for a failed run, the page shows a dash, and it
+    does not crash."""
     failed = study.results[0].model_copy(update={"metrics": {}, "complete": False})
     compared = Findings.of(study.find(Comparison))
     changed = FinishedRun(study.scenario, [failed, *study.results], compared)

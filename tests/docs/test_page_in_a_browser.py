@@ -1,5 +1,5 @@
-"""Tests of the five kinds of pages in a real browser: size, first paint, tabs, width of a phone,
-print, tables, and accessibility on light and dark pages."""
+"""Tests of the five kinds of HTML pages in a real browser: their size, the time until the first
+paint, tabs, the width of a phone, printing, tables, and accessibility on light and dark pages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402
 
 pytestmark = pytest.mark.browser
-# The largest page of a run, in bytes.
+# Largest allowed size of the page of a run, in bytes.
 MOST_BYTES = 1_500_000
-# Waits until the browser reports its first paint, in ms after the page was asked for.
+# JavaScript that waits until the browser reports its first paint, in ms after the request for the
+# page.
 FIRST_PAINT = """() => new Promise((done) => {
   new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
     .observe({type: "paint", buffered: true});
 })"""
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-# Problems that any reader meets: elements without a name, repeated ids, headings that skip a level,
-# scrolling regions that the keyboard cannot reach.
+# JavaScript that finds problems of accessibility: elements without a name, repeated ids, headings
+# that skip a level, and scrolling regions that the keyboard cannot reach.
 PROBLEMS = """() => {
   const visible = [...document.body.querySelectorAll("*")].filter((one) => one.checkVisibility());
   const name = (one) => (one.getAttribute("aria-label") || one.textContent || one.title
@@ -54,7 +55,7 @@ PROBLEMS = """() => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Returns the system's Chromium."""
+    """Provides a running Chromium, the one that is installed on the system."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened
@@ -63,7 +64,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module", params=KINDS)
 def path(request, tmp_path_factory) -> Path:
-    """Returns the path of one page of each kind."""
+    """Provides the path of a page. Each kind of page is written once."""
     return KINDS[request.param](tmp_path_factory.mktemp("page"))
 
 
@@ -74,14 +75,15 @@ def run_page(tmp_path_factory) -> Path:
 
 
 def opened(browser: Browser, path: Path, size: Any = WIDE, **options: Any) -> Page:
-    """Returns a new page of the browser that shows a file, without complaints."""
+    """Opens a file in a new tab of the browser and returns the tab. Asserts that the browser
+    reports no error."""
     tab = browser.new_context(viewport=size, **options).new_page()
     assert open_page(tab, path) == []
     return tab
 
 
 def tabs(page: Page) -> list[str]:
-    """Returns the ids of the parts of the page that have a tab."""
+    """Returns the ids of those sections of the page that have a tab."""
     return [str(one.get_attribute("href"))[1:] for one in page.locator("nav.tabs a").all()]
 
 
@@ -212,8 +214,8 @@ def test_the_check_of_names_and_headings_can_fail(browser, tmp_path):
 def test_axe_finds_nothing_critical_or_serious(browser, path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = opened(browser, path, color_scheme=scheme)
-    # All parts are judged at once. Marks within charts are left out: they have no text, and axe
-    # takes a minute for them.
+    # All sections are checked at once. Marks within charts are left out, because they have no text
+    # and the checker (axe) takes a minute for them.
     page.evaluate("document.body.classList.remove('tabbed')")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     page.wait_for_timeout(50)

@@ -23,7 +23,8 @@ NEEDS_SPHINX = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Stages the documents and the pages that are made of the code."""
+    """Writes the sources of the documentation site to a folder: the documents, and the pages that
+    are generated from the code."""
     folder = tmp_path_factory.mktemp("site") / "source"
     run("pages", folder)
     return folder

@@ -1,5 +1,5 @@
-"""Tests that the numbers, formulas and nets of every file system's description, on a grid of
-parameters, equal the recorded ones.
+"""Tests that three properties of every file system's description are as recorded, for a grid of
+parameter values: its numbers, its formulas and its nets.
 
 A description may be rewritten if latency, demand at each station, formula and structure of the net
 stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records new values.
@@ -44,7 +44,8 @@ COUNTS = {
 # Parameters that were added after the recording. They keep their defaults here, because drawing
 # values for them would change all values drawn later.
 ADDED = ("read_streams",)
-# File system -> the name that it had when its numbers were recorded.
+# The keys are file systems whose names have changed since their numbers were recorded. The values
+# are their names at that time.
 FORMER_NAMES = {"openzfs": "zfs"}
 # Number of servers of a data role: enough for copies and stripes. A file system that allows only
 # one server gets one.
@@ -52,7 +53,7 @@ SERVERS = 6
 
 
 def instances(system):
-    """Returns role -> number of nodes with this role."""
+    """Returns a dictionary from the name of each role to the number of nodes with this role."""
     defaults = {one.key: one.default for one in system.parameters if one.origin == "filesystem"}
     counts = {role.name: SERVERS if role.kind == "data" else 1 for role in system.roles}
     wrong = system.check(defaults, counts)
@@ -77,8 +78,8 @@ def situation(name):
 
 
 def cases(given):
-    """Returns sets of legal parameter values for one file system. They are drawn by a random
-    generator whose seed is the file system's name."""
+    """Returns sets of legal parameter values for one file system. They are drawn at random, with
+    the file system's name as the seed."""
     name = given.system.name
     seeded = random.Random(FORMER_NAMES.get(name, name))
     counts = instances(given.system)

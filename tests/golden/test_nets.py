@@ -1,5 +1,5 @@
-"""Tests that every net that dfslab builds, and its firings under a fixed seed, equal recorded
-digests.
+"""Tests that every net that dfslab builds equals a recorded one, by a digest of the net and of its
+firings under a fixed seed.
 
 Redundant brackets, the order of keys, and unused names do not change a digest. `DFSLAB_RECORD=1
 pytest tests/golden/test_nets.py` records new digests.
@@ -33,8 +33,8 @@ from support.nets import canonical, fired
 FILE = Path(__file__).parent / "nets.json"
 HOME = Path(__file__).resolve().parents[2]
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
-# Workload -> its parameters. The workloads cover whole files, files of several sizes, and metadata
-# operations.
+# The keys are workloads, and the values are their parameters. The workloads cover whole files,
+# files of several sizes, and metadata operations.
 WORKLOADS = {
     "sequential_write": {"file_size": "3 MiB", "transfer_size": "128 KiB"},
     "sequential_read": {"file_size": "3 MiB", "cache": "cold"},
@@ -43,7 +43,8 @@ WORKLOADS = {
     "replay": {"form": "recorded"},
 }
 CLIENTS, OPERATIONS, CALLS = 2, 8, 12
-# Operation types of the replayed trace. For fsync, some file systems have no step of their own.
+# Operation types of the replayed trace. In the description of some file systems, fsync has no
+# separate step.
 KINDS = ("pread", "pwrite", "open", "close", "fsync")
 
 

@@ -1,8 +1,9 @@
-"""Tests that the operation stream of every workload equals a recorded one, by hashes of the JSON
-text that the Rust core reads.
+"""Tests that the operation stream of every workload equals a recorded one. The tests compare hashes
+of the JSON text that the Rust core reads.
 
-Each key of a workload is varied alone. A workload may be rewritten if the text stays the same, byte
-for byte. `DFSLAB_RECORD=1 pytest tests/golden` records new hashes.
+In each recorded stream, a single key of the workload differs from its default. A workload may be
+rewritten if the text stays the same, byte for byte. `DFSLAB_RECORD=1 pytest tests/golden` records
+new hashes.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ ARRIVALS = (
 
 
 def variants(parameters: type[FileParameters]) -> list[dict[str, object]]:
-    """Returns the default parameters (an empty table), and tables in which a single key has another
-    value."""
+    """Returns tables of parameters of a workload: an empty one, which stands for the defaults, and
+    tables in which a single key differs from its default."""
     found: list[dict[str, object]] = [{}]
     for key, field in parameters.model_fields.items():
         default, kind = field.get_default(call_default_factory=True), field.annotation
@@ -77,7 +78,8 @@ def text(name: str, **keys: object) -> str:
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """Returns workload and varied keys -> JSON text of the stream."""
+    """Returns the JSON text of each stream. The key of the dictionary names the workload and the
+    parameters that differ from the defaults."""
     found = {}
     trace = folder / "trace"
     trace.write_text(TRACE * 3)

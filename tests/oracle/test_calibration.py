@@ -43,8 +43,8 @@ def results(noise: float, seed: int, repetitions: int = 3):
 def test_exact_data_give_back_the_planted_constants():
     calibration = calibrate(results(0.0, 1))
     for constant in calibration.constants:
-        # A prior with a width of a factor e still biases a constant that is a small part of the
-        # total time.
+        # The prior of a constant has a width of a factor of e. It biases a fitted constant that
+        # explains only a small part of the total time, so only larger constants are checked here.
         if constant.key in PLANTED:
             off = abs(np.log(constant.value / PLANTED[constant.key]))
             assert off <= 2 * constant.log_standard_error, constant

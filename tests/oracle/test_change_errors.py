@@ -1,5 +1,6 @@
-"""Tests of the errors of predicted changes, which are computed from recordings: the pairs of
-configurations, and the table that the package contains."""
+"""Tests of the errors of predicted changes, which are computed from pairs of recorded
+configurations. The tests cover the choice of pairs and the table of errors that the package
+contains."""
 
 from __future__ import annotations
 

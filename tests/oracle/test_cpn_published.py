@@ -1,4 +1,5 @@
-"""Tests that published models, read from files of CPN Tools, have their published properties."""
+"""Tests that Petri nets from the literature, read from files of CPN Tools, have their published
+properties."""
 
 from __future__ import annotations
 
@@ -179,6 +180,6 @@ def test_the_queue_system_waits_as_long_as_a_queue_of_its_kind_does():
     assert all(9_000 < len(one) < 11_000 for one in waits)
     found = engine.estimate([fmean(one) for one in waits])
     assert found.half_width < 4
-    # The half-width is scaled to four standard errors. Rounding of times to integers moves the mean
-    # by less.
+    # Twice the half-width of the interval is about four standard errors. Times are rounded to
+    # integers, which moves the mean by less than that.
     assert abs(found.mean - 50) < 2 * found.half_width

@@ -1,5 +1,5 @@
-"""Tests the descriptions of five file systems against closed forms for striping, replication chains
-and intent logs."""
+"""Tests that predictions from the descriptions of five file systems agree with closed forms for
+striping, replication chains and intent logs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
 FRAMING = WIRE_BYTES / PAYLOAD_BYTES
-# (file system, key of its stripe count, role of its data servers, workload keys that make its
-# writes durable)
+# Each entry is (file system, key of its stripe count, role of its data servers, workload keys that
+# make its writes durable).
 STRIPED = [
     ("pvfs", "stripe_count", "server", {}),
     ("lustre", "stripe_count", "oss", {"fsync": True}),
@@ -72,8 +72,8 @@ def situation(
 
 
 def rates_bytes_per_s(given):
-    """Returns the throughput in B/s as (by the formula, by the net), with every calibrated constant
-    close to zero."""
+    """Returns two throughputs in B/s: (result of the formula, result of the net). Every calibrated
+    constant is close to zero in both."""
     constants = dict.fromkeys(given.constants, 1e-15)
     size_bytes = given.environment["file_size"]
     net = simulate(given, constants, service="deterministic")
@@ -180,8 +180,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 
 def pool(parameters, disks, **keys):
-    """Returns the situation of a storage pool on one machine, with disks of 1e8 B/s without
-    latency."""
+    """Returns the situation of a storage pool on one machine. Its disks have a rate of 1e8 B/s and
+    no latency."""
     scenario = build(
         Scenario,
         {

@@ -1,5 +1,6 @@
-"""Planted truth for `dfslab expect`: rates that a slower deployment would show, with noise, from
-which the slow resource must be named; and rates without a fault, of which none may be named."""
+"""Tests that `dfslab expect` names the right slow resource. The tests compute the rates that a
+deployment with one slow resource would show, and add noise. For rates without a fault, no resource
+may be named."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ NOISE_SD = 0.05
 
 
 def place(system: str, known: bool = True) -> DiscoveredPlace:
-    """A place with a declared deployment (`known`), or one of which only the system is known."""
+    """Returns the description of a mounted file system. If `known` is true, its deployment is
+    declared; otherwise only the name of the file system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
     declared = standard(described, servers, 1, LINK, LATENCY_S, DISK)
@@ -49,7 +51,8 @@ def plan(one: DiscoveredPlace) -> tuple[list[GridOperation], list[HardwareFact],
 
 
 def rates(operations, deployment, seed: int) -> list[float]:
-    """Rates that a deployment would show, with the noise of measurements."""
+    """Returns the rates that a deployment would show for these operations, with the noise of
+    measurements."""
     noise = np.random.default_rng(seed).normal(0.0, NOISE_SD, len(operations))
     found = []
     for one, error in zip(operations, noise, strict=True):
@@ -67,14 +70,15 @@ def test_half_a_link_and_a_third_of_a_disk_are_named(system):
     suspected = suspects(operations, facts)
     faults = {"client link": 2.0, "server disk": 3.0}
     if system == "juicefs":
-        # Objects go to a store in memory: no operation uses the disks of its servers.
+        # Objects are stored in memory, so no operation uses the disks of the servers.
         del faults["server disk"]
     for name, factor in faults.items():
         slow = with_fact(deployment, by_name[name], by_name[name].value / factor)
         measured = rates(operations, slow, 1)
         shift = np.log(measured) - np.log(rates(operations, deployment, 1))
         if shift @ np.linalg.inv(expected.covariance) @ shift < 2 * LEAST_EVIDENCE:
-            # The resource limits so little that its fault is within the intervals.
+            # This resource limits the rates so little that its fault changes them by less than the
+            # intervals show.
             continue
         found = diagnosed(suspected, expected, measured)
         assert found is not None, f"{system}: {name} is not found"
@@ -100,11 +104,11 @@ def test_a_late_metadata_server_is_named_by_its_round_trips(system, role):
     assert found is not None
     assert role in found.name
     assert "40.2 ms" in found.text
-    # Operations of metadata are felt to be slower, large transfers hardly.
+    # Metadata operations become much slower, but large transfers hardly do.
     shifts = dict(zip((one.operation.name for one in operations), found.shifts, strict=True))
     assert shifts["create"] < -1.0
     assert shifts["create"] < 5 * shifts["write, 4 streams"]
-    # Trips as the declared latency explains them are no fault.
+    # Round trips that the declared latency explains are no fault.
     assert long_round_trip(operations, {role: [2.4e-4]}, facts) is None
 
 
@@ -117,7 +121,8 @@ def test_intervals_hold_what_the_description_says_and_are_never_empty(system):
         assert high > expected.centre_per_s[at] / 1.3, one.operation.name
         assert high / low > 1.2, f"{one.operation.name}: no interval is this sure"
         if one.operation.large and one.point.scenario.workload.cache == "cold":
-            # Links and disks are declared, so that a stream's interval is at most twice as wide.
+            # Links and disks are declared, so the upper end of a stream's interval is at most about
+            # 2.6 times its lower end.
             assert high / low < 2.6, f"{system} {one.operation.name}: {low} to {high}"
 
 

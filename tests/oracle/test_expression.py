@@ -1,5 +1,5 @@
-"""Tests that plain Python evaluates the expressions of the descriptions to the values that SymPy
-gives."""
+"""Tests that the expressions in descriptions have the same value whether plain Python or SymPy
+evaluates them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 
 
 def expressions(system: str) -> Iterator[Expr]:
-    """Yields every expression with a symbol in the operation trees of a file system."""
+    """Yields every expression in the operation trees of a file system that contains a symbol."""
     for tree in discover.file_system(system).operations.values():
         for node in op.walk(tree):
             for value in vars(node).values():

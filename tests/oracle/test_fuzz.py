@@ -1,9 +1,10 @@
-"""Fuzzes the readers of files: for any bytes, a reader returns a result or raises an error of one
-line.
+"""Fuzzes the readers of files. For any content of a file, a reader must return a result or raise an
+error with a message of one line.
 
-A case is a reader, a valid file for it and a block of seeds for mutations; `make verify` runs all
-cases. Files that once caused a failure are stored in tests/recorded/fuzz and are read in every
-run."""
+A test case consists of a reader, a valid file for it, and a block of seeds for random changes of
+this file; `make verify` runs all cases. Files that once caused a failure are stored in
+tests/recorded/fuzz and are read in every run.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ repetitions = { rates = ["1 /s", "2 /s", "3 /s"], parts = [{ size = "1 MB", time
 
 
 def read_tool(form: str) -> Callable[[Path], object]:
-    """Returns a function that reads a file with the reader of the format `form` and judges the
-    result."""
+    """Returns a function that reads a file with the reader of the format `form` and applies the
+    rules of `dfslab check` to the result."""
     return lambda path: judge(of_report(tool_report.read(path, form)))
 
 
@@ -54,7 +55,8 @@ def judge(evidence: list[Evidence]) -> object:
 
 
 def corpus() -> dict[str, tuple[Callable[[Path], object], bytes, str]]:
-    """Returns name of a case -> (reader, valid content of a file, name of the file)."""
+    """Returns the cases by name. Each case is (reader, valid content of a file, name of the
+    file)."""
     found: dict[str, tuple[Callable[[Path], object], bytes, str]] = {
         f"{form}-{number}": (read_tool(form), text.encode(), "given.txt")
         for form, texts in TEXTS.items()
@@ -71,7 +73,8 @@ def corpus() -> dict[str, tuple[Callable[[Path], object], bytes, str]]:
 
 
 CORPUS = corpus()
-# Other kept inputs are of the targets of tests/oracle/test_fuzz_time.py.
+# Stored inputs that once made one of these readers fail. The other files of the folder belong to
+# the readers that tests/oracle/test_fuzz_time.py fuzzes.
 KEPT = [
     path for path in sorted((RECORDED / "fuzz").glob("*")) if path.name.rpartition("_")[0] in CORPUS
 ]
@@ -111,7 +114,8 @@ def test_mutations_are_those_of_the_seed():
 
 
 def read_number(path: Path) -> object:
-    """A reader that checks nothing, in which the fuzzer must find a failure."""
+    """Returns the integer in a file, without checking anything. The fuzzer must find an input for
+    which this reader fails."""
     return int(path.read_bytes().decode("ascii"))
 
 

@@ -1,7 +1,9 @@
-"""Every reader of bytes is fuzzed for a time (DFSLAB_FUZZ_SECONDS, in `make verify` ten minutes a
-target): no crash, no input that takes more than 5 s of processor time or 1 GiB.
+"""Fuzzes every reader of bytes for a limited time. The time for each reader is DFSLAB_FUZZ_SECONDS;
+`make verify` sets ten minutes. A reader must not crash, and no input may take more than 5 s of
+processor time or 1 GiB of memory.
 
-What breaks a reader is kept in `tests/recorded/fuzz` as TARGET_NAME and read in every run.
+An input that once made a reader fail is stored in `tests/recorded/fuzz` under the name TARGET_NAME,
+and is read again in every run.
 """
 
 import os
@@ -21,7 +23,8 @@ KEPT = [
     for path in sorted((RECORDED / "fuzz").glob("*"))
     if path.name.rpartition("_")[0] in fuzzing.TARGETS
 ]
-# Start of the process and reading of the corpus.
+# Seconds that the process may take to start and to read the valid inputs, in addition to the
+# fuzzing time.
 START_S = 300.0
 
 

@@ -1,5 +1,5 @@
-"""Tests the claims of Kumar 2018 on planted slopes and ranks, and the size of the recorded
-study."""
+"""Tests how the claims of Kumar 2018 are judged, on data with planted slopes and ranks. Also tests
+the size of the recorded study."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_equivalence_test_errs_as_rarely_as_it_says():
 
 
 def test_claims_are_counted_as_the_documentation_says():
-    """docs/kumar.md states the numbers of verdicts that the recorded study gives."""
+    """The numbers of verdicts in docs/kumar.md are those that the recorded study gives."""
     rows = rows_of(recordings.runs(kumar.STUDY, kumar.STUDY))
     found = kumar_claims.counts(kumar_claims.signs(slopes(rows)))
     assert sum(found.values()) == 28

@@ -1,5 +1,5 @@
-"""Tests of the published numbers of Kumar 2018, with their errata corrected: Table 5 against
-physical limits, legal layouts and arithmetic."""
+"""Tests whether the numbers that Kumar 2018 publishes, with errata corrected, are possible. Table 5
+is compared with physical limits, legal layouts and arithmetic."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def test_one_random_hold_out_flatters_all_four():
 
 
 def test_table_eight_does_not_show_a_network_bottleneck():
-    """Table 8 of the paper does not show that the network is the bottleneck: only 4.5 MB/s were
-    moved, and the faster network gains 6.79, more than the ratio of bandwidths (errata K17 and
-    K18)."""
+    """Table 8 of the paper does not show that the network is the bottleneck. Only 4.5 MB/s were
+    transferred, and the faster network gives 6.79 times the rate, which is more than the ratio of
+    the bandwidths (errata K17 and K18)."""
     assert pytest.approx(4.5, abs=0.06) == 500 * 1024 / (1916 * 60)
     assert pytest.approx(6.79, abs=0.01) == 1916 / 282
     assert 1916 / 282 > 5.8 / 0.993

@@ -1,5 +1,5 @@
-"""Tests of the model of a shared/exclusive lock: its capacity, its waiting times and its net agree
-with an event simulation."""
+"""Tests that the model of a shared/exclusive lock agrees with an event simulation in its capacity,
+its waiting times and its net."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the limits of a metadata server against published numbers, closed forms, a simulation,
-and the errata of Wu 2013."""
+"""Tests that the computed limits of a metadata server agree with published numbers, closed forms
+and a simulation, with the errata of Wu 2013 corrected."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
-# NameNode -> benchmark score (Wu 2013, Table 5), and NameNode -> 1 / k with k in ms (Wu 2013, Table
-# 6).
+# Two figures of each NameNode: its benchmark score (Wu 2013, Table 5), and 1 / k with k in ms (Wu
+# 2013, Table 6).
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -77,8 +77,8 @@ def test_the_law_says_that_throughput_falls():
 
 
 def of_source(requested):
-    """Returns source -> the limit on the number of files by that source. The key is the first words
-    of the source."""
+    """Returns a dictionary from the first words of a source, such as a publication, to the limit on
+    the number of files that follows from this source."""
     return {one.source.split(":")[0]: one for one in limits(requested).files}
 
 
@@ -224,15 +224,15 @@ def test_the_call_queue_binds_twenty_times_earlier_than_the_mean():
     ],
 )
 def test_fluid_and_simulation(peak, fluid_ms, true_ms):
-    """The mean wait in a peak of p requests/s, for T = 5 s at capacity q = 1000/s, by the fluid
-    formula and by simulation. For p < q the printed formula T (p - q) / 2q is negative; the
-    corrected one gives 0."""
+    """Compares the mean wait in a peak of p requests/s for T = 5 s, at capacity q = 1000/s, by the
+    fluid formula with that by simulation. For p < q the printed formula T (p - q) / 2q is negative;
+    the corrected one gives 0."""
     assert burst.fluid_wait_s(peak, 1000, 5) * 1000 == pytest.approx(fluid_ms)
     if peak < 1000:
         assert 5 * (peak - 1000) / 2000 < 0
     found = burst.simulated(peak, 1000, 5)
-    # The 64 ms expected at p = q are the mean of one noisy simulation, hence the wide tolerance.
-    # The closed form for p = q has a test of its own.
+    # The expected 64 ms at p = q are the mean of one noisy simulation, hence the wide tolerance.
+    # The next test checks the closed form for p = q.
     assert found.mean_s * 1000 == pytest.approx(true_ms, rel=0.2 if peak == 1000 else 0.12)
     if peak == 1500:
         assert found.quantile_s == pytest.approx(2.387, rel=0.02)
@@ -385,8 +385,8 @@ SWEEP = """
 
 
 def test_equal_configurations_are_one_answer(monkeypatch, capsys, tmp_path):
-    """The number of clients does not change the limits of the server, so configurations that differ
-    only in clients share one answer, which states their number."""
+    """The number of clients does not change the limits of the server. Configurations that differ
+    only in clients therefore share one answer, which states how many they are."""
     path = tmp_path / "hdfs.toml"
     path.write_text(scenario(access={"testbed": True}).toml().replace("sweep = []\n", "") + SWEEP)
     monkeypatch.setattr(

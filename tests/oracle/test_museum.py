@@ -1,5 +1,6 @@
-"""Tests of the rules of `dfslab check` on results whose faults are known: the right rule finds the
-fault of each exhibit in the museum, and honest runs raise no alarm."""
+"""Tests the rules of `dfslab check` on recorded results whose faults are known. Each faulty result
+is found by the rule for its fault and by no other rule. Results without faults are found by
+none."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ def near(found: float, wanted: float, error: float) -> None:
 
 
 def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> list[dict]:
-    """Returns, for each replication, name -> value of the monitors, without a warm-up of 1000 mean
-    service times."""
+    """Runs a net and returns one dictionary for each replication, from the name of each monitor to
+    its value. The first 1000 mean service times are left out as a warm-up."""
     answers = run(
         net, replications=replications, end_time_s=end_time_s, warm_up_s=1e3, monitors=MONITORS
     )
@@ -117,7 +117,8 @@ def observed(net: dict, replications: int = 12, end_time_s: float = 2.5e4) -> li
 
 def littles_law_and_utilisation(rows: list[dict], servers: int, service_s: float) -> None:
     """Asserts Little's law L = X W (customers = rate x response time) and the utilisation law (busy
-    servers = rate x service time), except for the customers present at the ends of the window."""
+    servers = rate x service time). Both hold up to the customers that are present when the measured
+    window begins or ends."""
     for row in rows:
         customers = row["rate"] * row["window_s"]
         slack = 6 * math.sqrt(customers) * max(row["W"], 1) / row["window_s"]
@@ -254,9 +255,9 @@ def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[
 
 
 def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
-    """Returns a closed net: each job thinks for `think_s`, then visits one randomly chosen station
-    of each group in sequence. `copies` are the numbers of stations in the groups, `service_s` their
-    service times."""
+    """Returns a closed net. Each job thinks for `think_s` and then visits one group of stations
+    after the other, in each a randomly chosen station. `copies` has the number of stations of each
+    group, and `service_s` their service times."""
     places = [{"name": "thinking", "colour": "job", "initial": [[id] for id in range(jobs)]}]
     transitions = []
     first = {"place": "q0", "token": ["j.id", f"floor(uniform(0, {copies[0]}))"]}

@@ -1,5 +1,5 @@
-"""Tests of models of open workloads, finite queues, quantiles and bounds against closed forms and
-Markov chains."""
+"""Tests that models of open workloads, finite queues, quantiles and bounds agree with closed forms
+and Markov chains."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_a_closed_network_of_very_many_thinkers_is_an_open_one():
 
 
 def chain(rate, service, servers, places):
-    """Solves M/M/c/K, a queue with c servers and K waiting places (`places`), by its balance
-    equations."""
+    """Solves the balance equations of M/M/c/K, a queue with c servers and K waiting places
+    (`places`)."""
     size = servers + places + 1
     matrix = np.zeros((size, size))
     for n in range(size - 1):
@@ -71,8 +71,8 @@ def test_hdfs_call_queue_turns_away_only_what_it_must():
 def balanced_bounds(
     demands_s: Sequence[float], clients: int, think_s: float = 0.0
 ) -> tuple[float, float]:
-    """Returns the (lower, upper) balanced job bounds on the rate of a closed network of single
-    servers: the rates of networks in which all stations have equal demands."""
+    """Returns (lower, upper) bounds on the rate of a closed network of single servers, called
+    balanced job bounds. They are the rates of networks in which all stations have equal demands."""
     demand = np.asarray(demands_s, dtype=float)
     total, largest = float(demand.sum()), float(demand.max())
     mean = total / len(demand)

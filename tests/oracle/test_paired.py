@@ -1,5 +1,5 @@
-"""Tests of ratios between contenders that are measured in alternation: a slowdown is found, and
-equal contenders stay undecided."""
+"""Tests of the ratio of costs of two programs that are measured in alternation. A slowdown of one
+is found, and for equal programs the verdict is "undecided"."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ ALONE = [[team] for team in TEAMS]
 
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
-    """Returns rounds of measured costs by contender. The simulated machine's speed drifts by far
-    more than the planted slowdown of the traced contenders."""
+    """Returns rounds of a simulated measurement. Each round maps the programs that are compared to
+    their measured costs. The machine's speed drifts by far more than the planted slowdown of the
+    traced programs."""
     rounds, speed = [], 1.0
     for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)

@@ -1,5 +1,5 @@
-"""Tests that the two solvers of one description, the net and the formula, agree wherever theory
-requires it."""
+"""Tests that the two ways of predicting from one description, simulating its Petri net and
+evaluating its formula, agree wherever theory requires it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from support.synthetic import without_times
 KINDS = {"read": "sequential_read", "write": "sequential_write", "append": "append"}
 SYSTEMS = list(discover.members(discover.FILE_SYSTEMS))
 METADATA = ("create", "stat", "list", "rename", "delete")
-# Every (file system, operation, whether each role is on its own node)
+# Every case as (file system, operation, whether each role is on a separate node).
 DESCRIBED = [
     (system, operation)
     for system in SYSTEMS
@@ -72,8 +72,8 @@ def situation(system, operation="read", clients=1, apart=True, **keys):
 @pytest.mark.parametrize("apart", [True, False], ids=["apart", "together"])
 @pytest.mark.parametrize(("system", "operation"), DESCRIBED)
 def test_without_contention_both_give_the_same_latency(system, operation, apart):
-    """For one client and fixed service times, net and formula give equal rates, except that the net
-    simulates the units of a pipeline in groups."""
+    """For one client and fixed service times, the Petri net and the formula give equal rates. They
+    may differ where the net simulates the units of a pipeline in groups."""
     given = situation(system, operation, apart=apart)
     formula = given.predict(given.constants)
     net = simulate(given, given.constants, service="deterministic")

@@ -1,5 +1,5 @@
-"""Tests that net and formula give equal latency, up to rounding, if service times are fixed and
-nothing contends."""
+"""Tests that the Petri net and the formula of a description give equal latency, up to rounding, if
+service times are fixed and nothing waits for a resource."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dfslab.spec.steps import operation as op
 from support.operations import planned
 
 OPERATIONS = ("read", "write", "append", "create", "stat", "list", "rename", "delete")
-# Every (file system, operation) that transfers file data
+# Every case as (file system, operation), for operations that transfer file data.
 MOVING = [
     (system, operation)
     for system in discover.members(discover.FILE_SYSTEMS)
@@ -56,8 +56,8 @@ def situation(system, apart, size="1 MiB", **parameters):
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
-    """Returns (latency in the net, cost by the formula, net job) for one client's operation,
-    measured over three operations."""
+    """Returns (latency in the net, cost by the formula, net job) for one operation of one client.
+    The latency in the net is the mean over three operations."""
     calibrated = given.system.parameters.of_origin("calibrated")
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]
@@ -108,11 +108,12 @@ def test_copies_wait_for_each_other_only_at_adapters_they_share(operation):
     a shared adapter, which is the only difference."""
     for layout in ({"copies": 2}, {"copies": 3}, {"copies": 3, "data_fragments": 2}):
         given = situation("glusterfs", True, **layout)
-        # Without this, page-cache hits of the client would send no messages.
+        # Without this line, some reads of the client would be served from its page cache and send
+        # no messages.
         given.environment["kept"] = 0.0
         latency, _, cost = both(given, operation)
         shared = sum(d for s, d in cost.demands.items() if s.kind in ("nic.in", "nic.out"))
-        # At the shared adapter, the copies of a pipeline may be one message apart.
+        # At the adapter that the copies share, they may be one message apart.
         assert cost.latency_s * 0.999 - ROUNDING_S <= latency <= cost.latency_s + shared
 
 
@@ -211,8 +212,8 @@ def test_later_work_is_not_waited_for_but_occupies_its_station():
         net, watched = job.net("later", 1, stream)
         (report,) = fire(net, seed=1, replications=1)
         assert report.sojourns[watched.spans["write"]].mean_s == pytest.approx(1.0)
-        # The first deferred write starts after one second. Each of the four deferred writes
-        # occupies the disk for 3 s times the share.
+        # The first deferred write starts after one second. There are four of them, and each
+        # occupies the disk for 3 s multiplied by `share`.
         assert report.end_time_ns / 1e9 == pytest.approx(max(4.0, 1.0 + 12.0 * share))
 
 
@@ -232,8 +233,8 @@ def test_the_busiest_station_bounds_a_pipeline():
 
 
 def test_a_stage_of_one_client_is_no_help_to_another():
-    """A pipeline of one client is served by that client's threads only: an idle second client does
-    not make it faster."""
+    """A pipeline of one client is served only by the threads of this client. A second client that
+    is idle does not make it faster."""
     nodes = [{"name": "one", "cores": 8, "roles": {"client": 1}}]
     placement = Placement(build(Deployment, {"node": nodes}))
     tree = op.pipeline(10, op.delay("client", 0.1), op.delay("client", 0.3))

@@ -1,5 +1,5 @@
-"""Phases of a workload are predicted one after the other, against the same work as workloads of
-one phase."""
+"""Tests that the phases of a workload are predicted one after the other. Each prediction is
+compared with that of a workload of one phase that does the same work."""
 
 import pytest
 from dfslab.models.petri import PetriModel
@@ -38,7 +38,7 @@ GLUSTERFS = {
 
 
 def predicted(model: SequenceModel | PetriModel, name: str, **workload: object) -> Result:
-    """The prediction of a workload of 64 MiB files by four clients on GlusterFS."""
+    """Returns the prediction of a workload of 64 MiB files by four clients on GlusterFS."""
     given = {
         "name": name,
         "clients": 4,
@@ -76,7 +76,8 @@ def test_a_simulated_phase_has_the_rate_of_the_same_work_alone():
     both = predicted(model, "mdtest_easy", file_size="64 KiB", operations_per_client=20)
     stat = predicted(model, "metadata", operation="stat", operations_per_client=20)
     rates = {one.name: one.rate_per_s for one in both.phases}
-    # Both are simulated with random service, so they agree within the errors of simulation.
+    # Both rates come from simulations with random service times, so they agree only within the
+    # errors of simulation.
     assert rates["stat"] == pytest.approx(stat.value(), rel=0.1)
     assert set(rates) == {"create", "stat", "remove"}
 
@@ -86,7 +87,7 @@ def test_a_phase_that_moves_no_bytes_has_no_throughput():
     create, stat, _ = found.phases
     assert create.throughput_bytes_per_s == pytest.approx(create.rate_per_s * 65536)
     assert stat.throughput_bytes_per_s == 0
-    # A third of the operations moves a file.
+    # Only a third of the operations transfer the content of a file, which has 64 KiB.
     moved = found.metrics["throughput_bytes_per_s"].value
     assert moved == pytest.approx(found.value() * 65536 / 3)
 

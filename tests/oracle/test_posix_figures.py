@@ -1,5 +1,5 @@
-"""Tests of described file systems, with their constants at prior values, against measurements of
-the real ones on rate-limited hosts.
+"""Tests that predictions from descriptions of file systems, with constants at their prior values,
+agree with measurements of the real file systems on rate-limited hosts.
 
 Links have 1 Gbit/s (114 MiB/s with headers) and disks 60 MiB/s. One client writes 256 MiB and calls
 fsync, in 2 to 3 runs for each case. Each expected time is also calculated by hand.
@@ -16,7 +16,8 @@ from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Scenario
 
 MIB = 2**20
-# (MiB, MiB/s of payload over an emulated link of 1 Gbit/s that counts frames, MiB/s)
+# Size of the file in MiB, payload rate in MiB/s of an emulated link of 1 Gbit/s whose limit counts
+# whole frames, and rate of a disk in MiB/s.
 SIZE, LINK, DISK = 256.0, 1e9 / 8 * 1448 / 1514 / MIB, 60.0
 
 
@@ -56,15 +57,15 @@ def situation(system, servers, latency="50 us", **keys):
 
 
 def rates_mib_per_s(given):
-    """Returns the throughput in MiB/s as (by the formula, by the net), with all constants at their
-    prior values."""
+    """Returns two throughputs in MiB/s: (result of the formula, result of the net). All constants
+    have their prior values."""
     size = given.environment["file_size"] / MIB
     net = simulate(given, given.constants, service="deterministic")
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size
 
 
-# Case -> (bricks, parameters, measured MiB/s, seconds calculated by hand). The client sends every
-# copy, and then fsync makes the bricks write their page caches to disk.
+# Each case by name is (bricks, parameters, measured MiB/s, seconds calculated by hand). The client
+# sends every copy, and then fsync makes the bricks write their page caches to disk.
 GLUSTER = {
     "distribute": (4, {}, [37.4], SIZE / LINK + SIZE / DISK),
     "replica 2": (4, {"copies": 2}, [28.4, 28.3, 29.0], 2 * SIZE / LINK + SIZE / DISK),
@@ -103,8 +104,9 @@ def test_shards_are_forced_on_all_bricks_at_once():
         assert rate == pytest.approx(same, rel=1e-6)
 
 
-# Case -> (file system, parameters, measured MiB/s). MooseFS forwards copies from page cache to page
-# cache, so its goal (number of copies) costs almost nothing.
+# Each case by name is (file system, parameters, measured MiB/s). MooseFS forwards copies from page
+# cache to page cache, so its goal (number of copies) costs almost nothing.
+#
 # An earlier measurement on a busy machine with two cores gave 66 to 111 MiB/s at goals 2 and 3. It
 # does not apply to hosts with separate processors.
 OTHERS = {
@@ -127,8 +129,9 @@ def test_a_forced_write_where_servers_hand_copies_on(layout):
         assert rate == pytest.approx(sum(observed) / len(observed), rel=0.15)
 
 
-# (file system, operation, round trips that explain the rates, operations per second measured at 0.5
-# ms and at 2 ms one way)
+# Each case is (file system, operation, number of round trips, measured rates). The rates are
+# operations per second at a one-way latency of 0.5 ms and of 2 ms, which this number of round trips
+# explains.
 TRIPS = [
     ("glusterfs", "create", 3, (224, 72)),
     ("glusterfs", "delete", 2, (475, 107)),

@@ -1,5 +1,5 @@
-"""Compares predictions from descriptions of hardware alone with published measurements on such
-hardware."""
+"""Tests that predictions from descriptions of hardware alone agree with published measurements on
+such hardware."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from support.predicted import (
 
 MB = 1e6
 BIG = {"file_size": "1 GiB", "transfer_size": "128 KiB", "operations_per_client": 1}
-# File system -> number of bytes of a written file that a client may keep in its memory.
+# For each file system, by name, an expression for the number of bytes of a written file that a
+# client may keep in its memory.
 KEPT_BY_CLIENTS = {"lustre": lustre.absorbed_bytes, "zfs": zfs.absorbed_bytes}
 ON_DISKS = [one for one in SYSTEMS if one not in WITHOUT_DISKS]
 # File systems whose clients cannot make a write call wait for a disk: MooseFS acknowledges from
@@ -33,8 +34,8 @@ WITHOUT_FORCE = (*WITHOUT_DISKS, "moosefs", "s3")
 
 @pytest.mark.parametrize("system", ON_DISKS)
 def test_a_cold_sequential_read_moves_the_head_rarely(system):
-    """One client reads 1 GiB from disks of 150 MB/s with a latency of 8 ms at the rate of one disk
-    or faster."""
+    """One client reads 1 GiB sequentially at the rate of one disk or faster. A disk has 150 MB/s
+    and a latency of 8 ms, which is needed only when the head moves."""
     given = situation_of(system, "sequential_read", cache="cold", **BIG)
     assert rate_bytes_per_s(given) > 100 * MB
 
@@ -188,15 +189,16 @@ def test_small_files_between_sites_wait_for_round_trips(latency, copies):
 
 
 def test_a_fuse_read_of_alluxio_opens_its_blocks_again():
-    """Published times for reading 1 GB are 61 to 120 s through FUSE, and 3 to 10 s in sequential
-    order."""
+    """Published times for reading 1 GB through Alluxio's FUSE client are 61 to 120 s. They are 3 to
+    10 s if the calls arrive in sequential order, as direct reads do."""
     through_cache = situation_of("alluxio", "sequential_read", **BIG)
     assert 61 < 1 / through_cache.predict(through_cache.constants).rate_per_s < 120
     in_order = situation_of("alluxio", "sequential_read", cache="direct", **BIG)
     assert 3 < 1 / in_order.predict(in_order.constants).rate_per_s < 10
 
 
-# Size of the file in GB -> seconds measured by Do et al. 2021 (arXiv 2101.01335, experiment 1).
+# The keys are file sizes in GB. The values are the seconds that Do et al. 2021 measured for writing
+# the file (arXiv 2101.01335, experiment 1).
 WRITTEN = {20: 6.5, 50: 18.7, 75: 38.1, 100: 99.2}
 
 

@@ -85,7 +85,8 @@ def configuration(table):
 
 
 def faster(table):
-    """Yields (name of the improved resource, table with twice as fast or twice as many of it)."""
+    """Yields (name of a resource, table of the scenario with a better one) for each resource.
+    Better means twice the rate or the number, or half the latency."""
     for place, group in enumerate(table["deployment"]["node"]):
         for path in ("cores", "disk.count", "disk.read_rate", "disk.write_rate", "disk.latency"):
             yield f"{group['name']}.{path}", scaled(table, place, path)

@@ -1,5 +1,5 @@
-"""Tests of the nets of the PVFS paper: closed forms where nothing queues, and the paper's findings
-where requests queue."""
+"""Tests of the Petri nets that model the PVFS paper. Where nothing queues, they agree with closed
+forms. Where requests queue, they show what the paper found."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
 
 
 def written_s(size: int, h: PaperHardware) -> float:
-    """Returns the time in seconds until a new file of one stripe is written but not yet closed:
-    three requests to the manager, a round trip for the request, and a round trip for the data."""
+    """Returns the time in seconds until a new file of one stripe is written but not yet closed. It
+    is the sum of three requests to the manager, a round trip for the request, and a round trip for
+    the data."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
     requested = h.client_call_s + size / h.memory_rate_bytes_per_s
     requested += 2 * h.network_latency_s + h.server_request_s
@@ -110,8 +111,8 @@ def test_files_start_at_random_servers_and_every_server_may_be_first():
     assert firsts != [client % 4 for client in range(400)]
     again = [replace(setup, start_seed=6).first_server(client) for client in range(400)]
     assert again != firsts
-    # The net and `rate` agree: if all stripes of a file are on one server, only that server gets
-    # requests.
+    # If all stripes of a file are on one server, only this server gets requests. The simulated rate
+    # therefore equals the rate with a single server.
     for seed in (1, 2, 3):
         one = Setup(clients=1, stripe_count=1, start_seed=seed, file_size=MIB, grain="chunk")
         assert simulate(one).throughput_bytes_per_s == pytest.approx(
@@ -146,8 +147,8 @@ def test_smaller_flow_buffers_overlap_storing_with_receiving():
 @pytest.mark.parametrize("size", [1, 100_000, 3 * MIB + 17])
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_every_byte_is_moved_whatever_the_sizes(operation, size, block):
-    """The net transfers all bytes for any file and block size, although integer formulas cut blocks
-    into stripes: every client ends, and not earlier than the wire allows."""
+    """The net transfers all bytes for any file size and block size, although blocks are cut into
+    stripes by integer division. Every client ends, and not earlier than the network allows."""
     setup = Setup(operation, 3, file_size=size, block_size=block)
     point = simulate(setup)
     assert point.time_s >= frame_s(size, setup.hardware)

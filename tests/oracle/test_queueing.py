@@ -1,4 +1,5 @@
-"""Tests of mean value analysis against published numbers, birth-death chains and bounds."""
+"""Tests that mean value analysis agrees with published numbers, with birth-death chains and with
+bounds."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def test_closed_network_has_its_published_answer(clients, rate, response, disk_q
 
 
 def machine_repair_rate(machines, servers, service, think):
-    """Returns the rate of a closed system with `machines` customers and `servers` servers from its
-    birth-death chain; `service` and `think` are mean times."""
+    """Returns the rate of a closed system with `machines` customers and `servers` servers, computed
+    from its birth-death chain. `service` and `think` are the mean service time and think time."""
     weight = [1.0]
     for k in range(1, machines + 1):
         birth = (machines - k + 1) / think
@@ -50,8 +51,8 @@ def test_several_servers_are_within_three_per_cent(machines, servers, think):
 
 @pytest.mark.parametrize("servers", [2, 8, 16, 64])
 def test_a_small_change_of_a_demand_is_a_small_change_of_the_rate(servers):
-    """An earlier recursion was not monotone here: for factors 1, 1.05, 1.1 of the demand it gave
-    10.1, 8.2 and 10.1 requests per second."""
+    """An earlier version of the computation gave a rate that was not monotone here. For the demand
+    multiplied by 1, 1.05 and 1.1, it gave 10.1, 8.2 and 10.1 requests per second."""
     factors = 1 + np.linspace(0, 0.2, 41)
     rates = [
         mean_value_analysis([f * 1.6, 0.02, 0.05], 32, 0.0, [servers, 1, 4]).rate_per_s

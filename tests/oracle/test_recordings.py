@@ -17,8 +17,9 @@ from dfslab.studies.server_law import server_law
 from verification import kumar, liu, recordings, wu
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-# Number of configurations of a recording -> number of those that are held out. In the first plan,
-# only eight clients had small files.
+# The keys are the possible numbers of configurations of a recording. Each value is how many of
+# these configurations are held out. In the first of the two plans, only the runs with eight clients
+# had small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
 CALLS = {
     "wu-write": {"create/create", "write/addBlock", "close/complete"},

@@ -1,5 +1,5 @@
-"""Tests of Kumar 2018's statistics, with errata corrected (R², adjusted R², first-order indices),
-against simple independent code."""
+"""Tests that dfslab computes the statistics of Kumar 2018, with errata corrected (R², adjusted R²,
+first-order indices), as simple independent code does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from support import synthetic
 
 
 def naive_least_squares(matrix, target):
-    """Returns the least-squares fit by the normal equations of a textbook."""
+    """Returns the coefficients of a least-squares fit, computed by the normal equations as in a
+    textbook."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     coefficients = inverse @ matrix.T @ target
     errors = target - matrix @ coefficients

@@ -1,5 +1,5 @@
-"""Tests that changing keys of a scenario directly equals writing it as a table, editing the table
-and reading it again."""
+"""Tests that setting keys of a scenario directly gives the same scenario as writing it as a table,
+changing the table and reading it again."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST = 40
 
 
 def edited(table, values):
-    """Returns a copy of the table in which dotted keys have the given values. A key names an
-    element of a list by the element's `name`."""
+    """Returns a copy of the table in which dotted keys have the given values. If a part of a key
+    refers to an element of a list, it is the element's `name`."""
     for key, value in values.items():
         place = table
         *path, last = key.split(".")
@@ -33,9 +33,12 @@ def edited(table, values):
 
 
 def naive_values(scenario, values):
-    """Returns one configuration of the scenario by editing the scenario's whole table. `values`
-    maps dotted keys to values. If a file system is chosen, its table first replaces the table
-    `file_system` and the roles of the node groups."""
+    """Returns one configuration of the scenario, made by editing the scenario's whole table.
+    `values` maps dotted keys to values.
+
+    If `values` chooses one of several file systems, the entry of this file system first replaces
+    the table `file_system` and the roles of the node groups.
+    """
     table = scenario.model_dump(mode="json", exclude={"sweep", "systems"})
     chosen = scenario.systems.get(values.get("file_system.name", scenario.file_system.name))
     if chosen is not None:
@@ -50,7 +53,8 @@ def naive_values(scenario, values):
 
 
 def naive_overrides(scenario, values):
-    """Returns the scenario with some keys set, by editing its whole table."""
+    """Returns the scenario with some keys set, by editing its whole table. A key that the
+    scenario's sweep varies gets the new value as its only level."""
     swept = {key for grid in scenario.sweep for key in grid}
     free = {key: value for key, value in values.items() if key not in swept}
     table = edited(scenario.model_dump(mode="json"), free)
@@ -71,24 +75,25 @@ def naive_id(scenario):
     """Returns the scenario's id by hashing a table of everything that determines the outcome:
     deployment, file system and workload."""
     table = scenario.model_dump(mode="json", include={"deployment", "file_system", "workload"})
-    # The digest uses the names of the first version, `bed` for the key `testbed` and `zfs` for
-    # OpenZFS, so that run folders of earlier versions can be resumed.
+    # The digest uses the key names of the first version: `bed` instead of `testbed`, and `zfs`
+    # instead of `openzfs`. Otherwise run folders of earlier versions could not be resumed.
     table["file_system"]["name"] = table["file_system"]["name"].replace("openzfs", "zfs")
     table["file_system"]["access"]["bed"] = table["file_system"]["access"].pop("testbed")
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def same(one, other):
-    """Asserts that two scenarios are equal field by field, also in the order of keys and in
-    types."""
+    """Asserts that two scenarios are equal in every field, in the types of the values, and in the
+    order of keys."""
     assert one == other
     assert one.model_dump_json() == other.model_dump_json()
     assert hash(one) == hash(other)
 
 
 def outcome(work, *given):
-    """Returns (result of `work`, ""), or (None, text of the error). Setting a factor that a
-    design's constraint names is an error."""
+    """Calls `work` with the given arguments. Returns (its result, ""), or (None, text of the error)
+    if the input is refused. For example, a factor that a constraint of an experimental design names
+    cannot be set."""
     try:
         return work(*given), ""
     except InputError as error:
@@ -96,8 +101,9 @@ def outcome(work, *given):
 
 
 def configurations(scenario):
-    """Returns the labels of the grid's configurations. For a design, it returns the first and the
-    last level of every factor."""
+    """Returns the labels of some configurations of a scenario. For a scenario with a grid, these
+    are configurations spread over the grid. For one with an experimental design, they are two: all
+    factors at their first level, and all at their last."""
     if scenario.design.factor:
         ends = [{}, {}]
         for factor in scenario.design.factor:

@@ -1,5 +1,5 @@
-"""Tests of sensitivity analysis: importance of factors estimated from data alone, collinear
-factors, and proposed further runs."""
+"""Tests of sensitivity analysis: the importance of factors estimated from data alone, the detection
+of collinear factors, and proposals for further runs."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_what_moves_together_is_not_identifiable():
 
 def test_the_next_run_is_the_most_informative_one_for_its_cost():
     """The next run to measure is the one that reduces the uncertainty of two queried configurations
-    most. The candidates: the first configuration itself, one correlated with both, and one with
-    neither."""
+    most. There are three candidates: the first of these configurations, a configuration correlated
+    with both, and one correlated with neither."""
     loads = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.8, 0.8], [0.0, 0.0]])
     covariance = loads @ loads.T + np.diag([0.0, 0.0, 0.0, 0.0, 1.0])
     best, before, after = shrink(covariance, 0.1, 2, [1.0, 1.0, 1.0], 1)[0]

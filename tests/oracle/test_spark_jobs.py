@@ -84,7 +84,8 @@ def bayes() -> dict[tuple[int, str], float]:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict[str, list[str]]:
-    """Returns job -> its lines of output. All jobs run in one local Spark on one folder."""
+    """Returns a dictionary from the name of each job to the lines of its output. All jobs run in
+    one local Spark on one folder."""
     if not PYTHON.exists():
         pytest.skip("no Spark here: `make spark` installs it")
     folder = tmp_path_factory.mktemp("spark")

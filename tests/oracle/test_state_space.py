@@ -1,5 +1,5 @@
-"""Tests of state spaces: known numbers of markings and arcs, and properties derived from them, such
-as deadlocks and bounds."""
+"""Tests that state spaces have the known numbers of markings and arcs, and that properties such as
+deadlocks and bounds are derived correctly from them."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def test_inhibitor_reset_and_priority_in_the_token_game():
 
 
 def test_the_way_to_a_dead_marking_and_to_the_most_tokens_is_a_shortest_one():
-    """Reported paths are shortest paths: all five philosophers take their left stick on the path to
-    the dead marking.
+    """Reported paths are shortest paths. On the path to the dead marking, all five philosophers
+    take their left stick.
 
-    Two philosophers eat, the most possible, after four steps.
+    Two philosophers, the most possible, eat after four steps.
     """
     report = state_space(philosophers(5))
     assert report.dead_paths_shown == [["left"] * 5]

@@ -1,5 +1,5 @@
-"""Tests that published numbers of markings are reproduced: the Kanban system, and philosophers who
-pick up both sticks at once."""
+"""Tests that dfslab finds the published numbers of markings of two nets: the Kanban system, and
+philosophers who pick up both sticks at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that every figure on a page of traces equals the answer of an SQL query on the tables of
+"""Tests that every number on a page of traces equals the answer of an SQL query on the tables of
 the same trace."""
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ OWN = """own as (
 
 
 class Page(HTMLParser):
-    """Parses a page into tables by the heading before each: rows of cells, with full names of
-    calling contexts."""
+    """Parses the HTML of a page of traces. `tables` maps the heading before a table to its rows,
+    which are lists of texts of cells. Shortened calling contexts are replaced by their full
+    names."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -72,14 +73,14 @@ class Page(HTMLParser):
 
 
 def recorded(folder: Path) -> list[Path]:
-    """Returns the recorded profiles of the processes and clients of a real HDFS; one process also
-    has exemplar traces."""
+    """Returns the path of the recorded profiles of the processes and clients of a real HDFS. One
+    process also has exemplar traces."""
     return [RECORDING]
 
 
 def spans(folder: Path) -> list[Path]:
-    """Writes a file of spans, in which reads come from the disks of several hosts, one of them
-    slow, and returns its path."""
+    """Writes a file of spans and returns its path. The reads in it come from the disks of several
+    hosts, one of which is slow."""
     path = folder / "spans.json"
     path.write_text(json.dumps(spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8)))
     return [path]
@@ -87,7 +88,8 @@ def spans(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module", params=[recorded, spans])
 def shown(request, tmp_path_factory) -> tuple[Page, Ask, str]:
-    """Returns (page, function that queries its tables, kind of trace) of one trace."""
+    """Writes the page and the tables of one trace. Returns (parsed page, function that queries the
+    tables, HTML text of the page)."""
     folder = tmp_path_factory.mktemp("traces")
     files = request.param(folder)
     page, tables = folder / "page.html", folder / "tables"

@@ -1,5 +1,5 @@
-"""Tests the trace profile of the Rust core against a slow implementation in plain Python, which
-merges call trees by the two steps of the paper."""
+"""Tests that the trace profile of the Rust core equals that of a slow implementation in plain
+Python. It merges call trees by the two steps that the paper describes."""
 
 import json
 import random
@@ -12,7 +12,8 @@ ROOT = None
 
 
 class Tree:
-    """A call, or several calls of the same structure merged into one, with its children."""
+    """A node of a call tree: one call, or several calls of the same structure that were merged into
+    one. It has the child calls as `children`."""
 
     def __init__(self, span, self_ns):
         duration_ns = span["end"] - span["start"]
@@ -43,7 +44,7 @@ class Tree:
 
 
 def merge_same(trees):
-    """Merges all call trees of one structure into the first of them, and returns the merged
+    """Merges call trees that have the same structure into one tree each, and returns the merged
     trees."""
     kept = {}
     for tree in trees:
@@ -56,8 +57,8 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Returns span -> key of its parent, or None, and counts every repaired or missing parent in
-    `losses`."""
+    """Returns a dictionary from the key of each span to the key of its parent, which is None for a
+    root. Counts every repaired or missing parent in `losses`."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])
@@ -117,8 +118,8 @@ def twin_profile(arrived):
 
 
 def random_spans(source):
-    """Returns random spans, shuffled, with damages: duplicates, cycles, missing parents, spans that
-    end before they start, and spans that outlast their parents."""
+    """Returns random spans in random order. Some are damaged: there are duplicates, cycles, missing
+    parents, spans that end before they start, and spans that end after their parents."""
     spans = []
     for trace in range(1, source.randint(2, 12)):
         starts = []
@@ -169,8 +170,8 @@ def plain(node):
 
 
 def sums_by_path(nodes, above=()):
-    """Returns path of names -> (count, bytes, total time, self time), summed over compressed call
-    trees."""
+    """Returns the sums over compressed call trees by calling context. The key is the path of names,
+    and the value is [count, bytes, total time, self time]."""
     sums = defaultdict(lambda: [0, 0, 0, 0])
     for node in nodes:
         path = (*above, node.name)
@@ -205,7 +206,8 @@ def test_rust_and_twin_agree(seed, tmp_path):
 
 
 def test_the_twin_can_disagree(tmp_path):
-    """The comparison with the Python implementation fails if one span is one nanosecond longer."""
+    """The comparison with the Python implementation can fail: it fails if one span is one
+    nanosecond longer."""
     spans = [span for span in random_spans(random.Random(7)) if span["end"] > span["start"]]
     path = tmp_path / "trace"
     path.write_text(as_otlp_json(spans), encoding="utf-8")

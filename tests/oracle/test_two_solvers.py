@@ -1,5 +1,5 @@
-"""Tests that net and formula agree on random deployments, and that the sequence model has sane
-results on a full factorial of legal inputs."""
+"""Tests that the Petri net and the formula agree on random deployments, and that the sequence model
+gives plausible results for every combination of legal inputs."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_no_bandwidth_is_one_clear_line(rate):
 
 
 def test_an_open_load_is_answered_with_what_binds():
-    # The first configuration whose bottleneck is the NameNode. In other configurations the
+    # This is the first configuration whose bottleneck is the NameNode. In other configurations the
     # NameNode's call queue stays empty.
     every = (Situation(scenario) for _, _, scenario in factorial("hdfs"))
     limits = ((one, one.predict_open(one.constants, 1.0).binding) for one in every)

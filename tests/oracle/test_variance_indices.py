@@ -1,6 +1,6 @@
-"""Compares variance-based sensitivity indices, at the numbers of rows that the product uses, with
-exact values. The functions are Ishigami's, Sobol's G, one with many idle factors, and one with tied
-factors. SALib is a further reference."""
+"""Compares variance-based sensitivity indices, at the numbers of rows that dfslab uses, with exact
+values. The functions are Ishigami's, Sobol's G, one with many factors that have no effect, and one
+whose factors a constraint ties together. SALib is a further reference."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def sobol_g(rows):
 
 
 def mostly_idle(rows):
-    """A function of 20 factors of which four have an effect; two of these interact."""
+    """Returns the values of a function of 20 factors at the given rows. Only the first four factors
+    have an effect, and two of these interact."""
     x = np.array(rows, dtype=float)[:, :4] - 1.0
     return x @ np.array([1.0, 0.6, 0.4, 0.2]) + 0.3 * x[:, 0] * x[:, 1]
 
@@ -67,7 +68,8 @@ def enumerated(name):
 
 
 def explained(keys, values):
-    """Returns the share of the variance of `values` that lies between groups of equal `keys`."""
+    """Returns the share of the variance of `values` that lies between groups. A group consists of
+    the values whose rows of `keys` are equal."""
     groups = np.unique(keys @ (100 ** np.arange(keys.shape[1])), return_inverse=True)[1].ravel()
     counts = np.bincount(groups)
     means = np.bincount(groups, weights=values) / counts
@@ -159,9 +161,9 @@ def test_sixteen_idle_factors_of_twenty_have_no_importance(seed):
 
 
 def test_tied_factors_against_the_double_sum():
-    """For two factors that the constraint x1 <= x0 ties, the indices equal those of a full
-    enumeration. A third factor is independent. The block of both tied factors has the indices of
-    their joint level."""
+    """The constraint x1 <= x0 ties two factors, and a third factor is independent. The indices of
+    the two equal those of a full enumeration. The block of both has the indices of their joint
+    level."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]

@@ -1,5 +1,5 @@
-"""Tests of the table of verification figures: it has every recording, is current, and a lost figure
-is an error."""
+"""Tests of the committed table of verification figures. It has the figures of every recording and
+is current, and a figure that no longer meets its bar is an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
 
 def again(experiment: str, recording: str) -> None:
-    """Asserts that the figures of a recording, computed again from it, equal those of the committed
+    """Computes the figures of a recording again, and asserts that they equal those of the committed
     table."""
     requested = (experiment, recording)
     before = [one for one in committed() if (one.experiment, one.recording) == requested]

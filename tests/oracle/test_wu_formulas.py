@@ -1,5 +1,5 @@
-"""Tests that Table 1 and formulas (1) to (11) of Wu 2013, with errata corrected, follow from the
-description of HDFS."""
+"""Tests that Table 1 and formulas (1) to (11) of Wu 2013, with errata corrected, can be derived
+from the description of HDFS."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def test_read_is_the_corrected_1():
 
 
 def test_write_is_the_corrected_6():
-    """The description's write time equals Wu's formula (6) as corrected: self times, create or
-    append, and for each of B blocks an addBlock and a writeRequest, and one complete (errata W9,
-    W13)."""
+    """The description's write time equals Wu's formula (6) as corrected. It is the sum of the self
+    times, one create or append, an addBlock and a writeRequest for each of B blocks, and one
+    complete (errata W9, W13)."""
     derived = of_whole_blocks(total(invocations(HDFS, "write")))
     own = {name: one.own for name, one in by_name("write").items()}
     # The description counts the wait for a block's last acknowledgement in write and close. In Wu's
@@ -130,9 +130,9 @@ def test_write_is_the_corrected_6():
 
 
 def test_a_block_is_written_as_the_corrected_6_has_it():
-    """A block of S bytes takes L t_hop(p) + (S - p) / r: L replicas, the time t_hop of one packet
-    of p bytes for one hop, and r the slower adapter of client and DataNode. Processors cost nothing
-    here."""
+    """A block of S bytes takes L t_hop(p) + (S - p) / r. L is the number of replicas, t_hop(p) the
+    time of one packet of p bytes for one hop, and r the rate of the slower adapter of client and
+    DataNode. Processors cost nothing here."""
     free = {
         symbol(key): 0
         for key in ("client_write_byte_cpu", "server_write_byte_cpu", "write_setup_cpu")
@@ -149,8 +149,8 @@ def test_a_block_is_written_as_the_corrected_6_has_it():
 
 
 def of_count(response_s: sympy.Expr) -> sympy.Expr:
-    """Returns the time in seconds of `count` operations by Wu's formulas (5) and (11): `count`
-    times the response time of one operation."""
+    """Returns the time in seconds of `count` operations by Wu's formulas (5) and (11), which
+    multiply the response time of one operation by `count`."""
     return symbol("count") * response_s
 
 
@@ -183,8 +183,8 @@ def test_count_multiplies_the_unloaded_time_on_a_serial_server_only():
     ],
 )
 def test_dependence_sets(number, operation, name, whole, expected):
-    """The parameters on which an invocation depends equal the paper's sets: set (2) holds for the
-    self time of open, set (7) for create with its inner call."""
+    """The parameters on which the time of a call depends equal the paper's sets. Set (2) is that of
+    the self time of open, and set (7) that of create with its inner call."""
     one = by_name(operation)[name]
     assert dependences(HDFS, operation, one, whole=whole) == expected
 

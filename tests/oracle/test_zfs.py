@@ -1,5 +1,5 @@
-"""Compares the description of zFS with closed forms of the costs of leases, the cooperative cache
-and transactions. Processor time is zero in these tests."""
+"""Tests that the description of zFS agrees with closed forms of the costs of leases, the
+cooperative cache and transactions. Processor time is zero in these tests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scenario(name="sequential_read", parameters=None, **workload):
     )
 
 
-# Payload rate of an adapter, bytes/s.
+# Rate in bytes/s at which an adapter of 1 Gbit/s carries payload.
 RATE = Situation(scenario()).environment["client.nic_bandwidth"]
 
 
@@ -65,7 +65,8 @@ def test_a_request_of_another_machines_memory_is_a_triangle():
     """A read from another machine's memory takes four messages: client to file manager, file
     manager to cache, cache to client with the data, and the file manager's answer.
 
-    The data follow the first packet over the link."""
+    After the first packet, the data take the time of their bytes on the link.
+    """
     messages_s = 3 * (LATENCY_S + SMALL / RATE)
     data_s = LATENCY_S + REQUEST / RATE
     assert of_read(cache="warm") == pytest.approx(messages_s + data_s, rel=1e-3)
@@ -124,7 +125,8 @@ def test_a_transaction_locks_logs_and_changes_two_objects(operation):
 
 
 def test_a_write_stays_in_memory_until_it_is_forced():
-    """A client may keep 16 MiB unwritten. Of 64 MiB, half are sent at once."""
+    """A client may keep up to 16 MiB unwritten in its memory. Of a larger write of 64 MiB, half are
+    sent before the write ends."""
     large = latency_s("write", file_size="64 MiB")
     sent_s = 256 * (3 * LATENCY_S + (REQUEST + 2 * SMALL) / RATE)
     leases_s = latency_s("write", file_size="64 MiB", parameters={"max_dirty": "64 MiB"})
@@ -155,8 +157,8 @@ def test_illegal_parameters_are_named(parameters, key):
 
 
 def pool(name):
-    """Returns a scenario of a local pool of disks (OpenZFS). `name` is the file system's name:
-    earlier versions called it zfs."""
+    """Returns a scenario of a local pool of disks (OpenZFS). `name` is the file system's name in
+    the scenario, because earlier versions used "zfs" instead of "openzfs"."""
     return build(
         Scenario,
         {
@@ -169,8 +171,8 @@ def pool(name):
 
 
 def test_the_earlier_name_of_openzfs_is_read():
-    """Stored runs are found by the text of their scenario. The text therefore keeps the file
-    system's earlier name."""
+    """Stored runs are found by the text of their scenario. Therefore the text still has the earlier
+    name of the file system, zfs."""
     earlier, today = pool("zfs"), pool("openzfs")
     assert earlier == today
     assert today.file_system.name == "openzfs"

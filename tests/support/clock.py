@@ -1,4 +1,4 @@
-"""A clock that a test advances, so that the test's result does not depend on the speed of the
+"""A clock that only a test advances, so that the test's result does not depend on the speed of the
 machine."""
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ YIELD_S = 0.001
 
 
 class ManualClock:
-    """A clock whose time passes only by `advance`, and by `sleep` if `runs` is true.
+    """A clock whose time passes only when a test calls `advance` or, if `runs` is true, when code
+    calls `sleep`.
 
     If `runs` is true, `sleep` advances the time without waiting, so waiting code reaches its
     deadline at once. If `runs` is false, the time stands still, so waiting code never reaches a

@@ -1,5 +1,5 @@
-"""Helpers for tests of workload runs in several processes of this machine: a plan, and checks of
-what remains afterwards."""
+"""Functions for tests of workload runs in several processes of this machine. They make a plan and
+check what remains afterwards."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def runs(pid: int) -> bool:
 
 
 def apart_s(spans: Sequence[SpanRow], parts: Sequence[Sequence[int]]) -> float:
-    """Returns the seconds from the end of the first shard's last operation to the start of the last
-    shard. `parts` lists the clients of each shard.
+    """Returns the seconds from the time at which the first of the shards has ended to the time at
+    which the last of them begins. `parts` lists the clients of each shard.
 
     The result is negative if all shards worked at the same time.
     """

@@ -1,5 +1,5 @@
-"""Runs the command `dfslab` in the test's process, with the exit code and outputs that a separate
-process would have."""
+"""Runs the command `dfslab` within the test's process. The exit code and the outputs are those that
+a separate process would give."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Examples of constructs of CPN ML. Each states how a net with the construct behaves, or why it is
-refused.
+"""Types for examples of constructs of CPN ML, the language of CPN Tools. Each example states how a
+net with the construct behaves, or why it is refused.
 
 The table in docs/cpn.md is made of these examples, and a test runs each of them.
 """
@@ -53,7 +53,8 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One construct of CPN ML: an example, the net around the example, and how this net behaves.
+    """One construct of CPN ML, the language of CPN Tools: an example, the net around the example,
+    and how this net behaves.
 
     `served` lists the tokens in the output place when no transition is enabled any more. `refused`
     is part of the error message if the file is refused.
@@ -78,8 +79,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """A transition of a CPN file: inscriptions of its input arcs (`takes`) and output arcs (`puts`)
-    by name of place, and its other inscriptions."""
+    """A transition of a CPN file. `takes` and `puts` map the names of its input and output places
+    to the inscriptions of the arcs. The other fields are the inscriptions of the transition."""
 
     name: str
     takes: dict[str, str]
@@ -136,7 +137,8 @@ def var(name: str, colour: str) -> str:
 
 
 def document(row: Row) -> str:
-    """Returns the text of the CPN file of one construct: a transition between two places."""
+    """Returns the text of a CPN file for one construct. Its net is a transition between two
+    places."""
     colours = COLOURS | row.extra
     parts = [ml("val nodes = 3;")]
     parts += [color(name, kind) for name, kind in colours.items()]

@@ -1,4 +1,5 @@
-"""Constructs of CPN ML that are supported, and constructs that are refused by name."""
+"""Examples of constructs of CPN ML: those that dfslab supports, and those that it refuses by
+name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constructs of CPN ML in functions, and in inscriptions of transitions and arcs."""
+"""Examples of constructs of CPN ML in functions, and in inscriptions of transitions and arcs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shortens the way in which tests write nodes and deployments."""
+"""Functions with which tests write nodes and deployments in a short form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ FREQUENCY_HZ = 2.5e9
 
 
 def node(name: str = "machine", *roles: str, **keys: Any) -> dict[str, Any]:
-    """Returns the table of a node with one instance of each role; without roles, it has those of a
-    plain directory (client and storage)."""
+    """Returns the table of a node with one instance of each of the given roles. Without roles, the
+    node has those of a plain directory (client and storage)."""
     return {"name": name, "roles": dict.fromkeys(roles or ("client", "storage"), 1), **keys}
 
 
 def node_per_role(*roles: str, **keys: Any) -> list[dict[str, Any]]:
-    """Returns the tables of nodes, one for each role, with the name of the role."""
+    """Returns the tables of several nodes, one for each role. Each node has the name of its
+    role."""
     return [node(role, role, **keys) for role in roles]
 
 
@@ -28,13 +29,13 @@ def deployment(*nodes: dict[str, Any], **keys: Any) -> Deployment:
 
 
 def placement(*nodes: dict[str, Any], **keys: Any) -> Placement:
-    """Returns the placement of roles on these nodes, which models need."""
+    """Returns the placement of roles on these nodes. It is an input of models."""
     return Placement(deployment(*nodes, **keys))
 
 
 def free_network(*roles: str, **values: float) -> dict[str, float]:
-    """Returns constants under which network and processors of the given roles cost nothing;
-    `values` set the costs that a test needs."""
+    """Returns constants of models under which the network and the processors of the given roles
+    cost nothing. `values` set the costs that a test needs."""
     found = {"network_latency": 0.0, "loopback_latency": 0.0, "file_size": 1.0}
     for role in roles:
         found |= {

@@ -1,8 +1,9 @@
-"""Fuzzing of one reader of bytes for a time, in a process whose memory and time are limited.
+"""Fuzzes one reader of files for a given time, in a process whose memory and time are limited.
 
-`python -m support.fuzzing TARGET SECONDS SEED FOLDER` mutates files of `tests/recorded/corpus`,
-reads each, and prints how many it read. The input that is being read is FOLDER/input: if the
-process dies, that file broke it. A reader answers with a result or with an error of one line.
+`python -m support.fuzzing TARGET SECONDS SEED FOLDER` changes valid files at random, reads each
+with the reader TARGET, and prints how many it read. The input that is being read is stored as
+FOLDER/input, so it is known if the process dies. A correct reader returns a result or raises an
+error of one line.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from support.tool_texts_more import MORE_TEXTS
 from support.tool_texts_tables import TABLES
 
 CORPUS = RECORDED / "corpus"
-# Limits of one input: processor time (a busy machine changes no verdict), time without progress,
-# and memory.
+# Limits for reading one input: seconds of processor time, which do not depend on the load of the
+# machine, seconds of real time, and bytes of additional memory.
 HANG_S, BLOCKED_S, MEMORY_BYTES = 5.0, 120.0, 1 << 30
-# A mutated input is mutated again in so many of the cases.
+# Probability with which an input that was already mutated is mutated once more.
 AGAIN = 0.3
 MOST_INPUT_BYTES = 200_000
 Reader = Callable[[Path], object]
 
 
 def _calls(form: str) -> Reader:
-    """A reader of the calls or operations in a file of one format."""
+    """Returns a function that reads the calls or operations in a file of the format `form`."""
     return lambda path: replay.load(path, form, contract.Recording(), 2)
 
 
 def _records(path: Path) -> object:
-    """Reads a file as the records of a run."""
+    """Stores a file as the records of a run, and returns the results that are read from them."""
     place = path.with_name("results")
     place.mkdir(exist_ok=True)
     (place / "records.jsonl").write_bytes(path.read_bytes())
@@ -60,11 +61,12 @@ def _records(path: Path) -> object:
 
 
 def _tool(path: Path) -> object:
-    """Reads and judges the results of another tool, whichever reader recognises the file."""
+    """Reads a file with whichever reader of other tools' results recognises it, and applies the
+    rules of `dfslab check` to the results."""
     return judged(of_report(tool_report.read(path)))
 
 
-# Target -> (name of the file that is read, reader).
+# The keys are targets of fuzzing. Each value is (name under which the input is stored, reader).
 TARGETS: dict[str, tuple[str, Reader]] = {
     "blkparse": ("given.txt", _calls("blkparse")),
     "counters": ("given.txt", counter_reports.report),
@@ -83,7 +85,7 @@ TARGETS: dict[str, tuple[str, Reader]] = {
 
 
 def corpus(target: str) -> list[bytes]:
-    """The valid inputs of a target."""
+    """Returns valid inputs of a target's reader, which are then mutated."""
     if target == "tools":
         texts = tool_texts.TEXTS | MORE_TEXTS | TABLES | DFSPERF
         return [text.encode() for one in texts.values() for text in one]
@@ -93,7 +95,8 @@ def corpus(target: str) -> list[bytes]:
 
 
 def inputs(target: str, seed: int) -> Iterator[bytes]:
-    """Endless inputs of a seed: a valid one that is mutated once or several times."""
+    """Yields inputs without end. Each is a valid input of the target that is mutated once or
+    several times; `seed` determines all of them."""
     draws, valid = random.Random(seed), corpus(target)
     while True:
         given = mutated(draws.choice(valid), draws.getrandbits(32))
@@ -103,17 +106,19 @@ def inputs(target: str, seed: int) -> Iterator[bytes]:
 
 
 def check(read: Reader, path: Path) -> None:
-    """Reads one file. An error that is not of one line, or of another kind, is not caught."""
+    """Reads one file. An expected error (InputError, RunFailed or ValueError) must have at most one
+    line. Any other error is not caught and is thus a failure of the reader."""
     said = ""
     try:
         read(path)
     except InputError as error:
         said = str(error)
     except RunFailed as error:
-        # One line for each damaged place.
+        # RunFailed has one line for each damaged place, so only the first line counts.
         said = str(error).splitlines()[0]
     except ValueError as error:
-        # Importers of calls raise ValueError with one line; the command adds the file's name.
+        # Importers of system calls raise ValueError with a message of one line, to which the
+        # command adds the file's name.
         if type(error) is not ValueError:
             raise
         said = str(error)
@@ -121,8 +126,9 @@ def check(read: Reader, path: Path) -> None:
 
 
 def limit() -> None:
-    """Limits the memory of this process to a gibibyte more than it has. A signal ends the process,
-    also in compiled code, when one input takes too long."""
+    """Limits the memory of this process to one gibibyte more than it has now. Makes the signals of
+    both timers end the process at once, even in compiled code, so that an input cannot take too
+    long."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now_bytes = int(file.read().split()[0]) * resource.getpagesize()
     most = now_bytes + MEMORY_BYTES
@@ -132,13 +138,15 @@ def limit() -> None:
 
 
 def wait_for(hang_s: float, blocked_s: float) -> None:
-    """Sets the timers of one input; 0 stops them."""
+    """Starts the timers that limit the reading of one input: `hang_s` seconds of processor time and
+    `blocked_s` seconds of real time. 0 stops a timer."""
     signal.setitimer(signal.ITIMER_PROF, hang_s)
     signal.setitimer(signal.ITIMER_REAL, blocked_s)
 
 
 def fuzz(target: str, seconds: float, seed: int, folder: Path) -> int:
-    """Reads mutated inputs for a time, at least one; how many."""
+    """Reads all valid inputs of a target, and then mutated ones for `seconds`. Returns the number
+    of mutated inputs, which is at least one."""
     name, read = TARGETS[target]
     for valid in corpus(target):
         (folder / name).write_bytes(valid)

@@ -1,4 +1,4 @@
-"""Seeded mutations of bytes, for fuzzing readers. The same seed always gives the same mutation."""
+"""Random changes of bytes, for fuzzing readers. The same seed always gives the same change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Brings Petri nets to a form that does not depend on spelling, and fires them with a fixed
-seed."""
+"""Converts Petri nets to a form that does not depend on how they are written, and fires their
+transitions with a fixed seed."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _without(net):
 
 
 def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
-    """Returns the engine's reports of two replications with this seed, as JSON data. Each
-    replication ends after `firings` firings."""
+    """Fires the transitions of a net in two replications with this seed. Returns the engine's
+    reports as JSON data. Each replication ends after `firings` firings."""
     options = {
         "seed": seed,
         "replications": 2,
@@ -87,5 +87,5 @@ def fired(net, monitors=None, seed: int = 7, firings: int = 20_000):
 
 
 def definition(document) -> NetDefinition:
-    """Returns the net definition of JSON data."""
+    """Returns the net definition that JSON data describe, after validating them."""
     return NetDefinition.model_validate(document)

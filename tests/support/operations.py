@@ -1,4 +1,4 @@
-"""Shortens the way in which tests of nets write operations of a stream."""
+"""Functions with which tests of nets write the operations of a stream in a short form."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A simple reader of OTLP traces, with which tests compare the Rust core. It knows each field by
-number or name, and neither buffers nor recovers from damage."""
+"""A simple reader of OTLP traces, with which tests compare the reader of the Rust core. It knows
+each field by its number or name, does not buffer spans, and does not repair damaged traces."""
 
 from __future__ import annotations
 

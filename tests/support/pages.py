@@ -1,4 +1,5 @@
-"""Pages of each kind as files, made of recorded, planted and predicted results."""
+"""Writes an HTML page of each kind to a file. The pages show recorded, planted and predicted
+results."""
 
 from __future__ import annotations
 

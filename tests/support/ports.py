@@ -1,4 +1,5 @@
-"""Addresses and ports of this machine that no other process can take between choice and use."""
+"""Functions that give tests addresses and ports of this machine. No other process can take them
+before the test uses them."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=No
 
 
 def situation_of(system, workload, **keys):
-    """Returns a checked configuration. If the file system allows no more, it has one data
-    server."""
+    """Returns a checked configuration with the requested number of data servers, or with one data
+    server if the file system allows no more."""
     try:
         scenario = build(Scenario, table_of(system, workload, **keys))
         check(scenario)

@@ -1,4 +1,4 @@
-"""Call profiles of planted operations, in the form in which traced processes write them."""
+"""Builds call profiles of planted operations, in the form in which traced processes write them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Processes = Iterable[tuple[str, list[dict[str, Any]]]]
 def step(
     above: int, name: str, total: int, below: int = 0, kind: str = "service"
 ) -> dict[str, Any]:
-    """Returns the profile entry of ten equal calls of the step `name`. `total` is their time and
-    `below` the time of the calls within them, in milliseconds; `above` is the index of the calling
-    entry."""
+    """Returns the profile entry of ten equal calls of the step `name`. `total` is the time of all
+    ten calls, and `below` the time of the calls made by them, both in milliseconds. `above` is the
+    index of the entry of the calling step."""
     each = total * MS // 10
     return {
         "above": above,

@@ -1,4 +1,4 @@
-"""Recorded outputs of real systems and a recorded run, which are stored in tests/recorded."""
+"""Gives tests the outputs of real systems and the run that are recorded in tests/recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-# File system -> file with the recorded output of its servers' counters
+# The keys are file systems. Each value is the file with the recorded output of the counters of its
+# servers.
 COUNTERS = {
     "glusterfs": RECORDED / "glusterfs-profile.xml",
     "cephfs": RECORDED / "ceph-osd.0-perf.json",

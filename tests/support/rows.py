@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dfslab import _core
 
-# (name, start_unix_ns, end_unix_ns, span_id, parent_id or 0, thread, bytes)
+# Fields of a row: (name, start and end in Unix ns, span id, parent's span id or 0, thread, bytes).
 SpanRow = tuple[str, int, int, int, int, int, int]
 
 

@@ -1,4 +1,5 @@
-"""A FUSE file system that never answers, for tests of what then happens. Needs root.
+"""A FUSE file system that never answers a call, with which tests check what dfslab then does. It
+needs root.
 
 The protocol is that of the kernel's include/uapi/linux/fuse.h: a request begins with (length,
 operation, unique number) and an answer with (length, error, unique number).
@@ -16,8 +17,8 @@ from pathlib import Path
 
 INIT = 26
 REQUEST = struct.Struct("<IIQ")
-# Major and minor version of the protocol, and the limits of the answer to INIT. All other fields
-# are 0.
+# Answer to the request INIT: the major and minor version of the protocol, and its limits. All other
+# fields are 0.
 INIT_ANSWER = struct.Struct("<IIIIHHI40x")
 READ_BYTES = 1 << 17
 MNT_FORCE, MNT_DETACH = 1, 2
@@ -52,7 +53,7 @@ def silent_mount(place: Path) -> Iterator[Path]:
 
 
 def _accept(device: int) -> None:
-    """Reads requests until the connection ends."""
+    """Reads requests without answering them, until the connection to the kernel ends."""
     with suppress(OSError):
         while os.read(device, READ_BYTES):
             pass

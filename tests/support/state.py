@@ -1,4 +1,5 @@
-"""Gives a test or module a separate state folder, in which it sees no testbed of others."""
+"""Gives a test or a test module a separate state folder, so that it does not find the testbeds of
+others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Computes the rates of a net's replications while all clients are active, from the logs of
-completed operations."""
+"""Computes the rate of each replication of a net during the time in which all clients are active.
+The input is the log of completed operations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dfslab.models.compiled.net_job import Watched
 
 
 def steady_rates_per_s(reports: Sequence[NetReport], watched: Watched) -> list[float]:
-    """Returns the operations per second of each replication while all clients are active: after
-    every client has completed its first operation and before any client completes its last one."""
+    """Returns the operations per second of each replication during the time in which all clients
+    are active. This time begins when every client has completed its first operation, and ends when
+    a client completes its last one."""
     return [
         _rate_per_s(
             sorted(

@@ -1,4 +1,5 @@
-"""What a run folder stores, changed by tests: records, and files of earlier formats."""
+"""Functions that read and change what a run folder stores. With them, tests damage records or store
+results in an earlier format."""
 
 import json
 from pathlib import Path
@@ -11,22 +12,23 @@ from dfslab.studies.runs.stored import RECORDS
 
 
 def records(folder):
-    """The file of records of a run folder."""
+    """Returns the path of the file with the records of a run folder. A record is one line with one
+    result."""
     return folder / "results" / RECORDS
 
 
 def index(folder):
-    """The index of the records of a run folder."""
+    """Returns the path of the index of a run folder's records."""
     return folder / "results" / INDEX
 
 
 def keys(folder):
-    """The keys of the stored results, in the order in which they were first stored."""
+    """Returns the keys of the stored results, in the order in which they were first stored."""
     return RecordLog(folder).keys()
 
 
 def store_only(folder, results):
-    """Replace all stored results of a run folder by others."""
+    """Replaces all stored results of a run folder by the given ones."""
     for name in (records(folder), index(folder), folder / "complete"):
         name.unlink(missing_ok=True)
     if results:
@@ -34,24 +36,26 @@ def store_only(folder, results):
 
 
 def keep_only(folder, chosen):
-    """Drop the stored results that `chosen` refuses."""
+    """Removes the stored results for which `chosen` returns false."""
     store_only(folder, [one for one in load_results(folder) if chosen(one)])
 
 
 def lines(folder):
-    """The lines of the records without the first one of the file."""
+    """Returns the lines of the file of records, except the first line, which is its header."""
     return records(folder).read_bytes().splitlines(keepends=True)[1:]
 
 
 def damage_line(folder, number, change):
-    """Change the record `number` (from 1) by a function of its bytes; the index stays."""
+    """Replaces the record with the given number (from 1) by the result of `change`, a function of
+    its bytes. The index is not changed."""
     all_lines = records(folder).read_bytes().splitlines(keepends=True)
     all_lines[number] = change(all_lines[number])
     records(folder).write_bytes(b"".join(all_lines))
 
 
 def as_format_1(folder):
-    """Store the results of a run folder as an earlier version did: one file each."""
+    """Stores the results of a run folder as an earlier version did, with one file for each
+    result."""
     for result in load_results(folder):
         document = json.loads(result.model_dump_json())
         head = {"format": 1, "sha256": result_file.checksum_of(document)}

@@ -1,4 +1,4 @@
-"""Synthetic results that follow a planted law, for tests of models and studies."""
+"""Makes synthetic results that follow a planted law, for tests of models and studies."""
 
 from __future__ import annotations
 

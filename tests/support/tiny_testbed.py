@@ -1,4 +1,5 @@
-"""A testbed of two small Python servers, which starts at once, for tests of testbeds."""
+"""A testbed of two small Python servers, which starts at once. Tests of the handling of testbeds
+use it instead of a real file system."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the tiny testbed: `fail` is an invented switch, and `elsewhere` a folder
-    outside the testbed's own one."""
+    """Parameters of the tiny testbed. `fail` is an invented switch, and `elsewhere` is a folder
+    outside the testbed's folder."""
 
     fail: bool = False
     elsewhere: str = ""
 
 
 class Testbed(BaseTestbed):
-    """A testbed of two small servers, of which the second is stopped first. It gives tests access
-    to its resources."""
+    """A testbed of two small servers. The second one is stopped first. Its methods give tests
+    access to the testbed's resources."""
 
     SYSTEM = "tiny"
 
@@ -60,7 +61,8 @@ class Testbed(BaseTestbed):
             raise TestbedError("not_ready", "starting tiny", "has to fail here")
 
     def server(self, name: str, port: int) -> Daemon:
-        """Returns the daemon object of a server, which is neither launched nor recorded."""
+        """Returns the object that stands for one server of the testbed. The server is neither
+        started nor recorded."""
         return Daemon(
             name,
             [sys.executable, "-c", SERVER, str(port)],

@@ -167,7 +167,7 @@ IO500_SCRIPT = """[RESULT] BW   phase 1   ior_easy_write         2.500 GB/s : ti
 IO500_OTHER = """[RESULT-invalid]       ior-easy-write        1.000000 GiB/s : time 3.100 seconds
 [RESULT-invalid]    mdtest-easy-delete       2.000000 kIOPS : time 3.000 seconds
 """
-# Format -> outputs of at least three releases.
+# The keys are formats. Each value has outputs of at least three releases of the tool.
 TEXTS: dict[str, tuple[str, ...]] = {
     "fio_json": (FIO_3, FIO_2, FIO_CLIENTS),
     "ior_text": (IOR_3_0, IOR_4, IOR_2),

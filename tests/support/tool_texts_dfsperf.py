@@ -1,4 +1,4 @@
-"""Summary reports of DFS-Perf, in the format that its class SimpleTotalReport writes."""
+"""Summary reports of DFS-Perf in the format that its Java class SimpleTotalReport writes."""
 
 from __future__ import annotations
 

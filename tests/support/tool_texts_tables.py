@@ -1,4 +1,5 @@
-"""Shortened result tables of COSBench and outputs of darshan-parser, in three formats each."""
+"""Shortened result tables of COSBench and shortened outputs of darshan-parser. There are three
+formats of each."""
 
 from __future__ import annotations
 

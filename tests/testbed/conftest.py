@@ -1,5 +1,5 @@
-"""Settings of tests on real testbeds: each module has its own state folder, leaves nothing on the
-machine, and two modules may run at the same time."""
+"""Settings of tests on real testbeds. Each module has a separate state folder and must leave
+nothing on the machine, so two modules may run at the same time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class ByTestbed(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Uses the scheduler by testbed, whatever distribution the command line requests."""
+    """Makes pytest-xdist use the scheduler `ByTestbed`, whatever distribution the command line
+    requests."""
     return ByTestbed(config, log)
 
 

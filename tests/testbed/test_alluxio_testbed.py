@@ -136,8 +136,8 @@ def test_blocks_are_in_the_memory_of_workers(testbed, written):
 
 
 def test_many_writers_of_short_files_drive_nothing_out(testbed, written):
-    """Twelve clients that write short files do not evict other files from the workers' memory,
-    although reserving twelve whole blocks would take 768 MiB of 512 MiB."""
+    """Twelve clients that write short files do not evict other files from the workers' memory. If a
+    whole block were reserved for each of them, they would need 768 of 512 MiB."""
     files = [f"{testbed.mount_point}/short-{number}" for number in range(12)]
     script = (
         "import sys\n"

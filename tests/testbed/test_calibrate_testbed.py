@@ -1,5 +1,5 @@
-"""Tests that `dfslab calibrate SCENARIO` measures the declared limits of the hosts of a real
-testbed."""
+"""Tests that `dfslab calibrate SCENARIO` measures, on the hosts of a real testbed, the limits that
+the scenario declares."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that clients run inside the client hosts of a real testbed, at the same time on all
-hosts."""
+"""Tests that clients run inside the client hosts of a real testbed, and at the same time on all of
+them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of sixteen clients that Dask starts in four hosts of real file systems: the rate by number
-of hosts, and lost agents."""
+"""Tests of sixteen clients that Dask starts in four hosts of real file systems. The rate has to
+rise with the number of hosts, and the loss of agents has to be reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that `dfslab expect` measures a running testbed of another session, and names a disk that
-is slower than declared."""
+"""Tests that `dfslab expect` measures a testbed that another process has started, and names a disk
+that is slower than declared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfslab.spec.systems.standard import standard
 from support.command import dfslab
 
 pytestmark = pytest.mark.testbed
-# No ready scenario has this hardware.
+# Rates of the testbed's link and disk in bytes/s. No ready scenario has this hardware.
 LINK, DISK = 100e6, 25e6
 
 
@@ -37,7 +37,8 @@ def test_a_running_testbed_is_a_place_with_its_declared_hardware(testbed):
 
 
 def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeypatch):
-    # Other work on this machine would widen the intervals. The disk's limit does not depend on it.
+    # The processor share is set to 1, because other work on this machine would widen the intervals.
+    # The limit of the disk does not depend on other work.
     monkeypatch.setattr(probes, "processor_share", lambda: 1.0)
     words = ("expect", testbed.name, "--time", "40s", "--server-disk", "150MB/s", "--json")
     done = dfslab(*words, cwd=tmp_path)
@@ -47,5 +48,5 @@ def test_a_disk_that_is_slower_than_declared_is_named(testbed, tmp_path, monkeyp
     assert "server disk" in {row["gap"] for row in answer["rows"]}
     scenario = (tmp_path / answer["scenario"]).read_text()
     assert "testbed = true" in scenario
-    # The testbed is left as it was: up, with nothing in its export.
+    # The testbed is in its earlier state: it is still up, and its export is empty.
     assert not list(testbed.server.path(testbed.directory).iterdir())

@@ -1,5 +1,5 @@
-"""Tests of a complete run on a real HDFS: measured, traced, computed, simulated, learnt and
-compared."""
+"""Tests of a complete run on a real HDFS: its results are measured, traced, computed, simulated and
+predicted by learnt models, and are then compared."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ def _any_or_ended(place: Path, pattern: str, child: subprocess.Popen) -> bool:
 
 
 def test_ctrl_c_leaves_no_daemon(tmp_path):
-    """Ctrl-C while the testbed starts or runs leaves no daemon, and the next run works."""
+    """Ctrl-C while the testbed is started or while it runs leaves no daemon, and the next run
+    works."""
     text = (ROOT / "scenarios" / "hdfs.toml").read_text()
     (tmp_path / "scenario.toml").write_text(text)
     environment = {**os.environ, "DFSLAB_STATE": str(tmp_path / "state")}

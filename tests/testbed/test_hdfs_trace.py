@@ -1,5 +1,5 @@
-"""Tests of a traced HDFS: every call is counted, with the client's operation as its calling
-context."""
+"""Tests of a traced HDFS. Every call is counted, and its calling context is the client's operation
+that caused it."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ def shell(testbed: Testbed, *words: str) -> None:
 
 
 class Calls(Bean, extra="allow"):
-    """The NameNode's counts of calls by method, under the key names of Hadoop's metrics."""
+    """A metrics object of the NameNode with its counts of calls. The fields are methods, under the
+    names that Hadoop's metrics give them."""
 
 
 def served(testbed: Testbed) -> dict[str, int]:
-    """Returns the number of calls by method from the NameNode's own metrics. These lag by up to 10
-    s, so the function waits until they no longer change."""
+    """Returns a dictionary from each method to the number of its calls, from the NameNode's own
+    metrics. These lag by up to 10 s, so the function waits until they no longer change."""
     port = testbed.uri.rpartition(":")[2]
     Calls.NAME = f"Hadoop:service=NameNode,name=RpcDetailedActivityForPort{port}"
     before: dict[str, int] = {}
@@ -261,8 +262,8 @@ def test_the_report_says_it(traced):
 
 
 def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_path):
-    """A command on small files mostly waits for the client's own back-off, and not for the NameNode
-    or a disk. This differs from the cause that Liu 2018 found."""
+    """A command on small files mostly waits for the back-off of the client itself, and not for the
+    NameNode or a disk. Liu 2018 found another cause."""
     files, profiles = tmp_path / "files", tmp_path / "profiles"
     files.mkdir()
     for number in range(SMALL_FILES):
@@ -323,9 +324,8 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
 
 def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, monkeypatch):
     """All requests of a program are counted, and no request from before the program's timed part.
-
-    The program is that of scenarios/liu-request-frequency.toml, with few and short sessions.
-    """
+    The program is the one that scenarios/liu-request-frequency.toml runs, with few and short
+    sessions."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path / "state"))
     words = {"file_size": "1 MiB", "rate_factor": 0.1, "length_s": 1, "warm_up_sessions": 3}
     chosen = read(ROOT / "scenarios" / "liu-request-frequency.toml").with_overrides(
@@ -350,8 +350,8 @@ def test_a_program_s_requests_are_all_counted_and_nothing_before_them(tmp_path, 
     assert requested.count == by_name["FSNamesystem#getBlockLocations"].count >= 10
     assert by_name["BlockSender#sendBlock"].count >= requested.count
     assert by_name["DFSOutputStream#close"].count == 0
-    # Both sides are sums of the same nanoseconds, converted to seconds and added in different
-    # orders.
+    # The two totals and the program's total time in calls are sums of the same nanoseconds. They
+    # may differ by rounding, because they are converted to seconds and added in different orders.
     assert 0 < requested.total_s + made.total_s <= program.calls_s * (1 + 1e-9)
     assert program.steps[0].saving > 0
     whole = drawn.whole_calls(drawn.exemplar_files(bottlenecks.profiles([result], tmp_path)))

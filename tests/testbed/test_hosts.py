@@ -1,4 +1,5 @@
-"""Tests that hosts are created as declared, measured, isolated, and removed without leftovers."""
+"""Tests that emulated hosts are created as declared, are measured, are isolated from each other,
+and are removed without leftovers."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Bare(BaseTestbed):
 
     @classmethod
     def parse(cls, parameters):
-        """Returns the parameters unchanged, because the testbed has none of its own to check."""
+        """Returns the parameters unchanged, because this testbed defines no parameters that it
+        could check."""
         return dict(parameters)
 
     @classmethod
@@ -149,8 +151,8 @@ def test_memory_limits_the_page_cache(testbed, tmp_path):
         file.truncate(320 * MIB)
     testbed.hosts.host("server-2").run("cat", str(large))
     group = Path(f"/sys/fs/cgroup/memory/{testbed.hosts.groups}/server-2")
-    # The maximum is checked, because another testbed may empty the machine's caches in the
-    # meantime.
+    # The largest use so far is checked, not the present one, because another testbed may have
+    # emptied the machine's caches since.
     used = int((group / "memory.max_usage_in_bytes").read_text())
     assert 128 * MIB < used <= 256 * MIB
 
@@ -191,8 +193,8 @@ def test_two_testbeds_do_not_meet(testbed):
 
 
 def test_what_another_state_folder_holds_is_not_listed(testbed, tmp_path, monkeypatch):
-    """The list of possible leftovers omits those of another state folder, so concurrent test runs
-    see only their own."""
+    """The list of possible leftovers omits those of testbeds in another state folder, so concurrent
+    test runs see only their own leftovers."""
     known = holdings()
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path))
     anothers = holdings()

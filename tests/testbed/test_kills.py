@@ -1,4 +1,4 @@
-"""Tests that `testbed down --all` cleans the machine after dfslab was killed at random moments."""
+"""Tests that `testbed down --all` cleans the machine after dfslab was killed at a random moment."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def started(words: list[str], folder: Path) -> subprocess.Popen:
 
 
 def phases() -> list[str]:
-    """Returns the stage of each testbed's start, as its record on disk states it."""
+    """Returns the stage of each recorded testbed, such as "up", which its record on disk states."""
     records = [folder.read() for folder in state.folders()]
     return [record.phase for record in records if record]
 

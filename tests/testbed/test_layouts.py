@@ -1,5 +1,5 @@
-"""Tests that each layout of the real file systems is started as declared, written, read cold, and
-removed."""
+"""Tests that each layout of the real file systems is started as declared, can be written and then
+read with cold caches, and is removed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of real file systems on hosts: data integrity, round trips as in the operation trees, and
-crashes."""
+"""Tests of real file systems on emulated hosts. They keep all data, take the round trips that their
+operation trees state, and survive crashes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ NODE = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system's layout, the traffic that it should cause, and the server (`victim`) that a
-    test crashes."""
+    """A file system's layout, the traffic that it should cause, and the server (`victim`) that one
+    of the tests crashes."""
 
     name: str
     layout: dict[str, Any]
@@ -114,7 +114,8 @@ def measured(session: access.InstrumentSession, case: Case, **workload: Any):
 
 @pytest.fixture(scope="module", params=CASES, ids=[case.name for case in CASES])
 def case(request, nothing_left):
-    """Provides (case, session): one testbed for all tests of a file system."""
+    """Provides (case, session). All tests of a file system use one testbed, which belongs to the
+    session."""
     chosen = request.param
     with access.session(print) as session:
         session.reach(scenario(chosen, name="metadata"))
@@ -204,7 +205,7 @@ def test_what_is_written_comes_back(case):
     assert result.complete, result.notes
     assert result.notes == []
     assert result.load.verified_bytes > 0
-    # For file systems with data on the hosts' disks, cold reads come from these disks.
+    # If the file system stores data on the hosts' disks, cold reads come from these disks.
     if known.name in ON_DISKS:
         disks = result.load.cache.disks
         assert disks.read_bytes >= disks.asked_bytes / 2 > 0, disks
@@ -302,8 +303,8 @@ def test_the_bricks_calls_of_an_operation_are_counted_phase_by_phase(case):
 
 
 def test_a_crashed_data_server_is_survived_and_comes_back(case):
-    """A crashed data server costs no acknowledged data: it is killed after a tenth of the run, and
-    all data can be read while it is down."""
+    """A crash of a data server loses no acknowledged data. The server is killed after a tenth of
+    the run, and all data can be read while it is down."""
     known, session = case
     testbed = session.running_testbed
     if not known.victim:
@@ -349,7 +350,8 @@ def test_what_a_crash_takes_is_missed_until_it_is_back(case):
 
 
 AWAY_S = 1.5
-# On a busy machine the workload needs seconds to reach its normal rate before the first fault.
+# Faults that pass: (fault, action that ends it, time of the fault in seconds). The first one comes
+# late, because a workload on a busy machine needs seconds to reach its normal rate.
 PASSING = [("pause", "resume", 6.0), ("cut", "heal", 10.5), ("slow", "heal", 15.0)]
 
 

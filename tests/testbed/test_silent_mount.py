@@ -1,4 +1,5 @@
-"""A file system that never answers: dfslab says so, exits with 1, and waits for nobody."""
+"""Tests that dfslab reports a file system that never answers, exits with 1, and does not wait for
+its calls to end."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from support.silent_mount import silent_mount
 
 pytestmark = pytest.mark.testbed
 
-# Only ends what hangs; the limits of dfslab are a quarter of it in sum.
+# Time limit in seconds that ends only a test that hangs. The limits of dfslab sum to a quarter of
+# it.
 HANGS_S = 300
 SCENARIO = """
 schema = 1
@@ -32,7 +34,8 @@ def test_a_mount_that_never_answers_is_given_up_and_its_process_named(tmp_path):
     (tmp_path / "silent.toml").write_text(SCENARIO)
     (tmp_path / "mount").mkdir()
     with silent_mount(tmp_path / "mount"):
-        # The output is a pipe: its end shows that the process left behind does not hold it.
+        # The output of the command is a pipe. It ends only if the process that was left behind does
+        # not have the pipe open.
         done = subprocess.run(
             [DFSLAB, "measure", "silent.toml"],
             cwd=tmp_path,

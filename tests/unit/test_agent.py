@@ -1,5 +1,5 @@
-"""Tests of the JVM tracing agent in a program with known calls: the counts are exact, and the
-program is not harmed."""
+"""Tests of the JVM tracing agent in a program whose calls are known. The counts are exact, and the
+agent does no harm to the program."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ point Planted mixed mixed service
 """
 
 
-# JVM options for programs that run for two seconds, of which the optimising compiler would take
-# half the processor time.
+# JVM options for programs that run for two seconds. The optimising compiler would take half of the
+# processor time of such a short program.
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 NAMED = "point Planted named named service about=arg0\n"
 
@@ -79,7 +79,8 @@ def planted(jar, classes, tmp_path):
 
 
 def places(profile: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns path -> node for every node of a call profile."""
+    """Returns a dictionary from the path of every node of a call profile, such as "top/leaf", to
+    the node."""
     found: dict[str, dict[str, Any]] = {}
 
     def add(node: dict[str, Any], above: str) -> None:
@@ -285,8 +286,8 @@ def test_hand_overs_without_room_are_counted(planted):
 
 def test_a_traced_call_allocates_nothing(planted):
     done, profile = planted("allocated", java=())
-    # Only what the profile keeps may allocate memory: histogram buckets of new durations, and the
-    # slowest calls so far.
+    # Only data that the profile keeps may allocate memory: a histogram bucket for a duration that
+    # is new, and the slowest calls so far.
     assert int(done.stdout.split()[0]) < 400_000, "bytes in a million calls"
     assert places(profile)["planted:middle/leaf"]["count"] == 20 * 100_000 + 1_000_000
 
@@ -443,7 +444,8 @@ def awaited(folder: Path, calls: int, step: str = "top") -> int:
 
 
 def kept(folder: Path) -> dict[str, list[int]]:
-    """Returns step -> start times in ns of the spans in the folder's exemplar traces."""
+    """Returns a dictionary from the name of each step to the start times, in ns, of its spans in
+    the folder's exemplar traces."""
     found: dict[str, list[int]] = {}
     for path in folder.glob("*.otlp.json"):
         for one in json.loads(path.read_text())["resourceSpans"]:

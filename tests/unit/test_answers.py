@@ -19,8 +19,8 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """Parameters of planted rates: one client's rate, the exponent by which the rate grows with the
-    number of clients, and the relative deviations of three repetitions."""
+    """Parameters of planted rates: the rate of one client, the exponent with which the rate grows
+    with the number of clients, and the relative deviation of each of three repetitions."""
 
     first: float = 100.0
     exponent: float = 1.0

@@ -1,5 +1,5 @@
-"""Tests of the check that computes the share of expressions typed Any for each folder, and refuses
-an increase."""
+"""Tests of the check that computes which share of a folder's expressions has the type Any, and that
+refuses an increase of this share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Commands that run clients have a parent process, which ends as its child does."""
+"""Tests that commands which run clients are executed in a child process. The parent process ends in
+the same way as this child."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ attended.run(work)
 
 
 def started(work: str) -> tuple[subprocess.Popen[str], int]:
-    """Starts a program that does `work` in an attended child, and returns it and the child's
-    PID."""
+    """Starts a program that executes `work` in a child process under a waiting parent. Returns (the
+    parent, PID of the child)."""
     program = PROGRAM.format(work=work)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", program],

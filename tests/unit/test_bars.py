@@ -1,5 +1,5 @@
-"""Tests of the bars (limits) of benchmarks: missing an absolute bar or one relative to a peer
-program is reported."""
+"""Tests of the bars of benchmarks. A bar is a limit that a measured value has to meet, either as an
+absolute value or relative to a peer program. A missed bar is reported."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_a_bar_is_kept_on_its_side_only():
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_relative_to_fio(slower, kept):
-    """A slower machine misses bars in ns, but keeps bars that are relative to fio on the same
-    machine.
+    """Bars are limits of a benchmark's results. A slower machine misses bars in ns, but meets bars
+    that are relative to fio on the same machine.
 
     Planted: 40 ns for each operation against 92 ns for fio, and 50 ns more than the system call
     against 263 ns for fio.
@@ -96,8 +96,8 @@ def test_a_slower_machine_misses_bars_in_ns_and_keeps_those_relative_to_fio(slow
 
 @pytest.mark.parametrize(("slower", "kept"), [(1.0, "kept"), (3.0, "missed")])
 def test_spans_a_second_relative_to_plain_python(slower, kept):
-    """A slower machine misses bars in spans per second, but keeps bars that are relative to plain
-    Python on the same machine.
+    """Bars are limits of a benchmark's results. A slower machine misses bars in spans per second,
+    but meets bars that are relative to plain Python on the same machine.
 
     Planted: 9 and 2.2 million spans per second against 0.27 million for plain Python. DuckDB is not
     used.

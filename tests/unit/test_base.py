@@ -1,5 +1,5 @@
-"""Tests of scenarios that extend another scenario: which keys are inherited, and one clear line for
-each error."""
+"""Tests of scenarios that extend another scenario: which keys they inherit, and that each error
+gives a one-line message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the calibration of a machine: plausible figures, correct intervals, no leftover
-files."""
+"""Tests of the calibration of a machine. Its figures are plausible, its intervals are correct, and
+it leaves no files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_memory_and_calls_are_measured_not_guessed():
 
 
 class Ticking(ManualClock):
-    """A clock that makes each measured duration one of the listed durations in seconds: it is read
-    once before and once after."""
+    """A clock with which code measures the listed durations, in seconds, one after the other. For
+    each measurement the code reads the clock twice: at the start and at the end."""
 
     def __init__(self, *durations_s: float) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ def test_figures_are_what_the_clock_says(tmp_path):
     assert probe.memory_copy(8 << 20, Ticking(0.5)) == pytest.approx(2 * (8 << 20))
     calls = probe.CALLS
     assert probe.system_call(Ticking(3e-6 * calls, 1e-6 * calls)) == pytest.approx(2e-6)
-    # Subtracting the empty loop, which was disturbed, gives a negative time of a call. The result
-    # is then the lower limit of 1 ns.
+    # The time of the empty loop was disturbed and is longer than that of the loop with the call.
+    # The difference is negative, so the result is the lower limit of 1 ns.
     assert probe.system_call(Ticking(1e-6 * calls, 3e-6 * calls)) == 1e-9
     # Reading 16 MiB in calls of 64 KiB takes 256 calls of 1 ms each, which are subtracted from the
     # time.

@@ -1,5 +1,5 @@
 """Tests that the call profiles of several processes can be merged in any order, and that a damaged
-profile gives one line of error."""
+profile gives a one-line error message."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ KINDS = ("service", "queue", "lock", "blocked", "detail")
 
 
 def step(above: int, name: str, durations: list[int], below_ns: int = 0, **more) -> dict:
-    """Returns a profile entry of the step `name`, whose calls have these durations in ns. Each
-    duration is a separate histogram bucket; `above` is the index of the calling entry."""
+    """Returns a profile entry of the step `name` with one call for each duration in ns. Each
+    duration is a separate histogram bucket. `above` is the index of the entry of the calling
+    step."""
     assert all(0 <= one < 64 for one in durations)
     return {
         "above": above,

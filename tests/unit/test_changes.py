@@ -1,5 +1,5 @@
-"""Tests of the language in which users describe changes: what is accepted, what is refused, and the
-types of changes."""
+"""Tests of the language in which users describe changes of a scenario: which texts are accepted,
+which are refused, and which type of change each gives."""
 
 from __future__ import annotations
 

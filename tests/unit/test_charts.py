@@ -24,12 +24,12 @@ def drawn(*series: Series, x: Axis | None = None, y: Axis | None = None, **panel
 
 
 def tree(text: str) -> ElementTree.Element:
-    """Returns the chart as a parsed tree; it is well-formed XML."""
+    """Returns the chart as an XML tree. Parsing it shows that the chart is well-formed XML."""
     return ElementTree.fromstring(text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" '))
 
 
 def line(text: str) -> str:
-    """Returns the path of the only line of a chart, without the line of its legend."""
+    """Returns the SVG path of the only line in a chart, not that of the line in its legend."""
     (path,) = re.findall(r'<path class="line"[^>]* d="(M[^"]*)"', text.partition("panels")[2])
     return path
 

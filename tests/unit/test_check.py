@@ -1,5 +1,5 @@
-"""Tests of `dfslab check`: evidence from each type of file, exit codes, findings on the machine,
-and noise floors."""
+"""Tests of `dfslab check`: the evidence that it reads from each type of file, its exit codes, its
+findings about the machine, and noise floors."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def test_a_file_of_no_known_tool_is_one_line(tmp_path):
 
 
 def test_every_run_judges_itself():
-    """A run in which other virtual machines took processor time has this finding in its own
-    evidence."""
+    """If other virtual machines took processor time during a run, the run's own evidence contains a
+    finding that says so."""
     [result, *_] = synthetic.planted(noise=0.0, sizes=synthetic.SIZES[:1], clients=(1,))
     assert result.load is not None
     machine = MachineDuring(took_s=1.0, stolen_share=0.4)
@@ -115,7 +115,7 @@ def test_every_run_judges_itself():
 
 
 class SteppedClock:
-    """A clock whose date jumps forward by five seconds while one second passes."""
+    """A clock whose date jumps: it moves forward by five seconds while only one second passes."""
 
     def __init__(self) -> None:
         self.readings = 0
@@ -154,14 +154,16 @@ def test_the_machine_reports_stolen_and_throttled_time(tmp_path, version, unit):
 
 
 def planted_process(proc: Path, pid: int, parent: int, ticks: int) -> None:
-    """Writes the file of a process whose name has a space and a bracket."""
+    """Writes the file under /proc of a process whose name has a space and a bracket. `ticks` is its
+    processor time."""
     folder = proc / str(pid)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "stat").write_text(f"{pid} (a) b) S {parent} {'0 ' * 9}{ticks} 0 0 0 20 0\n")
 
 
 def test_other_programs_are_those_that_neither_load_nor_servers_started(tmp_path):
-    # Of 100 ticks of all processors, a server's child works 20, the kernel 10, a stranger 30.
+    # Of 100 ticks of all processors, a child of the server takes 20, the kernel takes 10, and a
+    # process that belongs to neither takes 30.
     proc, stat = tmp_path / "proc", tmp_path / "stat"
     parents = {2: 0, 3: 2, 50: 1, 51: 50, 90: 1}
     for pid, parent in parents.items():
@@ -231,7 +233,7 @@ def test_kendall_is_exact():
 
 
 def test_the_noise_floor_is_that_of_planted_noise():
-    """The noise floor is the difference that nine of ten pairs of equal runs stay below."""
+    """The noise floor is the difference that nine of ten pairs of equal runs do not exceed."""
     draws = random.Random(7)
     results = []
     for number in range(40):
@@ -248,8 +250,8 @@ def test_the_noise_floor_is_that_of_planted_noise():
             )
         )
     [found] = noise.of_repetitions(results)
-    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123; 40 runs give it within some 15
-    # %.
+    # The planted value is exp(1.645 × sqrt(2) × 0.05) - 1 = 0.123. An estimate from 40 runs
+    # deviates from it by about 15 %.
     assert found.spread == pytest.approx(0.123, rel=0.35)
     [paired] = noise.of_pairs(results)
     assert paired.runs == 20

@@ -1,5 +1,5 @@
-"""Tests of the comparison of cohorts of calls: a planted change is found, and many equal steps give
-no false alarm."""
+"""Tests of the comparison of cohorts, which are groups of calls. A planted change is found, and
+among many equal steps none is reported as changed."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def profile(steps: dict[str, list[float]]) -> TraceProfile:
 
 
 def drawn(source: random.Random, slower: float = 1.0) -> dict[str, list[float]]:
-    """Returns two hundred steps with random durations of thirty calls each. The first step is
-    slower by the given factor."""
+    """Returns the durations of two hundred steps. Each step has thirty calls with random durations,
+    and those of the first step are longer by the factor `slower`."""
     return {
         f"s{number}": [
             source.lognormvariate(0, 0.4) * (slower if number == 0 else 1.0) for _ in range(30)
@@ -149,8 +149,8 @@ def test_every_trace_is_slow_or_fast_and_few_are_neither(tmp_path):
 
 
 def hosts(folder: Path, *sums: int) -> list[Path]:
-    """Writes one profile for each DataNode and returns the paths. `sums` are the milliseconds of
-    ten disk calls at each DataNode."""
+    """Writes one profile for each DataNode and returns the paths. `sums` are the total times of ten
+    disk calls at each DataNode, in milliseconds."""
     paths = []
     for number, total in enumerate(sums, 1):
         rows = [{"above": -1, "under": "client:write", "remote": True}, step(0, "disk", total)]
@@ -183,8 +183,8 @@ def test_the_host_whose_spans_differ_is_named(tmp_path):
     assert slow["read/disk"].change == pytest.approx(3, rel=0.25)
     assert slow["read/disk"].count == 50
     assert slow["read/disk"].count_before == 150
-    # Each host is compared with all other hosts. Those that are compared with the slow host among
-    # others look faster than average.
+    # Each host is compared with all others together. A normal host looks faster than these, because
+    # the slow host is among them.
     assert all(row.change < 0 for row in found.rows if row.cohort != "node-3")
     assert not [row for row in found.rows if str(row.path) == "read/copy"]
     assert found.tests == 4 * 3

@@ -1,4 +1,5 @@
-"""Tests that a run with cold caches is verified by the bytes that the testbed's disks have read."""
+"""Tests that the bytes which the testbed's disks have read show whether the caches of a run were
+really cold."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ KIB = 1024
 
 
 class Testbed:
-    """A fake testbed of two client hosts. Its disks report `given_bytes` more once clients have
-    started."""
+    """A fake testbed of two client hosts. As soon as clients have started, its counters of bytes
+    read from disks are larger by `given_bytes`."""
 
     cluster = None
 
@@ -44,13 +45,13 @@ class Testbed:
         return {}
 
     def empty_caches(self) -> None:
-        """Records how often the disks' counters were read before this call. In each phase the call
-        comes between emptying page caches and reading the counters."""
+        """Records how many times the disks' counters had been read before this call. In each phase,
+        dfslab empties the page caches, then calls this function, and then reads the counters."""
         self.emptied += [self.requested]
 
     def disks_read_bytes(self) -> int:
-        """Returns the bytes read from disks: 10^9 from before the run and, from the second call on,
-        also those that clients cause."""
+        """Returns the bytes that the disks have read: 10^9 before the run, and from the second call
+        on also the bytes that the clients read."""
         self.requested += 1
         return 10**9 + (self._given_bytes if self.requested > 1 else 0)
 
@@ -91,15 +92,16 @@ def test_a_cold_run_reports_the_bytes_that_disks_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workload", "cache"), [("mixture", "cold"), ("sequential_read", "warm")])
 def test_what_may_be_in_memory_is_not_refused(workload, cache, tmp_path, monkeypatch):
-    """A run may read from memory if it reads its own writes or is declared as warm."""
+    """A run may read from memory if it reads data that it wrote itself, or if its caches are
+    declared as warm."""
     testbed = Testbed(0)
     assert measured(testbed, point(workload, cache), tmp_path, monkeypatch).complete
     assert bool(testbed.requested) == (cache == "cold")
 
 
 class TestbedOfPhases(Testbed):
-    """A fake testbed whose disks read the given bytes alternately within a phase and between two
-    phases."""
+    """A fake testbed whose disks read the given numbers of bytes. The numbers count alternately for
+    a phase and for the time between two phases."""
 
     def __init__(self, *given_bytes: int) -> None:
         super().__init__(0)
@@ -219,8 +221,8 @@ def test_a_testbed_that_cannot_empty_its_caches_fails_the_run_alone(tmp_path, mo
 
 
 def test_a_write_to_one_place_hides_no_phase_that_reads(tmp_path, monkeypatch):
-    """A phase that rewrites one record, as Iozone has, does not hide that another phase reads from
-    memory."""
+    """A phase that rewrites one record, as in a test of Iozone, does not hide that another phase
+    reads from memory."""
     with pytest.raises(RunFailed, match=r"a cold phase read .* only 0 came off a disk"):
         measured(TestbedOfPhases(), point("iozone"), tmp_path, monkeypatch)
 
@@ -235,8 +237,8 @@ def test_a_testbed_without_disks_empties_its_caches_and_reports_nothing(tmp_path
 
 
 def test_reads_that_overlap_count_once(tmp_path, monkeypatch):
-    """Bytes that several reads share are expected from the disks once: 240 reads of 64 KiB, each 4
-    KiB after the one before, in a file of 1 MiB."""
+    """Bytes that several reads share are expected from the disks only once. Here 240 reads of 64
+    KiB, each starting 4 KiB after the one before, cover a file of 1 MiB."""
     lines = [
         f'7 {1 + n * 1e-3:.6f} pread64(3, ""..., 65536, {n * 4096}) = 65536 <0.0001>'
         for n in range(240)
@@ -284,8 +286,8 @@ def test_a_cold_run_notes_servers_out_of_reach(name, reached, cache, reported):
 
 
 def test_a_cold_run_says_so_in_its_notes(tmp_path, monkeypatch):
-    """A cold run notes what could not be checked: on servers that dfslab did not start, and on a
-    local directory."""
+    """A cold run on servers that dfslab did not start notes that the caches of these servers were
+    not emptied. A cold run on a local directory has no such note."""
     target = PosixTarget(root=str(tmp_path))
     monkeypatch.setattr(access.InstrumentSession, "target", lambda self, scenario: target)
     given = point("sequential_read")

@@ -1,5 +1,5 @@
-"""Tests of workloads that are external programs: placeholders, execution, and one line for each
-error."""
+"""Tests of workloads that are external programs: placeholders in their command lines, their
+execution, and a one-line message for each error."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def test_a_testbed_without_counting_processes_is_refused():
 
 
 def traced(tmp_path: Path) -> list[Result]:
-    """Returns the results of two traced configurations, and writes their call profiles to the
-    folders that the instrument uses."""
+    """Returns the results of two traced configurations. Also writes their call profiles to the
+    folders in which the tracing instrument stores them."""
     results = []
     for number, size in enumerate((1, 2)):
         one = point("true", "{size}", size=size).model_copy(

@@ -1,5 +1,5 @@
-"""Tests that the profile of a command contains exactly what the processes did while the command
-ran."""
+"""Tests that the profile of a command contains what the traced processes did while the command ran,
+and nothing else."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_what_a_testbed_did_before_the_command_is_left_out(tmp_path):
 
 
 def test_steps_above_a_call_are_kept(tmp_path):
-    """A step that began before the command has no calls of its own in the profile, but stays as the
-    parent of its child step."""
+    """A step that began before the command is in the profile as the parent of its child step,
+    although no call of the step itself is counted."""
     before = {f"a{SUFFIX}": profile("a", [row(-1, "loop", 1), row(0, "old", 1)])}
     rows = [row(-1, "loop", 1), row(0, "old", 1), row(0, "new", 1)]
     after = {f"a{SUFFIX}": profile("a", rows)}

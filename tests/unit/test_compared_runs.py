@@ -1,5 +1,5 @@
-"""Tests of the comparison of two runs: few false verdicts on recorded noise, planted changes are
-found, and rules are applied."""
+"""Tests of the comparison of two runs. On recorded noise few differences are reported, planted
+changes are found, and the rules of the comparison are applied."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ POINTS = synthetic.scenario(sizes=("1 MiB",), clients=(1,), hold_out=()).points(
 
 
 def recorded_noise() -> tuple[np.ndarray, np.ndarray]:
-    """Returns (standard deviations of the log rates of repeated configurations, residuals in units
-    of these standard deviations), from recordings of real runs."""
+    """Returns two arrays from recordings of real runs: the standard deviation of the log rates of
+    each repeated configuration, and the residuals of its repetitions in units of this standard
+    deviation."""
     spreads, residuals = [], []
     for name in ("wu-read", "wu-write"):
         groups: dict[str, list[float]] = {}

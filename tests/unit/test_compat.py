@@ -1,5 +1,5 @@
-"""Tests that dfslab accepts the arguments of other benchmarking tools, and writes results in the
-formats of other programs."""
+"""Tests that `dfslab compat` accepts the arguments of other benchmarking tools, and that results
+are written in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     heading, reported, rate = say([result]).splitlines()
     assert heading == "Metadata: 3 threads, SUCCESS"
     assert reported == found.title
-    # DFS-Perf counts removing a directory with a file as one operation.
+    # DFS-Perf counts the removal of a directory with its file as one operation.
     loops_per_s = result.load.operations["mkdir"].count / result.load.window_s
     assert rate.startswith("Metadata Throughput(ops/s): ")
     assert float(rate.split()[-1]) == pytest.approx(5 * loops_per_s, rel=0.05)
@@ -371,7 +371,7 @@ def test_fio_json_counts_every_way_to_read_and_to_write():
 def test_times_since_operations_were_due_leave_too():
     """Response times, which count from the scheduled start of an operation, are exported, too.
 
-    An open workload at a rate that cannot be sustained falls behind its schedule, and only response
+    An open workload whose rate cannot be sustained falls behind its schedule, and only response
     times show this.
     """
     changes = {

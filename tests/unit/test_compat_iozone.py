@@ -1,5 +1,5 @@
-"""Tests of `dfslab compat iozone`: every option of iozone is applied or refused by name, and the
-run prints a summary in iozone's format."""
+"""Tests of `dfslab compat iozone`. Every option of iozone is applied, or refused with its name, and
+the run prints a summary in iozone's format."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of `dfslab compat` for fio, IOR and elbencho: every option is honoured or refused by name,
-and a run prints the tool's own kind of summary."""
+"""Tests of `dfslab compat` for fio, IOR and elbencho. Every option is applied or refused by name,
+and a run prints its summary in the form of the tool."""
 
 import re
 import shlex

@@ -1,5 +1,5 @@
-"""Tests that a run that failed in part reports this first, exits with 1, and that every export
-contains the fact."""
+"""Tests of runs that failed in part. They report this first and exit with 1, and every export of
+their results states it."""
 
 import csv
 import io
@@ -24,7 +24,8 @@ def cut_short(result):
 
 @pytest.fixture
 def results():
-    """Provides planted results, of which the first was cut short."""
+    """Provides planted results, of which the first one is incomplete because its run was cut
+    short."""
     first, *others = synthetic.planted(sizes=SIZES, clients=CLIENTS, hold_out=())
     return [cut_short(first), *others]
 

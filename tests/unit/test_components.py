@@ -1,5 +1,5 @@
-"""Tests of the method that simulates a file system's own Petri net, and of the scenario of the PVFS
-paper."""
+"""Tests of the method that simulates the Petri net which a file system has in addition to its
+description, and of the scenario of the PVFS paper."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ STRIPING = Striping(servers=4, stripe_bytes=64 * KIB)
 
 
 def small(*keys: str):
-    """Returns the configurations of the scenario for the paper's figures, with small files to save
-    time."""
+    """Returns the configurations of the scenario that simulates the paper's figures. Its files are
+    small here, to save time."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
 
@@ -90,8 +90,8 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 
 
 def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
-    """Returns the setup of a PVFS net that replays a trace on four servers. `reported` lists
-    (client, operation, offset, size in bytes) of each call."""
+    """Returns the setup of a PVFS net that replays a trace on four servers. `reported` has (client,
+    operation, offset, size in bytes) for each call of the trace."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
     calls = calls_of(done, STRIPING, cached)
     return Setup(
@@ -106,8 +106,8 @@ def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packe
 
 
 def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, seed: int = 3):
-    """Returns a trace of the paper's hybrid workload: sequential reads, of which the given share is
-    replaced by random reads, and writes."""
+    """Returns a trace of the paper's hybrid workload, which consists of reads and writes. The
+    fraction `share` of the reads is random, and the others are sequential."""
     chance, reported = random.Random(seed), []
     for client in range(clients):
         reported.append((client, "open", 0, 0))
@@ -121,8 +121,8 @@ def hybrid(clients: int, share: float, count: int = 60, size: int = 64 * KIB, se
 
 
 def test_a_traces_own_times_hold_calls_back():
-    """A trace's scheduled times delay its calls: sparse reads start on schedule, and dense reads
-    queue."""
+    """The scheduled times of a trace delay its calls. Sparse reads start on schedule, and dense
+    reads queue."""
     reported = [Done(0, "open", 0, 0, 0, 0)]
     reported += [Done(0, "pread", 0, 0, at * 65536, 65536) for at in range(10)]
     setup = traced([])
@@ -131,7 +131,8 @@ def test_a_traces_own_times_hold_calls_back():
         return simulate(replace(setup, calls=calls_of(reported, STRIPING, False, times))).time_s
 
     closed_s = ends_s([])
-    # A client that is never late ends one read after the last scheduled start.
+    # A client that is never late ends shortly after the last scheduled start: after the time of one
+    # read.
     last_s = ends_s([0.1 * at for at in range(11)])
     assert 1.0 < last_s < 1.0 + closed_s
     assert ends_s([1e-6 * at for at in range(11)]) == pytest.approx(closed_s, rel=1e-3)

@@ -1,5 +1,5 @@
-"""Tests that a condition of the step language means the same when it is printed, evaluated as a
-number, and used in a branch."""
+"""Tests that a condition of the step language has the same meaning when it is printed, evaluated
+with numbers, and used in a branch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the servers' own counters: recorded outputs are parsed and subtracted, and damaged ones
-are refused."""
+"""Tests of counters that the servers themselves keep. Recorded outputs are parsed and subtracted,
+and damaged outputs are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.recorded import RECORDED
 
 
 def places(path):
-    """Returns path -> node of the call tree that a file of counters gives."""
+    """Returns a dictionary from the path of each node of the call tree that a file of counters
+    gives to the node."""
     top = callprofile.merge(counter_profiles.read(path))
     return {str(path): node for path, node in callprofile.walk(top)}
 
@@ -93,7 +94,8 @@ def test_the_difference_of_two_readings_is_what_came_between():
     before, after = (counter_profiles.understood("moosefs", one, "c") for one in (text, more))
     (reported,) = counter_profiles.between(before, after)
     assert {row.step: row.count for row in reported.nodes if row.count} == {"write": 100}
-    # The counters of a client that was mounted again start at zero, so they are not subtracted.
+    # When a client is mounted again, its counters start at zero. They are not reduced by their
+    # earlier values.
     (reported,) = counter_profiles.between(after, before)
     assert {row.step: row.count for row in reported.nodes}["write"] == 206
 
@@ -131,7 +133,7 @@ def test_damage_is_refused_in_one_line_or_read(system, tmp_path):
 
 
 def outcome(path):
-    """Returns (profile, "") of a file, or (None, reason) if the file is refused."""
+    """Returns (profile, "") if the file is read, or (None, reason) if it is refused."""
     try:
         return trace_work.profile([path]), ""
     except InputError as error:

@@ -1,7 +1,8 @@
-"""Tests that counters as operators publish them are read: text, JSON and files under /proc, in the
-formats of several releases.
+"""Tests that counters are read as operators publish them: as text, as JSON and as files under
+/proc, in the formats of several releases.
 
-The expected figures were computed by hand from each text."""
+The expected figures were computed by hand from each text.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +98,8 @@ JMX = """{"beans": [
 
 @pytest.fixture
 def rows(tmp_path):
-    """Returns a function that reads a text as server counters and returns path -> node of the
-    resulting call tree."""
+    """Returns a function that reads a text as server counters. It returns a dictionary from the
+    path of each node of the resulting call tree to the node."""
 
     def found(text: str, system: str, packed: bool = False):
         path = tmp_path / "posted"

@@ -1,5 +1,5 @@
-"""Tests of `.cpn` files: a net that is written and read again behaves in the same way, and a
-malformed file gives one line."""
+"""Tests of `.cpn` files. A net that is written and read again behaves in the same way, and a
+malformed file gives a one-line error message."""
 
 from __future__ import annotations
 
@@ -200,8 +200,8 @@ def test_malformed_files_name_the_inscription(old, new, words):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read, or refused in one line, and never
-    crashes the reader."""
+    """A file with deleted, doubled and swapped bytes is read or refused with a one-line error
+    message, and never crashes the reader."""
     chance = random.Random(seed)
     text = GOOD
     # Most damage is done to inscriptions, where the XML stays valid.
@@ -273,8 +273,8 @@ def test_a_queue_as_a_list_is_taken_apart_as_drawn():
     game = engine.Game(cpn.read(QUEUE))
     while game.enabled():
         game.step()
-    # Each of the numbers 1, 2, 3 is moved from the front of the list to its end with its sign
-    # inverted, until the first number is not positive.
+    # The net moves each of the numbers 1, 2, 3 from the front of the list to its end and inverts
+    # its sign, until the first number of the list is not positive.
     assert game.state.marking == {"queue": [[[-1, -2, -3]]], "done": [[3], [4], [5]]}
 
 

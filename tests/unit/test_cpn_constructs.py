@@ -1,5 +1,5 @@
-"""Tests that each construct of CPN ML is read and behaves as documented, or is refused in one
-line."""
+"""Tests the reader of CPN ML, the language of CPN Tools. A net with a supported construct behaves
+as documented, and any other construct is refused with a one-line error message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSED = [row for row in ROWS if row.refused]
 
 
 def served(net: dict, place: str = "served") -> list:
-    """Plays the net until no transition is enabled, at most 20 firings. Returns the tokens in the
+    """Fires transitions until none is enabled, but at most 20 times. Returns the tokens in the
     output place, sorted."""
     game = engine.Game(net)
     for _ in range(20):
@@ -69,8 +69,8 @@ JUNK = (
 
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_constructs_never_do_more_than_give_one_line(seed: int):
-    """A file with garbage in inscriptions and declarations is read, or refused in one line, and
-    never crashes the reader."""
+    """A file with random text in inscriptions and declarations is read or refused with a one-line
+    error message, and never crashes the reader."""
     chance = random.Random(seed)
     text = document(chance.choice(ROWS))
     for _ in range(chance.randint(1, 3)):

@@ -1,5 +1,5 @@
-"""Tests that a daemon is started, awaited, stopped and paused, and is never confused with another
-process."""
+"""Tests that a background process (a daemon) is started, awaited, stopped and paused, and that no
+other process is ever mistaken for it."""
 
 from __future__ import annotations
 

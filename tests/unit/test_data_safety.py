@@ -1,5 +1,5 @@
-"""Tests that workload runs change only what they created, even in hostile, full and read-only
-directories."""
+"""Tests that workload runs change only what they created, even in directories that are full,
+read-only, or contain files that could mislead them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ KINDS = [
 
 
 def snapshot(root: bytes) -> dict[bytes, tuple]:
-    """Returns path below a directory -> (type and mode, inode, modification time in ns, content or
-    link target)."""
+    """Returns the state of everything below a directory. The key is the path, and the value is
+    (type and mode, inode, modification time in ns, content or link target)."""
     found = {}
     for folder, directories, files in os.walk(root):
         for name in [*directories, *files]:

@@ -1,4 +1,4 @@
-"""Tests that a workload run ends when the process of its controller has ended."""
+"""Tests that a workload run ends when the process that controls it has ended."""
 
 import os
 import subprocess

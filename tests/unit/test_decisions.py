@@ -1,5 +1,5 @@
-"""Tests of predicted gains and advice: intervals, withheld answers, merged rows, prices, and the
-two commands."""
+"""Tests of predicted gains and advice: their intervals, cases in which an answer is withheld, rows
+that are merged, prices, and the two commands that print them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that designs of experiments contain legal configurations only, are balanced or most
-informative, keep the budget, and are reproducible."""
+"""Tests of designs of experiments. They contain legal configurations only, are balanced or as
+informative as possible, stay within the budget, and are reproducible."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def designed(*factors, constraints=(), **keys):
 
 
 def gluster(*factors, **keys):
-    """Returns a scenario with a design over the given factors, for GlusterFS on one to five
-    servers."""
+    """Returns a scenario for GlusterFS on one to five servers, with an experimental design over the
+    given factors."""
     nodes = [{"name": "server", "roles": {"brick": 1}}, {"name": "client", "roles": {"client": 1}}]
     table = {
         "name": "designed",

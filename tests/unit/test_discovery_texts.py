@@ -1,4 +1,5 @@
-"""Tests of what running file systems report of their deployment, from recorded texts."""
+"""Tests that the deployment of a running file system is found from recorded outputs of its
+tools."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ GRAPH = ["data-client-0", "data-client-1", "data-client-2", "data-client-3", "da
 
 
 class Commands:
-    """Recorded outputs by the first words of a command; "" for all others."""
+    """Answers commands with recorded outputs, which are found by the first words of the command.
+    The answer to any other command is empty."""
 
     def __init__(self, **outputs: str) -> None:
         self.outputs, self.asked = outputs, []
@@ -81,7 +83,7 @@ def test_dispersed_and_plain_gluster_volumes():
 def test_the_graph_of_a_gluster_client_reports_what_its_servers_do_not():
     replicated = of_client_graph([*GRAPH, "data-replicate-0", "data-replicate-1"], "node")
     assert (replicated.instances, replicated.settings) == ({"brick": 4}, {"copies": 2})
-    # How many bricks of a dispersed set are redundancy is not in the graph.
+    # The graph of a dispersed set does not contain the number of bricks that hold redundant data.
     assert of_client_graph([*GRAPH, "data-disperse-0"], "node").settings == {}
     commands = Commands(**{".meta/graphs": "\n".join(GRAPH)})
     assert GLUSTERFS.discover(mount("node:/data"), commands).instances == {"brick": 4}

@@ -1,5 +1,5 @@
-"""Tests of the study `energy`: the power of processors, the energy for each byte, and the choice of
-the processor of least power that is not the bottleneck."""
+"""Tests of the study `energy`. It computes the power of processors and the energy for each byte,
+and chooses the processor of least power that is not the bottleneck."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_energy_is_power_over_throughput():
 
 
 def test_the_least_power_that_is_as_fast_is_chosen():
-    """The processor of 45 W is chosen, which is 3 % slower than the fastest one of 95 W. The
-    processor of 8 W needs the least energy, but is half as fast."""
+    """Of three processors, the one of 45 W is chosen, which is 3 % slower than the fastest one of
+    95 W. The third one of 8 W needs the least energy, but is half as fast."""
     rates = {"8 W": 0.5e6, "45 W": 0.97e6, "95 W": 1e6, "80 W": 0.9e6}
     costs = energy.costs([predicted(power, rate) for power, rate in rates.items()])
     assert energy.chosen(costs).labels[POWER] == "45 W"

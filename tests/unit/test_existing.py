@@ -15,7 +15,8 @@ from dfslab.instruments import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.systems.mounts import StorageLayout
 
-# File system -> recorded line of /proc/self/mountinfo, in which %s stands for the mount point
+# The keys are file systems. Each value is the recorded line of /proc/self/mountinfo for a mount, in
+# which %s stands for the mount point.
 LINES = {
     "moosefs": r"282 135 0:68 / %s rw,relatime - fuse mfs\04310.77.0.1:9421 rw,user_id=0",
     "glusterfs": "152 65 0:51 / %s rw - fuse.glusterfs 10.77.0.1:/dfslab rw,user_id=0",
@@ -92,7 +93,7 @@ ANSWERS = {
 
 
 class Door(BaseHTTPRequestHandler):
-    """A fake web interface of a NameNode, which answers four requests."""
+    """A web server that imitates the web interface of a NameNode and answers four requests."""
 
     def do_GET(self):
         answer = ANSWERS.get(self.path)
@@ -102,7 +103,7 @@ class Door(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(said).encode())
 
     def log_message(self, *words):
-        """Logs nothing."""
+        """Suppresses the log line that the web server would print for each request."""
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Tests of `dfslab expect` and `dfslab init`: answers on a local directory, and mistakes."""
+"""Tests of `dfslab expect` and `dfslab init`: what they print for a local directory, and which
+wrong inputs they refuse."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from support.command import dfslab
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Replaces the probes of memory and disk, which take seconds and are tested by themselves."""
+    """Replaces the probes of memory and disk by fixed values. The probes take seconds and have
+    separate tests."""
     monkeypatch.setattr(probes, "memory", lambda directory: (4e9, 1e-6))
     disk = DiskProbe(5e8, 5e8, 1e-4)
     monkeypatch.setattr(probes, "local_disk", lambda directory: disk)
@@ -75,7 +77,7 @@ def test_init_writes_a_scenario_that_other_commands_take(tmp_path, quick):
 
 
 def test_expect_compares_a_directory_and_leaves_nothing(tmp_path, quick):
-    # In memory there are no cold reads, and a busy disk delays nothing.
+    # This directory is in memory, so nothing is read from a disk, and a busy disk delays nothing.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
         done = dfslab("expect", place, "--time", "16s", "--json", cwd=tmp_path)
         assert not os.listdir(place)
@@ -97,7 +99,7 @@ def test_declared_hardware_is_read_as_people_write_it():
     assert exact is not None
     assert kind is not None
     assert exact.rate_bytes_per_s == 3e9
-    # A kind without a rate is known less exactly.
+    # If only the kind of a disk is given, its rate is more uncertain than a given rate.
     assert kind.log_sd > exact.log_sd
     with pytest.raises(InputError, match="kind of disk"):
         declared_disk("--server-disk", "floppy")
@@ -130,7 +132,7 @@ def test_the_share_of_a_processor_is_that_beside_other_threads(tmp_path: Path):
 
     class Still:
         def sleep(self, seconds: float) -> None:
-            """Takes no time."""
+            """Returns at once, without waiting."""
 
     share = probes.processor_share(load, Still())
     assert share == min(1.0, (os.cpu_count() or 1) / 9)

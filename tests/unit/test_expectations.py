@@ -1,5 +1,5 @@
-"""Tests that expectations are stated and scored, and step functions fitted, on runs with planted
-laws."""
+"""Tests of expectations on runs that follow planted laws: expectations are derived and compared
+with the results, and step functions are fitted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SIZES = ["64 KiB", "1 MiB", "16 MiB", "256 MiB"]
 
 
 def hdfs(latencies=("50 us", "5 ms"), sizes=SIZES):
-    """Returns a scenario of HDFS over file sizes and two deployments, which differ in network
-    latency."""
+    """Returns a scenario of HDFS that varies the file size and the network latency. Each latency is
+    a separate deployment."""
     roles = {"client": 1, "namenode": 1, "datanode": 3}
     nodes = [
         {"name": n, "count": c, "adapter": {"bandwidth": "1 Gbit/s"}, "roles": {n: 1}}
@@ -59,8 +59,8 @@ def test_a_run_as_described_makes_every_expectation_true():
     points = hdfs().points()
     stated = expectations.expectations(points)
     assert {one.kind for one in stated} == {"dominates", "size", "deployment"}
-    # "shorter": if each client has more files, fewer of its operations are the first one, which has
-    # to connect.
+    # The expectation "shorter": if each client has more files, the first operation, which has to
+    # connect, is a smaller share of its operations.
     assert {one.claim for one in stated} == {"longer", "flat", "shorter"}
     results = [measured(point, modelled(point), n) for point in points for n in range(3)]
     verdicts = expectations.score(stated, results)
@@ -113,10 +113,10 @@ def test_what_was_not_measured_is_not_scored():
 
 
 def planted(scenario):
-    """Returns the step times of a planted law in seconds: write takes 2 ms plus 1.5 times its bytes
-    over the adapter, and close takes 5 ms.
+    """Returns the step times in seconds of a planted law. A write takes 2 ms plus 1.5 times the
+    time of its bytes on the adapter, and a close takes 5 ms.
 
-    Both steps also have the network waits of the operation tree.
+    In addition, both steps have the network waits that the operation tree states.
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}

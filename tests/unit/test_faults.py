@@ -1,5 +1,5 @@
-"""Tests of faults under load: their declaration, their times, and the recovery computed from the
-curve of rates."""
+"""Tests of faults under load: how they are declared, when they are injected, and the recovery time
+that is computed from the rates over time."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def test_faults_happen_when_they_are_due_and_are_undone():
     conductor.progress(1.0, "verifying")
     in_time = [("cut", "host"), ("kill", "one"), ("kill", "two"), ("pause", "one")]
     assert testbed.done[:4] == in_time
-    # A fault that only delays ends with the timed part of the run. A killed daemon is not restarted
-    # until the audit has ended.
+    # A fault that only delays requests ends with the timed part of the run. A killed daemon is
+    # restarted only after the audit, so "restart" is missing here.
     assert ("heal", "host") in testbed.done[4:]
     assert ("restart", "two") not in testbed.done
     assert conductor.late == ["kill two at 60 s"]
@@ -134,8 +134,8 @@ def test_a_target_that_is_not_there_is_refused_before_the_load():
 
 
 def curve_of(rate, until_s):
-    """Returns the end times of operations that complete at `rate(time)` per second, in the
-    histogram format of the load generator."""
+    """Returns the times at which operations end, in the histogram format of the load generator.
+    `rate(time)` is the number of operations per second at a time in seconds."""
     buckets: dict[int, int] = {}
     at_s = 0.0
     while at_s < until_s:
@@ -156,8 +156,8 @@ def done(action, target, at_s):
 
 
 def test_a_planted_recovery_is_found_on_the_curve():
-    """The planted recovery is found: 1000 operations per second, none from 3 s to 4.5 s, half the
-    rate until 6 s, and then 1000 again."""
+    """The recovery time is found from the rates over time. Planted: 1000 operations per second,
+    none from 3 s to 4.5 s, half the rate until 6 s, and then 1000 per second again."""
 
     def rate(at_s):
         return 0 if 3 <= at_s < 4.5 else 500 if 4.5 <= at_s < 6 else 1000
@@ -174,8 +174,8 @@ def test_a_planted_recovery_is_found_on_the_curve():
 
 
 def test_each_fault_has_the_time_until_the_next():
-    """The effect of a fault is judged until the next fault: here the first has no effect, and a
-    later one halves the rate."""
+    """The effect of a fault is judged in the time until the next fault. Here the first fault has no
+    effect, and a later one halves the rate."""
     reported = [done("kill", "one", 2.0), done("restart", "one", 3.0), done("slow", "two", 4.0)]
     rates = curve_of(lambda at_s: 1000 if at_s < 4 else 500, 7.0)
     first, second = recovery.recoveries(rates, [(1.0, 1), (2.0, 2), (5.0, 7)], reported)
@@ -185,10 +185,11 @@ def test_each_fault_has_the_time_until_the_next():
 
 
 def test_what_waited_and_comes_at_once_is_no_recovery_before_it():
-    """The delayed operations that complete together after a stall do not count as a recovery before
-    its end.
+    """After a stall, the delayed operations complete together. They do not count as a recovery
+    before the end of the stall.
 
-    In an open workload without answers for a second, these operations then complete within 0.3 s.
+    In this open workload, nothing is answered for a second, and then the delayed operations
+    complete within 0.3 s.
     """
     rates = [80.0] * 20 + [0.0] * 10 + [80.0 + 800.0 / 3] * 3 + [80.0] * 20
     fault = done("pause", "brick", 2.0)

@@ -1,5 +1,5 @@
-"""Tests of the page's first screen: it says what the terminal says, withholds what the terminal
-withholds, and names a command for what is not known."""
+"""Tests of the first screen of a run's page. It gives the same answers as the terminal and
+withholds the same answers. For what is not known, it names a command."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that the five first questions of a storage engineer are answered in the sentences of the
-documented commands (docs/howto), and that the sentences agree with the documents behind them."""
+"""Tests of the commands that docs/howto documents for the first five questions of a storage
+engineer. The sentences that they print answer the question and agree with their JSON output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ STRACE = "\n".join(
 
 
 def sentences(*words: object, **settings: object) -> str:
-    """The text of a command's output outside its tables, on one line."""
+    """Runs a command and returns the sentences of its output, without tables, joined in one
+    line."""
     answer = dfslab(*words, env={"COLUMNS": "80"}, **settings)
     assert answer.returncode == 0, answer.stderr
     lines = [line for line in answer.stdout.splitlines() if not re.match(r"[┏┃┡│└]", line)]
@@ -52,7 +53,7 @@ def test_how_fast_is_my_mount(tmp_path):
 
 
 def test_a_server_or_a_faster_network():
-    """The answer compares both changes, each with its largest gain, and says how sure it is."""
+    """The answer compares both changes. For each it states the largest gain and the uncertainty."""
     words = ("whatif", "glusterfs", "servers +1", "client link 10 Gbit/s")
     said, found = sentences(*words), document(*words)
     best = {}
@@ -66,7 +67,8 @@ def test_a_server_or_a_faster_network():
 
 
 def test_hdfs_with_twenty_datanodes():
-    """More DataNodes alone gain nothing for one client. With as many clients, disks limit."""
+    """More DataNodes alone give one client no gain. If there are as many clients as DataNodes, the
+    disks limit the rate."""
     words = ("whatif", "hdfs-hosts", "datanodes 20", "client nodes 20", "clients 20")
     said, found = sentences(*words), document(*words)
     gains = {row["change"]: row["rate"]["gain"] for row in reversed(found["rows"])}
@@ -78,7 +80,8 @@ def test_hdfs_with_twenty_datanodes():
 
 
 def test_what_limits_in_a_trace():
-    """The answer names the step with the largest sure saving, and its interval."""
+    """The answer names the step with the largest certain saving, and the interval of this
+    saving."""
     said, found = sentences("trace", "report", HDFS_TRACE), document("trace", "report", HDFS_TRACE)
     steps = [one for one in found["savings"]["steps"] if one["verdict"] == "faster"]
     best = max(steps, key=lambda one: one["saving"])
@@ -87,7 +90,8 @@ def test_what_limits_in_a_trace():
 
 
 def test_my_application_elsewhere(tmp_path):
-    """The recording's fsync took 50 s. Any disk is faster, and the answer names fsync."""
+    """In the recording, fsync takes 50 s. Any disk is faster than that, and the answer names
+    fsync."""
     (tmp_path / "app.strace").write_text(STRACE)
     (tmp_path / "place").mkdir()
     words = ("replay", "app.strace", "place", "--repetitions", "1", "-q")
@@ -98,7 +102,8 @@ def test_my_application_elsewhere(tmp_path):
 
 
 def test_a_ready_scenario_is_shown_by_name(tmp_path):
-    """The how-tos ask to copy a ready scenario."""
+    """A ready scenario can be printed by its name, so that a user can copy it, as the how-to
+    documents require."""
     answer = dfslab("show", "scenario", "glusterfs", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
     assert 'name = "glusterfs"' in answer.stdout

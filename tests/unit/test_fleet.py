@@ -1,5 +1,5 @@
-"""Tests of one workload run by several processes: splitting clients, merging reports, the protocol,
-and lost agents."""
+"""Tests of one workload that several processes run: how its clients are divided, how reports are
+merged, the protocol, and what happens if an agent is lost."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_two_places_do_what_one_process_does(tmp_path):
     assert both.rate_per_s == pytest.approx(300 / both.window_s)
     assert both.window_s == max(c.last_end_s for c in both.per_client)
     assert both.stonewall_s == min(c.last_end_s for c in both.per_client)
-    # When the first client ends, it has completed its 60 operations, while the others may have
-    # completed between none and all.
+    # The stonewall counts the operations that had completed when the first of the clients ended:
+    # its own 60, and between none and all of the others.
     assert 59.999 <= both.stonewall_rate_per_s * both.stonewall_s <= 300.001
     assert sorted(spans.name) == sorted(spans_alone.name)
     assert len(set(spans.span_id)) == len(spans)
@@ -152,8 +152,8 @@ SUMMARY = dict.fromkeys(
 
 
 def histogram(values: list[int]) -> dict:
-    """Returns the histogram of one recorder, with buckets of a relative width of 1/128 and exact
-    sums."""
+    """Returns the histogram that one recorder of the load generator makes of these values. Buckets
+    have a relative width of 1/128, and sums are exact."""
     lows: dict[int, int] = {}
     for value in values:
         shift = max(0, value.bit_length() - 8)
@@ -177,7 +177,8 @@ def test_merging_is_bit_for_bit_what_one_recorder_saw(clients, data):
     cut = data.draw(some.integers(1, len(clients) - 1))
     parts = [report_of(clients[:cut], 0), report_of(clients[cut:], cut)]
     merged = json.loads(_core.merge_reports([json.dumps(part) for part in parts]))
-    # Merging with an empty report only recomputes the figures of the other report.
+    # Merging with an empty report changes nothing. It only computes the figures of the other report
+    # again.
     alone = [report_of(clients, 0), report_of([], 0)]
     whole = json.loads(_core.merge_reports([json.dumps(part) for part in alone]))
     assert merged == whole
@@ -352,8 +353,8 @@ def test_instruments_use_the_client_hosts_of_a_testbed(method):
 
 @pytest.mark.testbed
 def test_two_places_share_a_directory_of_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """Two processes run the same streams in one directory of a real HDFS, and the last one removes
-    the directory."""
+    """Two processes run the same streams in one directory of a real HDFS. The process that ends
+    last removes the directory."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 1, "replication": 1, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

@@ -1,5 +1,5 @@
-"""Tests of a workload at the nodes of a Dask cluster: its results equal those of one process, and
-lost nodes are reported."""
+"""Tests of a workload at the nodes of a Dask cluster. Its results equal those of a run in one
+process, and lost nodes are reported."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def test_nodes_do_what_one_process_does(tmp_path, cluster):
 
 
 def test_nodes_wait_for_each_other_where_they_take_others_files(tmp_path, cluster):
-    """Nodes whose clients read each other's files wait for each other: no node removes files that
-    another one still reads, and no node waits for ever."""
+    """Nodes whose clients read each other's files wait for each other. No node removes files that
+    another node still reads, and no node waits for ever."""
     phases = [phase("write", 4, "write"), phase("read", 4, "read", files=Neighbour(neighbour=1))]
     whole = plan(tmp_path, 4, 4)
     stream = Stream(

@@ -1,5 +1,5 @@
-"""Tests of a workload on workers reached by SSH: its results equal those of one process, and
-nothing is left over."""
+"""Tests of a workload on workers that are reached by SSH. Its results equal those of a run in one
+process, and nothing remains on the workers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_refused_key_is_one_clear_line(tmp_path, host):
 def test_a_key_that_one_node_refuses_ends_the_others(host, deaf):
     """If one worker refuses the key, the scheduler and the other worker are ended.
 
-    If no signal reaches that worker, it ends by its own time limit.
+    If no signal reaches the other worker, it ends itself after its time limit.
     """
     host.deaf = deaf
     keys = (host.client_key, host.client_key, host.other_key)

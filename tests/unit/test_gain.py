@@ -1,5 +1,5 @@
-"""Tests of the savings computed from call profiles of planted operations, whose true savings are
-known."""
+"""Tests of the savings that are computed from call profiles of planted operations. The true savings
+are known."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_the_slowest_lane_of_a_pipeline_is_what_the_client_waits_for():
 
 @pytest.mark.parametrize(("slow", "verdict"), [(1, "faster"), (5, "cannot tell")])
 def test_what_a_first_call_takes_is_no_accident(slow, verdict):
-    """Slow calls out of few may be slow for a systematic reason, such as being the first. Only with
-    many calls is their spread known to be random."""
+    """Few slow calls among few calls may have a systematic cause, such as being the first calls.
+    Only many calls show whether the slow ones are random."""
     row = step(-1, "open", 1000)
     row["count"], row["durations"] = 2 * slow, [[1000, slow], [1000 * MS // slow, slow]]
     assert found(("client", [row])).steps[0].verdict == verdict

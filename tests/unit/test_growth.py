@@ -1,5 +1,5 @@
-"""Tests that the work of dfslab grows in proportion to the number of configurations, whatever is
-done with them."""
+"""Tests that the work of dfslab is proportional to the number of configurations, for every function
+that handles many of them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from dfslab.studies.runs import csv_runs, store
 from dfslab.studies.runs.sweep import sweep
 from support import synthetic
 
-# Largest allowed value of `growth`. It is 1 for work proportional to the number of configurations,
-# and 5/3 for work proportional to the number of pairs of configurations.
+# Largest allowed value that the function `growth` returns. It returns 1 for work proportional to
+# the number of configurations, and 5/3 for work proportional to the number of pairs of
+# configurations.
 MOST = 1.04
 CLIENTS = (1, 2, 3, 4, 5)
 KINDS = ("sequential_read", "sequential_write")
@@ -34,8 +35,8 @@ EACH = len(CLIENTS) * len(KINDS)
 
 
 def steps(work) -> int:
-    """Returns the number of function calls made by `work`, in Python and in C. The number does not
-    depend on how busy the machine is."""
+    """Returns the number of function calls that `work` makes, in Python and in C. The number does
+    not depend on how busy the machine is."""
     profile = cProfile.Profile()
     gc.collect()
     gc.disable()
@@ -70,8 +71,8 @@ def results(requested):
 
 
 class Instrument:
-    """A fake instrument that measures without taking time, or fails for every configuration if
-    `fails` is true."""
+    """A fake instrument that measures without taking time. If `fails` is true, it fails for every
+    configuration."""
 
     name = "measure"
 
@@ -85,8 +86,8 @@ class Instrument:
 
 
 def designed(count, kind):
-    """Returns a scenario whose design has `count` legal configurations and selects all of them.
-    `kind` is the kind of design."""
+    """Returns a scenario with an experimental design of the given kind. The design has `count`
+    legal configurations and selects all of them."""
     factors = {
         "size": ("workload.file_size", sizes(count)),
         "clients": ("workload.clients", list(CLIENTS)),
@@ -181,7 +182,7 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # All sizes are in one row of the sweep: comparing each size with each other size would be
+    # All sizes are in one row of the sweep. Comparing each size with every other size would be
     # quadratic work.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: expectations.expectations(points)
@@ -209,8 +210,8 @@ WORK = {
     "latin design": lambda folder, count: lambda: design_plan.plan(designed(count, "latin")),
     "optimal design": lambda folder, count: lambda: design_plan.plan(designed(count, "d-optimal")),
 }
-# Number of configurations in a lot, the unit by which the work is increased. If caches fill up
-# during the work, a lot is larger than their effect.
+# Number of configurations by which the work is increased at a time. It is large enough that the
+# effect of caches that fill up during the work is negligible.
 LOT = 40
 SMALLER_LOTS = {
     "full design": 20,
@@ -223,8 +224,9 @@ SMALLER_LOTS = {
 
 
 def growth(work, lot: int) -> float:
-    """Returns the function calls that a third lot of configurations adds, as a multiple of those
-    that the second lot adds. Work that is done once cancels out."""
+    """Counts function calls for one, two and three lots of configurations. Returns the calls that
+    the third lot adds, divided by those that the second lot adds. Work that is done only once
+    cancels out."""
     one, two, three = (steps(work(times * lot)) for times in (1, 2, 3))
     assert one > lot
     return (three - two) / (two - one)
@@ -232,15 +234,16 @@ def growth(work, lot: int) -> float:
 
 @pytest.mark.parametrize("name", WORK)
 def test_steps_grow_no_faster_than_configurations(name, tmp_path: Path):
-    # What is read once, such as a description, is read before calls are counted.
+    # The first call is not counted. In it dfslab reads what it reads only once, such as
+    # descriptions of file systems.
     WORK[name](tmp_path, EACH)()
     assert growth(partial(WORK[name], tmp_path), SMALLER_LOTS.get(name, LOT)) <= MOST
 
 
 @pytest.mark.parametrize(("lot", "pairs"), [(LOT, 10), (20, 5)])
 def test_a_square_is_found(lot, pairs):
-    """Quadratic work is found even if it is small: one call for every few pairs, in addition to a
-    hundred calls for each configuration."""
+    """Quadratic work is found even if it is small: here one call for every few pairs of
+    configurations, in addition to a hundred calls for each configuration."""
 
     def steps_of(count):
         return lambda: [one.bit_length() for one in range(100 * count + count**2 // pairs)]

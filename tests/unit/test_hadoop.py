@@ -1,5 +1,5 @@
-"""Tests of the target that reaches any file system through Hadoop's own client; here it is the
-local file system."""
+"""Tests of the target that reaches file systems through Hadoop's client library. Here it reaches
+the local file system."""
 
 from __future__ import annotations
 

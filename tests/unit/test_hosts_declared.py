@@ -1,5 +1,5 @@
-"""Tests of how a deployment is translated into shell commands and control-group limits, and of how
-parameters are validated. They need no root rights."""
+"""Tests that a deployment is translated into the right shell commands and control-group limits, and
+that its parameters are validated. They need no root rights."""
 
 from __future__ import annotations
 

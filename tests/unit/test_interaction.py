@@ -1,5 +1,5 @@
-"""Tests of UML interactions drawn from descriptions: chains, parallel branches, guards and legends
-as in Wu 2013, Figures 2 and 3."""
+"""Tests of UML interaction diagrams that are drawn from descriptions. Their chains, parallel
+branches, guards and legends are as in Figures 2 and 3 of Wu 2013."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ MOST_GUARD_LENGTH = 100
 
 
 def fragments(body):
-    """Yields all combined fragments of an interaction's body, outer ones first."""
+    """Yields all combined fragments (such as loops and alternatives) in the body of an interaction,
+    outer ones first."""
     for event in body:
         if isinstance(event, Fragment):
             yield event
@@ -28,8 +29,8 @@ def fragments(body):
 
 
 def ways(drawn, name):
-    """Returns (sender, receiver) of the messages with this name, each pair once, in the order of
-    the drawing."""
+    """Returns the different pairs (sender, receiver) of the messages with this name, in the order
+    of the drawing."""
     sent = [(one.sender, one.receiver) for one in messages(drawn.body) if one.name == name]
     return list(dict.fromkeys(sent))
 

@@ -1,5 +1,5 @@
-"""Tests of Ctrl-C while clients hang: dfslab does not wait for clients whose files are removed
-together with their testbed."""
+"""Tests of Ctrl-C while clients hang. If the files of these clients are removed together with the
+testbed, dfslab does not wait for the clients."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 
 def hanging(found: list[psutil.Process], agents) -> shards.ProgressReport:
-    """Returns a progress callback that suspends the agents' processes once clients run, so that
-    they hang as if a server hung."""
+    """Returns a progress callback. Once clients run, it suspends the processes of the agents, adds
+    them to `found`, and raises KeyboardInterrupt. The suspended processes hang as they would if a
+    server hung."""
 
     def stop_all(share: float, phase: str) -> None:
         if phase == "running" and share > 0.001:

@@ -1,4 +1,5 @@
-"""Tests of IO500's score: calculated by hand from planted parts, and computed from real runs."""
+"""Tests of IO500's score. It is compared with a calculation by hand from planted results of the
+parts, and it is computed from real runs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def section(results):
-    """Returns the body of the page's section on IO500, or None if the run has none of its
+    """Returns the text of the page's section on IO500, or None if the run has none of IO500's
     workloads."""
     found = io500.Scores(scores=io500.scores(results))
     run = FinishedRun(synthetic.scenario(), results, Findings.of(found))
@@ -49,7 +50,7 @@ def points(**more):
 
 @pytest.fixture(scope="module")
 def measured():
-    """Returns one measured result for each of the five IO500 workloads."""
+    """Returns one measured result for each of the IO500 workloads."""
     with access.session() as session:
         return [Measure(session).run(point) for point in points()]
 

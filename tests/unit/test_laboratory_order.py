@@ -1,5 +1,5 @@
-"""Tests that results that were measured in random order are reported in the order of the
-scenario."""
+"""Tests that results are reported in the order of the scenario, even if they were measured in
+random order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_results_stand_as_the_scenario_lists_their_configurations():
     wanted = [labels_text(dict(point.labels)) for point in scenario.points() for _ in range(2)]
     assert [labels_text(dict(one.labels)) for one in ordered] == wanted
     assert wanted != [labels_text(dict(one.labels)) for one in drawn]
-    # Repetitions of one configuration keep the order in which they ran.
+    # Repetitions of one configuration stay in the order in which they were run.
     of_one = [one for one in drawn if one.point_id == ordered[0].point_id]
     assert [one.repetition for one in ordered[:2]] == [one.repetition for one in of_one]
 

@@ -1,5 +1,5 @@
-"""Tests of layers around the load generator's calls, such as a throttle: their declaration in a
-scenario, and their effect."""
+"""Tests of layers, which change the load generator's calls, for example by a throttle. They are
+declared in a scenario and have the declared effect."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of learnt models: they keep known signs and upper bounds, their intervals are correct,
-splits are fair, and tables show them."""
+"""Tests of models that are learnt from results. They keep known signs and upper bounds, their
+intervals are correct, data are split fairly, and tables show the models."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def factor(name, levels, *keys, effect=""):
 
 
 def scenario():
-    """Returns a scenario with a design of GlusterFS over layout, link, clients, operation and file
-    size."""
+    """Returns a scenario for GlusterFS with an experimental design. Its factors are the layout, the
+    link rate, the number of clients, the operation and the file size."""
     nodes = [
         {"name": "server", "roles": {"brick": 1}, "disk": {"latency": "0 s"}},
         {"name": "client", "roles": {"client": 1}},
@@ -74,8 +74,9 @@ def scenario():
 
 
 def truth(point):
-    """Returns the planted rate: that of the description with other constants, times 0.7, and times
-    0.6 on ext4. The description knows no effect of the disk's file system."""
+    """Returns the planted rate of a configuration. It is the rate that the description predicts
+    with other constants, times 0.7, and on ext4 also times 0.6. The description has no effect of
+    the disk's file system."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -155,7 +156,8 @@ def test_estimators_keep_scikit_learns_shape(estimator):
 
 
 def test_the_grey_box_never_goes_against_what_is_known_or_above_the_line():
-    """The grey-box model keeps known signs and upper bounds even if the data contradict them.
+    """The grey-box model keeps the known signs of effects and the known upper bounds, even if the
+    data contradict them.
 
     Planted: rates that fall as the link's rate rises.
     """
@@ -365,7 +367,8 @@ def test_everything_that_a_sweep_teaches_stands_on_the_page(measured, monkeypatc
     assert {"VI of the paper", "PAWN", "RBD-FAST", "permutation", "SHAP"} == set(
         found.importance[0].measures
     )
-    # The file size determines operations per second, but hardly bytes per second.
+    # The file size determines the operations per second, but has hardly an effect on the bytes per
+    # second.
     assert "servers, copies" in found.blocks
     assert 1 <= len(found.proposals) <= 3
     assert all(one.sd_after < one.sd_before for one in found.proposals)

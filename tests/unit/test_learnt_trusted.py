@@ -1,5 +1,5 @@
-"""Tests that fitted constants are used only if they predict rows outside the fit better than the
-prior constants."""
+"""Tests that fitted constants are used only if they predict rows that were left out of the fit
+better than the prior constants do."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ COUNT = 3 * learnt.MOST_CALIBRATED
 
 @pytest.fixture
 def rows(monkeypatch):
-    """Returns a function that makes training rows with a log rate of 0. Predictions are 0.2 off
-    with prior constants, and `fitted_off` off with fitted constants."""
+    """Returns a function that makes training rows with a log rate of 0. Their predicted log rates
+    are wrong by 0.2 with prior constants, and by `fitted_off` with fitted constants."""
 
     def made(fitted_off: float) -> tuple[list, learnt.TrainingRows, list]:
         requested: list = []

@@ -1,4 +1,5 @@
-"""Leases: what a controller started ends when the controller has been silent for too long."""
+"""Tests of leases: what a controller has started ends by itself if the controller has been silent
+for too long."""
 
 import threading
 from types import SimpleNamespace
@@ -63,6 +64,6 @@ def test_a_scheduler_closes_after_its_last_client_has_gone(monkeypatch):
     assert wait_until(lambda: not held.is_over(), HANGS_S), "a connected client renews the lease"
     assert reasons == []
     del clients["controller"]
-    # The thread may renew the lease once more after it has looked at the clients.
+    # The thread may renew the lease one more time after it has checked the clients.
     assert wait_until(lambda: clock.advance(6.0) or closed.is_set(), HANGS_S)
     assert reasons == ["the controller is gone"]

@@ -1,4 +1,5 @@
-"""What killed runs left in the file system under test is known and removed; all else is kept."""
+"""Tests that files which killed runs left in the file system under test are recognised and removed,
+and that no other file is removed."""
 
 import json
 import os
@@ -18,7 +19,7 @@ RUN = "dfslab-0123456789ab"
 
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
-    """The state folder, which is empty."""
+    """Provides the path of an empty state folder, which dfslab uses."""
     folder = tmp_path / "state"
     monkeypatch.setenv("DFSLAB_STATE", str(folder))
     return folder
@@ -26,7 +27,7 @@ def state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def data(tmp_path):
-    """A directory of the user with one file, which is under test."""
+    """Provides a directory under test that contains one file of the user."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "mine").write_text("mine")
@@ -52,7 +53,7 @@ with leftovers.recorded(LoadPlan.model_validate_json(sys.argv[1])):
 
 @pytest.fixture
 def left(data):
-    """The run directory of a process that was killed."""
+    """Provides the run directory that a killed process has left."""
     words = (plan(data).text, str(data / RUN))
     done = subprocess.run([sys.executable, "-P", "-c", KILLED, *words], check=False)
     assert done.returncode == -signal.SIGKILL

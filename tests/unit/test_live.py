@@ -1,4 +1,5 @@
-"""Tests of the live view, which shows each second of a run after its end, and only in terminals."""
+"""Tests of the live view of a run. It shows the figures of each second after this second has ended,
+and only in terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the load generator called from Python: streams, runs, errors, progress, Ctrl-C."""
+"""Tests of the load generator when it is called from Python: its streams, runs, errors, progress
+reports, and Ctrl-C."""
 
 from __future__ import annotations
 

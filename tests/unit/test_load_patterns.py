@@ -1,5 +1,5 @@
-"""Tests of open workloads, phases and access patterns given from Python: vocabulary, several
-agents, scenarios."""
+"""Tests of open workloads, phases and access patterns that are given from Python or in scenarios,
+also with several agents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from support.synthetic import scenario, without_times
 
 TWO = (ClientHost("left"), ClientHost("right"))
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# Planted quantiles of the response time: a request that arrives t seconds before the end of a stall
-# takes t, and all other requests take no time.
+# Planted quantiles of the response time. A request that arrives t seconds before the end of a stall
+# takes t seconds, and all other requests take no time.
 SHARE, QUANTILES = LENGTH_S / PERIOD_S, {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}
 TRUTHS["mean_s"] = LENGTH_S * SHARE / 2
@@ -155,10 +155,11 @@ def stalled(seed: int) -> LoadPlan:
 
 
 def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
-    """Returns (scheduled start, end) of each request in seconds after the common start.
+    """Returns (scheduled start, end) of each request, in seconds after the start that is common to
+    all agents.
 
-    Each agent reads the common start on its own clock. The first operations of its clients show
-    this reading.
+    Each agent reads the common start on its own clock, so it is taken from the first operations of
+    the agent's clients.
     """
     times = []
     for client in report.per_client:
@@ -173,8 +174,8 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
 
 
 def released(due_s: float) -> float:
-    """Returns the time at which the target answers a request that arrives at `due_s`, in seconds
-    after the start."""
+    """Returns the time at which the target answers a request. Both this time and the arrival
+    `due_s` are in seconds after the start."""
     period, within_s = divmod(due_s + 1e-9, PERIOD_S)
     return (period + 1) * PERIOD_S if within_s >= PERIOD_S - LENGTH_S else due_s
 
@@ -182,8 +183,8 @@ def released(due_s: float) -> float:
 def assert_more_only_by_lateness(report: FleetLoadReport, spans: list) -> None:
     """Asserts that response times exceed the planted truth only by delays of the machine.
 
-    A request cannot take less than the truth, and its recorded end shows the delay that a busy
-    machine added. So the assertion holds on a machine of any speed.
+    A request cannot take less time than planted, and its recorded end shows the delay that a busy
+    machine added. Therefore the assertion holds on a machine of any speed.
     """
     response = report.operations["stat"].response
     assert report.complete

@@ -1,5 +1,5 @@
-"""Tests of the page's section on workload runs: phases, response times, the generator's own cost,
-rates over time."""
+"""Tests of the page's section on workload runs: phases, response times, the cost of the load
+generator itself, and rates over time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def test_a_run_of_many_seconds_shows_its_course(phased):
     longer = phased.model_copy(update={"load": phased.load.model_copy(update={"seconds": course})})
     body = load.render(study(longer))
     assert body is not None
-    # The last second is incomplete and therefore omitted: a line of six points has five parts.
+    # The last second is incomplete and therefore omitted. The line has six points, which five
+    # segments join.
     (line,) = re.findall('<path class="line" d="(M[^"]*)"', body)
     assert line.count("L") == 5
 
@@ -179,7 +180,7 @@ def test_each_phase_reports_its_calls_and_the_bytes_read_from_disks(phased):
 
 
 def phases(**judged: Steady | None) -> list[MeasuredPhase]:
-    """Returns phases that have only a name and a judgement of their steady state."""
+    """Returns phases that have only a name and a verdict on whether their rate was steady."""
     return [MeasuredPhase.model_construct(name=name, steady=one) for name, one in judged.items()]
 
 
@@ -202,8 +203,8 @@ def test_a_run_that_never_settled_has_one_note(changes, notes):
 
 
 def test_a_note_of_what_failed_says_what_may_help():
-    """The note on failed operations contains advice if the file system's description has some. The
-    one of HDFS has none."""
+    """The note on failed operations contains advice if the file system's description has advice for
+    this error. The description of HDFS has none."""
     error = ErrorCount(
         operation="read/read",
         kind="other",

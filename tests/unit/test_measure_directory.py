@@ -1,4 +1,4 @@
-"""Tests of `dfslab measure DIRECTORY`, which needs no scenario file."""
+"""Tests of `dfslab measure DIRECTORY`, which measures a directory without a scenario file."""
 
 from __future__ import annotations
 

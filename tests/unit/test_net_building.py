@@ -1,5 +1,5 @@
-"""Tests of nets that are built in Python: pages, ports, fusion places, colours, drawings, and
-confidence intervals of simulated values."""
+"""Tests of nets that are built in Python: their pages, ports, fusion places, colours and drawings,
+and the confidence intervals of simulated values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from dfslab.spec.model import InputError
 
 
 def tandem(stations: int) -> Net:
-    """Returns a net whose page `station` is substituted once for each station in a row."""
+    """Returns a net of `stations` stations in a row. Each is a separate copy of the page
+    `station`."""
     net = Net("tandem")
     job = net.colour("job", id=int)
     station = Page("station")
@@ -214,15 +215,16 @@ def test_a_queue_of_records_is_fired_and_explored():
         "done": [[7, 1.5, "read"], [2, 1.0, "write"], [1, 1.0, "write"]],
     }
     found = state_space(net)
-    # Either job may join the list at each step, so many paths lead to few dead markings.
+    # In each step, several jobs may be the next one to join the list, so many paths lead to few
+    # dead markings.
     assert found.markings > 10
     assert found.bounds["done"] == (0, 3)
     assert "job(head(q.jobs).id" in draw.mermaid(net, game.state.marking)
 
 
 def test_lists_that_are_dropped_make_room():
-    """Lists that no token holds any more are freed: rotating a list makes a new list in each
-    firing, but the memory holds few."""
+    """A list is freed when no token holds it any more. Rotating a list makes a new list in each
+    firing, but only few lists are in memory."""
     net = Net("ring")
     ring = net.place("ring", net.colour("ring", ids=[int], turn=int), [([1, 2, 3], 0)])
     net.transition(
@@ -308,8 +310,8 @@ def test_pictures_show_the_marking_and_every_arc():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    """Of 400 intervals with a confidence of 90 % around a known mean, 360 contain the mean, up to 4
-    standard errors."""
+    """About 360 of 400 intervals with a confidence of 90 % contain the known mean. The number may
+    deviate by 4 standard errors."""
     chance = random.Random(3)
     held = 0
     for _ in range(400):

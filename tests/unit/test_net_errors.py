@@ -1,4 +1,4 @@
-"""Tests that malformed nets and failed runs give one clear line each."""
+"""Tests that malformed nets and failed runs each give a one-line error message."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def without(net: dict, key: str) -> dict:
 
 
 def recorded(held="list job", initial=(), guard="a.jobs != []", token="a") -> dict:
-    """Returns a net whose only place holds lists of records. The arguments replace parts of the net
-    by wrong ones."""
+    """Returns a net whose only place holds lists of records. Each argument is a part of the net,
+    which a test may replace by a wrong one."""
     return {
         "name": "records",
         "colours": {"job": [["id", "int"], ["size", "real"]], "line": [["jobs", held]]},

@@ -1,5 +1,5 @@
-"""Tests of texts, functions, local names and multiplicities in nets: their results, and one line
-for each error."""
+"""Tests of texts, functions, local names and multiplicities in nets. Each gives the right result,
+and each error is reported in one line."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def test_malformed_values_give_one_line(changes, words):
 
 
 def test_texts_that_grow_do_not_fill_the_memory():
-    """Texts that no token holds any more are freed, although every firing makes a new text."""
+    """A text is freed when no token holds it any more. Every firing makes a new text, but only few
+    texts are in memory."""
     document = net(token=["a.n + 1", "text(a.n)"], guard="a.n < 200000")
     document["places"][0]["initial"] = [[1, ""]]
     document["transitions"][0]["out"][0]["place"] = "start"

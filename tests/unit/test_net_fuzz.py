@@ -1,4 +1,5 @@
-"""Tests that damaged net definitions are refused with one line and never crash the engine."""
+"""Tests that damaged net definitions are refused with a one-line error message and never crash the
+engine."""
 
 from __future__ import annotations
 

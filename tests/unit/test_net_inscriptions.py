@@ -1,5 +1,5 @@
-"""Tests of inscriptions built in Python: their printed text, the engine's result and the names that
-they read agree."""
+"""Tests that three things agree for inscriptions (expressions on arcs and transitions) that are
+built in Python: their printed text, the engine's result, and the names that they use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that operational laws are checked on every run of a net, and that users can define
-breakpoints and data collectors."""
+"""Tests that every run of a net checks operational laws, such as Little's law, and that users can
+define breakpoints and data collectors."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 
 
 def test_the_laws_can_fail():
-    """The check of the operational laws reports a net in which the declared station does not behave
-    like one."""
+    """The check of the operational laws reports an error if a station of the net does not behave as
+    it was declared."""
     net = queue()
     away = net.place("away")
     net.transition(

@@ -1,5 +1,5 @@
-"""Tests of runs of small nets: determinism, stop conditions, monitors, queueing disciplines and
-priorities."""
+"""Tests of runs of small nets: whether they are deterministic, when they stop, and how monitors,
+queueing disciplines and priorities work."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def run(net: dict, **options) -> dict:
 
 
 def queue_net(discipline: str = "fifo", order=(3, 1, 2)) -> dict:
-    """Returns a net whose jobs wait in one place and leave it one by one in the order of the
-    queueing discipline."""
+    """Returns a net whose jobs wait in one place. They leave it one by one, in the order that the
+    queueing discipline determines."""
     return {
         "name": "queue",
         "colours": {"job": [["id", "int"]], "unit": []},
@@ -138,8 +138,8 @@ def test_log_counts_what_it_drops():
 
 
 def test_marking_is_the_exact_time_average():
-    """The monitor of a place reports the exact time average: 2, 1 and 0 jobs wait during three
-    services of 0.25 s, and then the net is dead."""
+    """The monitor of a place reports the exact time average of its tokens. Here 2, 1 and 0 jobs
+    wait during three services of 0.25 s each, and then the net is dead."""
     net = queue_net()
     net["transitions"][0]["delay"] = "0.25"
     marking = {"kind": "marking", "place": "wait"}
@@ -177,8 +177,8 @@ def test_priority_weight_and_definition_order():
     assert shares(conflict_net({}, {})) == [8000, 0]
     first, second = shares(conflict_net({"weight": 1}, {"weight": 3}))
     assert first + second == 8000
-    # The number of firings is binomial with p = 1/4. It is within 4 standard deviations of its
-    # mean.
+    # The number of firings of the first transition is binomial with p = 1/4. It has to be within 4
+    # standard deviations of its mean.
     assert abs(first - 2000) < 4 * math.sqrt(8000 * 0.25 * 0.75)
 
 
@@ -195,7 +195,8 @@ def test_transition_delay_is_drawn_once():
 
 
 def test_dispatch_on_a_constant_routes_each_token():
-    """Each of forty transitions takes only the tokens with its number from one common place."""
+    """Forty transitions share one input place. Each of them takes only the tokens with its
+    number."""
     takers = [
         {"name": f"to{at}", "guard": f"j.id == {at} && true", "in": [{"place": "wait", "var": "j"}]}
         for at in range(40)

@@ -1,5 +1,5 @@
-"""Tests of workload runs on an object store, the S3 server of JuiceFS on this machine, by plans and
-by a scenario."""
+"""Tests of workload runs on an object store, which is the S3 server of JuiceFS on this machine. The
+runs are started from plans and from a scenario."""
 
 from __future__ import annotations
 

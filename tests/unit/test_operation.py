@@ -1,5 +1,5 @@
-"""Tests of the step language: the cost of each kind of node equals a calculation by hand, and
-formulas equal numbers."""
+"""Tests of the step language, in which operations are described. The cost of each kind of node
+equals a calculation by hand, and formulas give the same values as numeric evaluation."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_held_threads_are_a_station():
 
 @pytest.mark.parametrize("name", list(discover.members(discover.FILE_SYSTEMS)))
 def test_formula_and_numbers_agree_on_distinct_nodes(name):
-    """If no two steps of an operation share a resource, the symbolic formula equals the critical
-    path."""
+    """If no two steps of an operation share a resource, the symbolic formula gives the same latency
+    as the critical path that is computed with numbers."""
     system = discover.file_system(name)
     nodes = [
         {"name": role.name, "count": 64, "cores": 64, "roles": {role.name: 1}}

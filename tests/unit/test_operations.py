@@ -1,5 +1,5 @@
-"""Tests of step times as functions of file size and number of clients: parts of steps, held-out
-errors, and the noise floor."""
+"""Tests of step times as functions of the file size and the number of clients: the parts of steps,
+errors on held-out configurations, and the noise floor."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def measured(point, times, repetition=0, method="measure"):
 
 
 def planted(point):
-    """Returns planted step times in seconds: open takes 1.5 ms, of which a call takes 1 ms, and
-    read takes 2 ms and 1.2 times the time of its bytes."""
+    """Returns planted step times in seconds. An open takes 1.5 ms, of which its call
+    getBlockLocations takes 1 ms. A read takes 2 ms plus 1.2 times the time of its bytes on the
+    adapter."""
     moved = step_terms.terms_of(point.scenario)[2]
     return {"open": 0.0015, "open/getBlockLocations": 0.001, "read": 0.002 + 1.2 * moved}
 
@@ -76,8 +77,8 @@ def test_a_step_is_its_calls_and_the_rest():
     steps = {s.step: s.time_s_mean for s in operations.whole(measured(point, planted(point))).steps}
     assert steps["open/rest"] == pytest.approx(0.0005)
     assert "read/rest" not in steps
-    # The time of a modelled call that was not measured is added to the self time, which is never
-    # negative.
+    # A modelled call that was not measured adds its time to the self time of the step. The self
+    # time is never negative.
     model = measured(point, {"open": 1.0, "open/getBlockLocations": 0.4, "open/other": 0.3})
     requested = [("read", "open/getBlockLocations")]
     assert operations.whole(model, requested).steps[-1].time_s_mean == pytest.approx(0.6)
@@ -140,8 +141,8 @@ def test_nothing_measured_says_nothing():
 def three_datanodes(
     *counts, changes=None, size="16 MiB", work="sequential_write", adapter="600 Mbit/s", **own
 ):
-    """Returns the situation of a write to DataNodes, in groups of these counts. `changes` replace
-    the disk limits of each group."""
+    """Returns the situation of a write to HDFS. There is one group of DataNodes for each number in
+    `counts`, with that many nodes. `changes` replace the disk limits of each group."""
     rates = {"read_rate": "60 MiB/s", "write_rate": "60 MiB/s", "latency": "0 s"}
     node = {"roles": {"datanode": 1}, "disk": rates, "adapter": {"bandwidth": adapter}}
     nodes = [{"name": f"group-{n}", "count": count, **node} for n, count in enumerate(counts)]
@@ -183,8 +184,9 @@ def test_replicas_are_forced_as_soon_as_on_the_slowest_of_unequal_disks():
 
 
 def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
-    """The burst credit of one disk shortens the read of a single long block a little. Many blocks
-    on three nodes are read faster, by the rates and burst credits of three disks."""
+    """The burst credit of a single disk shortens the read of one long block a little. The read of
+    many blocks from three nodes is shorter, because the rates and burst credits of three disks are
+    used."""
     limits = {"read_rate": "30 MiB/s", "burst": "100 ms"}
     disk_s, link_s = 64 / 30, 64 * 2**20 * 8 / 600e6
     for block, least_s, most_s in (
@@ -201,8 +203,8 @@ def test_blocks_read_from_other_nodes_share_the_limits_of_all_their_disks():
 
 @pytest.mark.parametrize(("server_s", "adapter"), [(0.006, 0.0), (0.004, 1.0)])
 def test_who_waits_for_the_network_is_not_in_anothers_way(server_s, adapter):
-    """Clients that wait for the network do not delay other clients, and the fitted function knows
-    this.
+    """Clients that wait for the network do not delay other clients, and the fitted function takes
+    this into account.
 
     The function is fitted at short network latencies. It predicts a long latency as well as a
     closed queueing network does.
@@ -273,8 +275,8 @@ def test_packets_held_back_wait_for_the_processors_that_clients_keep_busy():
 
 
 def test_a_close_waits_for_the_last_block_and_all_bytes():
-    """The time of a close includes, in addition to that of all bytes, the wait for data that are
-    still in transit: at most one block."""
+    """The time of a close has a part for all bytes of the file. It also includes the wait for data
+    that are still in transit, which are at most one block."""
     base = scenario(("8192 KiB", "512 KiB")).model_dump(exclude={"name"})
     base["file_system"]["block_size"] = "1 MiB"
     points = build(Scenario, {**base, "name": "last-block"}).points()
@@ -299,8 +301,8 @@ def test_a_close_waits_for_the_last_block_and_all_bytes():
 
 
 def test_a_step_that_carries_no_file_takes_no_time_by_its_bytes():
-    """A step that transfers no file data, such as open, has no term in bytes. A step that does,
-    such as read, has one."""
+    """A step that transfers no file data, such as open, has no term that grows with the bytes of
+    the file. A step that transfers file data, such as read, has one."""
     times = {"open": 2.0, "open/getBlockLocations": 1.0, "read": 3.0}
     observed = [
         measured(
@@ -337,8 +339,8 @@ def test_windows_grow_no_further_than_the_way_holds():
 def test_functions_err_as_far_up_as_down():
     """Fitted functions overestimate as often as they underestimate.
 
-    Least squares of p / y - 1 (prediction p, measurement y) would underestimate noisy times, so
-    ratios are fitted.
+    Least squares of p / y - 1, for a prediction p and a measurement y, would give functions that
+    are too low for noisy times. Therefore log(p / y) is fitted.
     """
     scores = []
     for seed in range(5):
@@ -356,7 +358,8 @@ def test_functions_err_as_far_up_as_down():
 
 
 def test_what_is_left_weighs_as_sure_as_it_was_measured():
-    """A function's residual error is estimated with weights: the inverse variance of each mean.
+    """The residual error of a function is estimated with weights. The weight of each mean is the
+    inverse of its variance.
 
     Planted: an error of 5 %. The repetitions of three in four configurations have a noise of 60 %.
     """
@@ -373,13 +376,13 @@ def test_what_is_left_weighs_as_sure_as_it_was_measured():
             ]
         (read,) = step_functions.fit(results)
         spreads.append(read.relative_sd)
-    # With equal weights the residual error would be 0.27.
+    # With equal weights, the estimated residual error would be 0.27.
     assert 0.04 < np.median(spreads) < 0.14
 
 
 def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
-    """The figure draws one line for four clients and one for one client. Each line has all sizes,
-    and a gap separates the lines."""
+    """The figure draws one curve for four clients and one for one client. Each curve has all sizes,
+    and a gap separates the two."""
     found = operations.operations(runs(repetitions=2))
     reads = [one for one in found.steps if one.step == "read"]
     lines = section.lines_of(reads)

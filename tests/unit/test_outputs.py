@@ -1,5 +1,5 @@
-"""Tests of files that commands write: an existing file is not overwritten, a file is never half
-written, and the path leads through no link and not to the input."""
+"""Tests of files that commands write. An existing file is not overwritten, and no file is left half
+written. A path that leads through a link or to the command's input is refused."""
 
 import errno
 import json
@@ -142,8 +142,8 @@ def test_own_files_are_synced_before_and_after_they_get_their_name(tmp_path, mon
 
 
 def commands(trace, output):
-    """Returns name -> words of every command that needs no run and writes a file that the user
-    names."""
+    """Returns a dictionary from the name to the words of every command that needs no run and writes
+    a file which the user names."""
     return {
         "report": ("trace", "report", trace, "--page", output),
         "import": ("trace", "import", trace, "-o", output),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dfslab.report.charts import palette
 
-# Matrices of Machado, Oliveira and Fernandes 2009 for the lack of one kind of cone, applied
-# to linear RGB.
+# Matrices that simulate the lack of one kind of cone in the eye (Machado, Oliveira and Fernandes
+# 2009). They are applied to linear RGB.
 VISION = {
     "full": np.eye(3),
     "protanopia": np.array(
@@ -35,7 +35,7 @@ VISION = {
         ]
     ),
 }
-# Linear RGB to CIE XYZ (IEC 61966-2-1), and the white point D65.
+# Matrix from linear RGB to CIE XYZ (IEC 61966-2-1). Below it, WHITE is the white point D65.
 TO_XYZ = np.array(
     [
         [0.4124564, 0.3575761, 0.1804375],
@@ -44,10 +44,12 @@ TO_XYZ = np.array(
     ]
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])
-# Least distance of two colours in CIELAB. About 2 is just noticeable side by side (Mahy 1994); ten
-# times that is asked of thin lines that are apart.
+# Least allowed distance of two colours in CIELAB. A distance of about 2 is just noticeable between
+# adjacent areas (Mahy 1994). Ten times as much is required here, because lines in a chart are thin
+# and not adjacent.
 LEAST_DISTANCE = 20.0
-# WCAG 2.1, success criterion 1.4.11: contrast of graphical objects.
+# Least allowed contrast of a colour with the page: that of graphical objects in WCAG 2.1, success
+# criterion 1.4.11.
 LEAST_CONTRAST = 3.0
 
 
@@ -58,7 +60,8 @@ def linear(colour: str) -> np.ndarray:
 
 
 def lab(colour: str, vision: str) -> np.ndarray:
-    """Returns a colour in CIELAB, as a reader with this kind of vision sees it."""
+    """Returns the CIELAB coordinates of a colour as a reader with this kind of colour vision
+    perceives it."""
     seen = np.clip(VISION[vision] @ linear(colour), 0, 1)
     ratio = TO_XYZ @ seen / WHITE
     root = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
@@ -99,7 +102,8 @@ def test_every_colour_stands_out_from_the_ground(mode):
 
 
 def test_the_simulation_can_fail():
-    """Red and green of equal lightness differ for most readers, but not without green cones."""
+    """Most readers can tell this red from this green of equal lightness, but readers without green
+    cones cannot."""
     pair = ["#c04040", "#7a7a2a"]
     assert nearest(pair, "full") > LEAST_DISTANCE > nearest(pair, "deuteranopia")
 

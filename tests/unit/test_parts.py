@@ -1,5 +1,5 @@
-"""Tests of the limiting part of a file system, computed from call profiles of pipelines whose true
-savings are known."""
+"""Tests of the part of a file system that limits a pipeline. It is computed from call profiles of
+pipelines whose true savings are known."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def profile(service: str, rows: list[dict], runnable_ms: int = 0) -> File:
 
 
 def lane(under: str, wait: int, disk: int, send: int = 0) -> list[dict]:
-    """Returns the profile entries of a node that receives ten blocks: for each block it waits
-    `wait`, forwards it in `send`, and forces it to disk in `disk`. The times are sums in
-    milliseconds."""
+    """Returns the profile entries of a node that receives ten blocks. For each block it waits
+    (`wait`), forwards the block (`send`), and forces it to disk (`disk`). The times are totals over
+    all blocks in milliseconds."""
     return [
         {"above": -1, "under": under, "remote": True},
         step(0, "block", wait + disk + send + 20, wait + disk + send),
@@ -128,7 +128,8 @@ def of(report: PartRanking, part: str) -> PartGain:
 def test_a_slow_disk_is_named_wherever_it_stands_in_the_pipeline(disks, slow):
     report = found((200, 205), disks)
     assert report.parts[0].part == f"{slow}: disk"
-    # Halving the disk's 900 of 1205 ms saves 450 ms, because the other disk takes only 100 ms.
+    # The disk takes 900 of 1205 ms. If it becomes twice as fast, 450 ms are saved, because the
+    # other disk takes only 100 ms and does not become the bottleneck.
     assert report.parts[0].saving == pytest.approx(450 / 1205)
     # If the disk becomes nine times as fast, both disks take equal times, so a larger factor saves
     # nothing more.
@@ -153,8 +154,8 @@ def test_a_wait_behind_a_wait_is_not_blamed_twice():
 
 def test_a_link_inside_the_pipeline_is_distinguished_from_the_one_before_it():
     report = found((100, 900), (50, 60))
-    # Of the 900 ms that node two waits, node one itself waits for 100 ms, so the link between them
-    # causes 800 ms.
+    # Node two waits 900 ms for its data. Node one, which sends these data, itself waits for 100 ms,
+    # so the link between the two nodes causes the other 800 ms.
     assert report.parts[0].part in ("one: link", "two: link")
     assert report.parts[0].saving == pytest.approx(400 / 1060, rel=0.01)
 
@@ -184,7 +185,7 @@ def test_waits_that_no_pipeline_explains_may_be_for_any_part():
         return disk.most * (1205 + unexplained)
 
     assert high(0) == pytest.approx(450)
-    # The blocks' own work of 40 ms overlaps the wait.
+    # The work on the blocks themselves takes 40 ms, and it overlaps with the wait.
     assert high(200) == pytest.approx(450 + (200 - 40) / 2)
 
 
@@ -202,8 +203,8 @@ def test_concurrent_calls_belong_to_the_server_as_well():
     )
     before, after = (of(report, "names: processor") for report in (alone, both))
     assert after.saving - before.saving == pytest.approx(0.4 * 150 / 1205)
-    # The lower bound does not grow: the streaming thread may have waited for something else during
-    # the call.
+    # The lower bound stays the same, because the streaming thread may have waited for something
+    # else during the call.
     assert after.least == pytest.approx(before.least)
 
 
@@ -221,8 +222,8 @@ def test_other_rankings_are_reported_with_ours():
 
 
 def test_on_one_host_there_is_no_link():
-    """If all processes run on one host, the part between them is the kernel's loopback, not a
-    link."""
+    """If all processes run on one host, the part between two of them is the kernel's loopback
+    interface, not a link."""
     files = [profile("one", [step(-1, "work", 10)]), profile("two", [step(-1, "work", 10)])]
     assert not on_one_host(files)
     here = [file.model_copy(update={"host": "this machine"}) for file in files]
@@ -238,9 +239,9 @@ def test_on_one_host_there_is_no_link():
 
 
 def test_a_processor_saves_at_most_what_was_wanted_of_it():
-    """A client's own work of 1,000 ms contains 130 ms of processor time, so doubling the
-    processor's speed saves at least nothing and at most 65 ms. The estimate lies strictly between
-    these bounds."""
+    """The client's own work takes 1,000 ms, of which 130 ms are processor time. A processor that is
+    twice as fast therefore saves at least nothing and at most 65 ms. The estimate is strictly
+    between these bounds."""
     client = profile("client", [step(-1, "list", 1000)], runnable_ms=130)
     report = ranking(merge([("client", client)]), processors([client]))
     one = of(report, "client: processor")

@@ -1,5 +1,5 @@
-"""Tests of the Petri model as a method: intervals, steps, determinism, fit, prefixes of long
-streams."""
+"""Tests of the method `petri`, which predicts by simulating a Petri net: its intervals, step times,
+determinism and fit, and predictions from the beginning of a long stream."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def point(name="metadata", clients=4, nodes=SERVERS, system="hdfs", **keys):
 
 
 def measured(clients, factor):
-    """Returns a measurement whose rate is that of the sequence model with prior constants, times a
-    factor."""
+    """Returns a measurement with `clients` clients. Its rate is the one that the sequence model
+    predicts with prior constants, multiplied by `factor`."""
     here = point(clients=clients, operation="stat")
     situation = Situation(here.scenario)
     rate = situation.predict(situation.constants).rate_per_s * factor
@@ -68,7 +68,8 @@ def test_littles_law_holds_for_what_is_reported():
     here = point("sequential_read", clients=8, operations_per_client=100)
     result = petri.make("petri").run(here)
     inside = result.value("rate_per_s") * result.value("latency_s_mean.read")
-    # Clients end at different times, so slightly fewer than all are active on average.
+    # The clients do not end at the same time, so on average slightly fewer than all eight are
+    # active.
     assert 0.93 * 8 <= inside <= 8 * 1.001
 
 
@@ -115,7 +116,8 @@ def test_a_prefix_has_the_rate_of_the_whole():
     whole = petri.simulate(situation, situation.constants, firings=10**9, replications=8)
     assert part.operations < whole.operations == 2000
     error = np.hypot(part.errors["rate"], whole.errors["rate"])
-    # The whole run has an end in which some clients have finished: below 1 % of 2000 operations.
+    # At the end of the whole run, some clients have already finished. With 2000 operations, this
+    # changes the rate by less than 1 %.
     assert part.rate_per_s == pytest.approx(whole.rate_per_s, rel=float(3 * error) + 0.01)
 
 
@@ -162,7 +164,8 @@ def test_replications_are_added_until_the_rate_is_as_precise_as_requested():
     assert tight.replications > loose.replications
     assert tight.half_width(petri.Goal("rate_per_s", 0.02, 256)) <= 0.02
     assert few.replications == 6
-    # A run that is continued until it has six replications equals a run of six replications.
+    # A simulation with few replications that is continued to six replications gives the same result
+    # as one with six from the start.
     at_once = petri.simulate(
         situation, situation.constants, firings=4_000, replications=few.replications
     )

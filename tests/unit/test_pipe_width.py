@@ -1,4 +1,4 @@
-"""Tests of the width of output that goes to a pipe instead of a terminal."""
+"""Tests of the width of output that is written to a pipe instead of a terminal."""
 
 import pytest
 from dfslab.report import terminal

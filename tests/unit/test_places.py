@@ -68,8 +68,8 @@ def test_a_measurement_at_the_nodes_of_a_local_cluster(monkeypatch, tmp_path):
 
 
 def test_the_page_shows_speed_up():
-    """The page shows the speed-up by the number of clients. Planted: threads do not scale,
-    processes scale perfectly."""
+    """The page shows the speed-up as a function of the number of clients. Planted: threads do not
+    scale, and processes scale perfectly."""
     results = []
     for count in (1, 2, 4):
         threads = scenario(sizes=["4 KiB"], clients=(count,), hold_out=()).points()[0]
@@ -88,7 +88,8 @@ def test_the_page_shows_speed_up():
 
 
 def spread_over(result, rate, **workload):
-    """Returns a copy of a result with another rate, for another value of these workload keys."""
+    """Returns a copy of a result with another rate. The copy belongs to the configuration in which
+    these workload keys have other values."""
     keys = {f"workload.{key}": value for key, value in workload.items()}
     reported = result.point.scenario.with_values(keys)
     labels = {**result.point.labels, **keys}
@@ -96,15 +97,16 @@ def spread_over(result, rate, **workload):
 
 
 def shares(page):
-    """Returns the cells of a page's tables that are in per cent, without the sign."""
+    """Returns the text, without the sign, of all cells in per cent in the tables of a page."""
     cells = [cell for cell in page.replace("<td", "\n<td").splitlines() if "%" in cell]
     return [cell.partition(">")[2].partition("<")[0] for cell in cells]
 
 
 def test_one_node_is_the_first_point_of_several():
-    """The configuration with one node is the first point of the series over nodes.
+    """The configuration with one node is the first point of the series over the number of nodes.
 
-    Planted: four clients for each node. Two nodes have three quarters of twice the rate of one.
+    Planted: each node runs four clients, and two nodes have one and a half times the rate of one
+    node.
     """
     point = scenario(sizes=["4 KiB"], clients=(4,), hold_out=()).points()[0]
     alone = spread_over(measured(point, 1.0), 100.0)

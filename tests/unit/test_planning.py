@@ -1,5 +1,5 @@
-"""Tests of `dfslab plan`: targets in the notation that users write, sizes of deployments, memory,
-and the command."""
+"""Tests of `dfslab plan`: performance targets in the notation of users, the sizes of deployments,
+their memory, and the command itself."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_number_of_servers_is_the_smallest_that_reaches_the_target():
 
 
 def test_a_deployment_holds_its_data():
-    """A target with much data and a low rate needs as many servers as the data require."""
+    """A target with much data and a low rate still needs as many servers as the data require."""
     layout = glusterfs()
     sized = fewest_servers(layout, 1, parse_targets("read >= 1 MB/s, 100 M files of 16 MiB"))
     assert not isinstance(sized, str)

@@ -1,4 +1,5 @@
-"""Tests of the token game in a terminal: what is shown, what a choice fires, and wrong choices."""
+"""Tests of the token game in a terminal, in which the user chooses the transition that fires next:
+what is displayed, what a choice fires, and wrong choices."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def played(net: Net, *answers: str) -> tuple[int, list[str]]:
 
 
 def sorting() -> Net:
-    """Returns a net in which either of two transitions may take each of three jobs. One transition
-    takes a second."""
+    """Returns a net with three jobs. The transition `hurry` may take any of them. The transition
+    `wait` may take only jobs 2 and 3, and takes a second."""
     net = Net("sorting")
     job = net.colour("job", id=int)
     new = net.place("new", job, [1, 2, 3])

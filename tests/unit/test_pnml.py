@@ -1,5 +1,5 @@
-"""Tests of PNML files: a net that is written and read again is the same, and a malformed file gives
-one line."""
+"""Tests of PNML files. A net that is written and read again is the same, and a malformed file gives
+a one-line error message."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_malformed_files(old, new, words):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_files_never_do_more_than_give_one_line(seed):
-    """A file with deleted, doubled and swapped bytes is read, or refused in one line, and never
-    crashes the reader."""
+    """A file with deleted, doubled and swapped bytes is read or refused with a one-line error
+    message, and never crashes the reader."""
     chance = random.Random(seed)
     text = GOOD
     for _ in range(chance.randint(1, 4)):

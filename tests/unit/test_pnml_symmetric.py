@@ -1,5 +1,5 @@
-"""Tests of symmetric nets of PNML: sorts, terms and known state spaces, and one line for each
-error."""
+"""Tests of symmetric nets in PNML: their sorts and terms, known state spaces, and a one-line
+message for each error."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def everyone(sort: str) -> str:
 
 
 def net(sorts: str, variables: dict[str, str], places: dict, transitions: dict) -> str:
-    """Returns the PNML text of a net. A place has a sort and a marking, and a transition has a
-    condition and arcs."""
+    """Returns the PNML text of a net. `places` gives the sort and the marking of each place, and
+    `transitions` the condition and the arcs of each transition."""
     declared = sorts + "".join(
         f"<variabledecl id='{name}' name='{name}'><usersort declaration='{sort}'/></variabledecl>"
         for name, sort in variables.items()
@@ -101,8 +101,8 @@ def philosophers(count: int) -> str:
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_the_philosophers_of_the_contest(count: int):
-    """Each of n forks is on the table or in one of two hands, so there are 3^n markings, 243 for
-    five philosophers. Two markings are dead."""
+    """Each of n forks is either on the table or in the hand of one of its two neighbours. Therefore
+    there are 3^n markings, which are 243 for five philosophers. Two of the markings are dead."""
     report = engine.state_space(pnml.read(philosophers(count)))
     assert report.markings == 3**count
     assert report.dead_markings == 2

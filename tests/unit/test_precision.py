@@ -1,5 +1,5 @@
-"""Tests of runs that repeat until a mean has the requested precision, of intervals of a rate from
-its seconds, and of ramps."""
+"""Tests of runs that repeat until a mean has the requested precision, of the interval of a rate
+that is estimated from its values in single seconds, and of ramps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from support.synthetic import scenario
 
 
 def second(count: float) -> Second:
-    """Returns the record of a second in which this number of operations (rounded) ended."""
+    """Returns the record of one second of a run. In this second, `count` operations (rounded)
+    ended."""
     return Second(count=round(count), errors=0, bytes=0, latency_ns_sum=0, latency_ns_max=0)
 
 
@@ -40,7 +41,8 @@ def test_the_interval_of_correlated_seconds_holds_the_mean_as_often_as_it_says()
         found = rate_interval([second(one) for one in [*series, 0]], None, turn)
         assert found is not None
         held += found.low_per_s <= 1000 <= found.high_per_s
-        # The wrong interval: it resamples seconds one by one, as if they were independent.
+        # For comparison, a wrong interval that resamples single seconds as if they were
+        # independent.
         low, high = np.quantile(resampled_means(series, 1, turn), [0.025, 0.975])
         held_by_singles += low <= 1000 <= high
     assert held >= 176, held
@@ -60,8 +62,8 @@ def test_seconds_before_a_load_settled_and_too_few_of_them_are_left_out():
 
 def test_half_a_width_is_that_of_students_interval():
     assert half_width([5.0]) == half_width([5.0, 0.0]) == math.inf
-    # Two values that differ by a factor of e have logarithms with a standard error of 1/2, and t =
-    # 12.706 for one degree of freedom.
+    # For two values that differ by a factor of e, the mean of their logarithms has a standard error
+    # of 1/2. For one degree of freedom, t is 12.706.
     assert half_width([1.0, math.e]) == pytest.approx(math.expm1(12.706 / 2), rel=1e-3)
     assert half_width([7.0] * 5) == 0
 
@@ -92,8 +94,8 @@ def requested(**run):
 
 
 def counted(requested, tmp_path) -> list[int]:
-    """Returns the numbers of runs of the two configurations of reads: without noise, and with
-    noise."""
+    """Returns the numbers of runs that the sweep made of two configurations of reads: of the one
+    without noise, and of the one with noise."""
     results = sweep(requested, [Noisy()], open_run(requested, tmp_path), lambda *_: None)
     reads = [point for point in requested.points() if point.scenario.workload.name.endswith("read")]
     return [sum(r.point_id == point.id for r in results) for point in reads]

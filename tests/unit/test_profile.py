@@ -1,5 +1,5 @@
-"""Tests of hardware profiles: a calibration writes them, a deployment names them, and predictions
-use them."""
+"""Tests of hardware profiles, which hold measured limits of hosts. A calibration writes them, a
+deployment refers to them by name, and predictions use them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of prediction intervals that are made from errors on held-out groups: they are wide where
-errors are large, and have nominal coverage."""
+"""Tests of prediction intervals that are made from errors on held-out groups. They are wide where
+errors are large, and contain the true value as often as they state."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SPREAD = {"calm": 0.1, "wild": 1.0}
 
 
 def drawn(random, groups, rows=8):
-    """Returns errors of rows in two cells of different spread, with each row's cell and group. Rows
-    of one group share half of their variance."""
+    """Returns errors of training rows, with the cell and the group of each row. The errors of the
+    two cells have different spread. Rows of one group share half of their variance."""
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)
     own = random.normal(size=groups * rows)

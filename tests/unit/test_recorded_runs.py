@@ -1,5 +1,5 @@
-"""Tests that runs from a table can replace measurements: they are compared and plotted, and nothing
-is measured."""
+"""Tests that results from a table of runs can replace measurements. They are compared and plotted,
+and nothing is measured."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def scenario(**workload):
 
 
 def run_of(point, repetition):
-    """Returns the result of a planted law: an operation takes 5 ms and 20 ms for each MiB, and its
-    inner calls take a fixed time."""
+    """Returns a result that follows a planted law: an operation takes 5 ms plus 20 ms for each MiB,
+    and the calls within it take a fixed time."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}
@@ -71,8 +71,8 @@ def run_of(point, repetition):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """Writes a scenario file and a table of two repetitions, from which the last run is missing.
-    Returns the folder of both."""
+    """Writes a scenario file and a table of its runs. The table has two repetitions, but the last
+    run is missing. Returns the folder with both files."""
     results = [run_of(point, n) for n in range(2) for point in scenario().points()][:-1]
     csv_runs.write(results, Output("-o", tmp_path / "runs.csv"))
     (tmp_path / "recorded.toml").write_text(scenario().toml())
@@ -129,7 +129,7 @@ def test_a_call_crosses_the_network_twice_and_functions_know_it():
     assert waited_s(given, "create", "close") == pytest.approx(2e-3, rel=0.01)
     assert waited_s(given, "create", "nothing of the kind") == 0
     results = []
-    # The two latencies are so short that their difference is smaller than the noise.
+    # The two latencies are so short that the difference between them is smaller than the noise.
     for number, (latency, noise) in enumerate([(5e-5, 1.3), (2e-4, 0.8)] * 3):
         one = scenario(clients=number + 1).with_values(
             {"deployment.network.latency": f"{latency!r} s", "workload.file_size": "1 MiB"}

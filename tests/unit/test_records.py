@@ -1,5 +1,6 @@
-"""The append-only records of a run: what is damaged is named, a crash loses only the result that
-was being written, and the index never decides what is true."""
+"""Tests of the append-only file of records in which a run stores its results. Damaged records are
+reported by name. A crash loses only the result that was being written. If the index and the records
+differ, the records count."""
 
 import errno
 import os
@@ -21,7 +22,7 @@ PLANTED = synthetic.planted(**GRID)
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of an unfinished run of the planted results."""
+    """Provides the folder of an unfinished run that has stored the planted results."""
     store = open_run(synthetic.scenario(**GRID), tmp_path)
     store.add(*PLANTED)
     return store.folder
@@ -41,14 +42,15 @@ def replaced(folder, change):
 
 
 def with_value(folder, value):
-    """Add an intact record of a result whose rate is no possible rate."""
+    """Adds a record that is intact, but whose result has an impossible rate."""
     result = load_results(folder)[0]
     rate = result.metrics["rate_per_s"].model_copy(update={"value": value})
     Store(folder).add(result.model_copy(update={"metrics": {"rate_per_s": rate}}))
 
 
 def of_another_run(folder):
-    """Replace a record by that of the same number and key of another run."""
+    """Replaces a record of the run by a record of another run that has the same number and the same
+    key."""
     result = next(one for one in load_results(folder) if key_of(one) == keys(folder)[1])
     damage_line(folder, 2, lambda _: encoded(result, "another", 2))
 
@@ -83,7 +85,7 @@ DAMAGE = {
 def test_damage_is_named_and_nothing_is_concluded(folder, kind, has_index):
     change, reason = DAMAGE[kind]
     change(folder)
-    if not has_index and kind != "cut":  # without an index, only the mark of the end knows
+    if not has_index and kind != "cut":  # only the index shows a cut
         index(folder).unlink(missing_ok=True)
     with pytest.raises(RunFailed, match=reason):
         load_results(folder)
@@ -203,7 +205,8 @@ def test_a_full_disk_leaves_the_records_as_they_were(folder, monkeypatch):
 
 
 def test_a_result_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
-    """The file and, for a new file, the folder are synchronised before `add` returns."""
+    """When `add` returns, the file has been synchronised with the disk and, if the file is new, its
+    folder as well."""
     synced = []
     fsync = os.fsync
 

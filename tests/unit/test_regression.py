@@ -1,5 +1,5 @@
-"""Tests of regression and baselines: planted laws are found, intervals cover as stated, and errata
-are corrected."""
+"""Tests of regression and of baselines. Planted laws are found, intervals contain the true value as
+often as they state, and known errors in the paper's formulas are corrected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_planted_exponents_are_found():
 
 
 def test_standard_errors_and_intervals_are_honest():
-    """Over many noisy data sets, 90 % of held-out values are in their 90 % intervals."""
+    """Over many noisy data sets, 90 % of the held-out values are in their 90 % intervals."""
     hits = total = 0
     for seed in range(30):
         results = synthetic.planted(noise=0.2, seed=seed)
@@ -88,8 +88,8 @@ def test_too_little_to_learn_from_is_said():
 def test_what_is_left_out_is_named():
     wide = Regression().fit(fitted_on(synthetic.planted(0.1)))
     assert "transfer_size" in wide.fitted.columns.dropped["constant"]
-    # In this scenario, the workload and the operation are the same factor, so one of them is
-    # dropped.
+    # In this scenario, workload and operation always change together, so the model drops one of
+    # these two factors.
     assert "workload=sequential_write" in wide.fitted.columns.dropped["collinear"]
     assert not wide.run(synthetic.scenario().points()[0]).notes
     narrow = Regression().fit(

@@ -1,5 +1,5 @@
-"""Tests that traces of strace and Darshan become operation streams, and that recorded streams are
-read back unchanged."""
+"""Tests that traces of strace and Darshan are converted to operation streams, and that recorded
+streams are read back unchanged."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ def test_a_trace_becomes_a_stream_that_the_core_takes():
         "rename",
         "delete",
     ]
-    # The child process reads a file that its parent opened. In the stream the child opens the file
-    # itself, since clients do not share descriptors.
+    # The child process reads a file that its parent opened. In the stream, the child opens this
+    # file itself, because clients of the load generator do not share descriptors.
     assert [(one[2], one[7]) for one in reported[1]] == [("open", 0), ("pread", 0), ("stat", 0)]
     assert found.starts_s[0] == 0.0
     assert found.starts_s[-1] == pytest.approx(1.7)
@@ -155,7 +155,7 @@ SIMPLE = LOGS / "tests" / "input" / "sample-dxt-simple.darshan"
 def test_a_darshan_log_is_read_by_darshans_package():
     found = replay.load(SIMPLE, "darshan", Recording(), 1)
     reported = [(one.operation, one.file, one.offset_bytes, one.size_bytes) for one in found.given]
-    # MPI-IO's call of 4000 bytes and the POSIX call that it makes count once.
+    # A call of MPI-IO with 4000 bytes and the POSIX call that it makes are counted as one.
     assert reported == [
         ("open", 0, 0, 0),
         ("pwrite", 0, 0, 40),
@@ -353,8 +353,8 @@ def _replay(path: Path, form: str, factor: float) -> tuple[Replay, Stream]:
 
 
 def test_a_stream_recorded_without_times_is_refused():
-    """A stream that was recorded without times is refused, although its eight rows have as many
-    bytes as seven rows with times."""
+    """A stream that was recorded without times is refused. Its size alone does not show this: eight
+    rows without times have as many bytes as seven rows with times."""
     spec = {
         "seed": 3,
         "clients": 1,

@@ -1,4 +1,5 @@
-"""Tests of `dfslab replay FILE DIRECTORY`: the guesses, the report, and its use in a wrong way."""
+"""Tests of `dfslab replay FILE DIRECTORY`: what it guesses about a recording, its report, and how
+it refuses wrong input."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from dfslab.report.answers import replayed
 from dfslab.spec.input_error import InputError
 from support.command import dfslab
 
-# An application in /app/run, started by an interpreter whose files are in the system's directories.
+# System calls of an application in /app/run. An interpreter starts it, whose files are in
+# directories of the system.
 STRACE = """\
 10 09:00:00.000000 execve("/usr/bin/app", ["app"], 0x7ffc /* 9 vars */) = 0 <0.000300>
 10 09:00:00.010000 openat(AT_FDCWD, "/usr/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
@@ -59,7 +61,8 @@ def written(folder: Path, text: str, name: str = "trace") -> Path:
 
 
 def recorded_load(folder: Path) -> Path:
-    """A load of two clients, as `dfslab measure --record` keeps it."""
+    """Records a workload of two clients as `dfslab measure --record` does, and returns the path of
+    the recording."""
     stream = {
         "seed": 4,
         "clients": 2,
@@ -79,7 +82,7 @@ def test_the_application_s_directory_and_start_are_guessed(tmp_path):
     assert (found.form, found.root, found.started_in) == ("strace", "/app/run", "/app/run")
     assert found.is_root_guessed
     assert found.clients == 1
-    # Both names of the file, relative and absolute, are one file.
+    # The trace contains a relative and an absolute name, which belong to the same file.
     assert {one.file for one in found.replay.given} == {0}
     assert found.size_bytes == 16384
 
@@ -187,7 +190,8 @@ def test_the_document_has_every_number(tmp_path):
     (writes,) = (one for one in answer["operations"] if one["operation"] == "pwrite")
     assert writes["recorded_s_mean"] == pytest.approx(0.003)
     assert writes["replayed_s_mean"] > 0
-    # The opening that makes the file and the opening that reads it are two calls in both.
+    # The file is opened twice, to create it and to read it. Both the recording and the replay count
+    # two calls.
     (opens,) = (one for one in answer["operations"] if one["operation"] == "open")
     assert (opens["calls"], opens["recorded_s_mean"]) == (2, pytest.approx(0.003))
 
@@ -209,7 +213,8 @@ def test_a_compressed_trace_and_a_recorded_load_are_replayed(tmp_path):
 
 
 def test_the_time_limit_ends_a_replay_and_is_said(tmp_path):
-    """At the trace's times the trace takes 0.9 s, so 0.15 s hold the first calls only."""
+    """Replayed at its own times, the trace takes 0.9 s. Within a time limit of 0.15 s, only its
+    first calls are made."""
     words = ("replay", written(tmp_path, STRACE), tmp_path, *QUICK, "--speed", "1")
     answer = dfslab(*words, "--time", "150ms", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
@@ -241,7 +246,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     answer = json.loads(dfslab("replay", trace, place, *QUICK, "--json", cwd=tmp_path).stdout)
     assert answer["root"] == str(work)
     assert answer["done_share"] == 1.0
-    # `dd` writes in 20 calls; `cat` copies in one call, whose name depends on its version.
+    # `dd` writes in 20 calls. `cat` copies the data in one call, whose name depends on the version
+    # of `cat`.
     assert answer["taken"]["write"] >= 20
     assert answer["size_bytes"] == 2 * 20 * 4096
     assert {"pread", "pwrite", "rename", "delete"} <= {
@@ -249,7 +255,8 @@ def test_a_traced_command_is_replayed_whole(tmp_path):
     }
 
 
-# Case -> (content of FILE or None, further words, parts of the message).
+# Each case by name is (content of FILE or None, further words of the command, parts of the
+# message).
 WRONG = {
     "no file": (None, (), ["FILE", "no such file"]),
     "empty file": ("", (), ["FILE", "is empty"]),

@@ -1,5 +1,5 @@
-"""Tests that a damaged, copied, renamed or newer result file of an earlier format, or one with a
-non-finite figure, gives one line that names it."""
+"""Tests that a result file of an earlier format is refused with one line that names the file, if it
+is damaged, copied, renamed, written by a newer version, or has a figure that is not finite."""
 
 import json
 import os
@@ -21,7 +21,8 @@ RECORDED = Path(__file__).parents[1] / "recorded" / "run"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Provides a run folder with planted results in the format before records."""
+    """Provides a run folder with planted results in the earlier format, which had one file for each
+    result."""
     (tmp_path / "results").mkdir()
     (tmp_path / "traces").mkdir()
     scenario = synthetic.scenario(sizes=["64 KiB"], clients=(1, 2))
@@ -37,8 +38,8 @@ def first(folder):
 
 
 def changed(path, change, keeps_checksum=True):
-    """Changes the document in a result file. Without its checksum, the file is like those of an
-    earlier version."""
+    """Changes the document in a result file. If `keeps_checksum` is false, the file has no
+    checksum, like the files of an even earlier version."""
     document = json.loads(path.read_text())
     if not keeps_checksum:
         del document["format"], document["sha256"]

@@ -1,4 +1,5 @@
-"""Tests of scenarios: reading and writing TOML, grids, hold-outs, and a complete reference file."""
+"""Tests of scenarios: reading and writing them as TOML, grids of configurations, held-out
+configurations, and a reference file with all keys."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ def test_reference_has_every_key_with_its_default():
     table = defaults.model_dump(mode="json")
     own = discover.workload("sequential_read").parameters()
     table["workload"].update(own.model_dump(mode="json"))
-    # A default congestion window and an unknown power are not written to the text, so that the
-    # identifiers of configurations stay the same.
+    # A congestion window of the default size and an unknown power are not written to the text of a
+    # scenario. Otherwise the identifiers of earlier configurations would change.
     table["deployment"]["node"][0]["power"] = "0 W"
     window_bytes = defaults.deployment.network.window
     table["deployment"]["network"]["window"] = f"{window_bytes:.0f} B"

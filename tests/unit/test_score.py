@@ -1,5 +1,5 @@
-"""Tests of a processor's score: the output of the probe is parsed, and output that is not a number
-is refused."""
+"""Tests of a processor's benchmark score: the output of the probe is parsed, and output that is not
+a number is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dfslab.testbeds.hosts.score import score
 
 
 class Here:
-    """A host that is this machine. If `says` is given, every command prints this text instead of
-    being run."""
+    """A host that is this machine. If `says` is given, no command is run, and the output of every
+    command is this text."""
 
     name = "here"
 

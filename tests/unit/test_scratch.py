@@ -1,4 +1,5 @@
-"""Tests that temporary folders of killed processes are found and removed, and no other folders."""
+"""Tests that the temporary folders of killed processes, but no other folders, are found and
+removed."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Tests that the search for the highest rate finds planted truths: on a simulated M/D/1 server and
-on a real server."""
+"""Tests that the search for the highest rate finds the right rate on a simulated M/D/1 server,
+where it is known, and on a real server."""
 
 from __future__ import annotations
 
@@ -59,19 +59,20 @@ def test_the_objective_breaks_where_queueing_theory_says():
     rates = [row.offered_per_s for row in document.curve]
     assert terminal.search_tables(document)[0].row_count == len(rates)
     assert rates == sorted(rates)
-    # A rate at which the server is saturated fails, whatever its response times are.
+    # A rate at which the server is saturated does not meet the objective, whatever the response
+    # times of the run are.
     assert all(rate.verdict == "fails" for rate in found.rates if rate.saturated)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A run on a real server with one client, whose figures the test recomputes from spans and
-    scheduled starts."""
+    """A run on a real server with one client. The test recomputes the figures of the run from spans
+    and scheduled starts."""
 
     offered_per_s: float
     observed: RateRun
-    # The mean response recomputed from the ends of the operations, and the mean response of an
-    # ideal server that takes SERVICE_S for the same arrivals.
+    # Two mean response times in seconds: the one recomputed from the ends of the operations, and
+    # the one of an ideal server that takes SERVICE_S for the same arrivals.
     response_s_mean: float
     ideal_s_mean: float
     behind_s: float
@@ -125,8 +126,8 @@ def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
 
 
 def test_a_real_server_is_found_to_do_what_it_did():
-    """The search on a real server gives the result that follows from the scheduled start, start and
-    end of each operation.
+    """The search on a real server gives the result that follows from the recorded times of each
+    operation: its scheduled start, its start and its end.
 
     The server takes at least 1 ms, and longer on a slow machine.
     """
@@ -151,7 +152,8 @@ def test_a_real_server_is_found_to_do_what_it_did():
         assert each.observed.response_s_mean == pytest.approx(each.response_s_mean, abs=2e-6)
         assert each.response_s_mean >= each.ideal_s_mean
         assert each.observed.behind_s == pytest.approx(each.behind_s, abs=1e-4)
-        # Above its capacity the real server is behind schedule, however fast the machine is.
+        # At a rate above its capacity the real server falls behind schedule, however fast the
+        # machine is.
         assert each.offered_per_s < 1.4 / SERVICE_S or not each.observed.kept_up
     for rate in found.rates:
         its = [each for each in runs if each.offered_per_s == rate.offered_per_s]

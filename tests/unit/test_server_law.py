@@ -1,5 +1,5 @@
-"""Tests of the law of a metadata server on synthetic runs with planted law, processor shares and
-peaks."""
+"""Tests of the fitted law of a metadata server's response time, on synthetic runs with a planted
+law, planted processor shares and planted peaks."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_the_planted_law_shares_and_burst_are_found():
 
 
 def test_the_weights_allow_for_runs_that_differ():
-    """If repeated runs differ by a third, the mean times at eight client counts cannot distinguish
-    similar laws. If the runs agree, the same means can."""
+    """If repeated runs differ by a third, the mean times at eight numbers of clients cannot
+    distinguish similar laws. If repeated runs agree, the same means can distinguish them."""
     clients = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     wobble = np.array([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.02])
     means = (0.02 + 0.001 * clients) * (1 + wobble)
@@ -126,7 +126,8 @@ def test_the_weights_allow_for_runs_that_differ():
     assert 0.3 < noisy["linear"] < 0.8
     assert noisy["lock queue"] > 10 * exact["lock queue"]
     assert sum(noisy.values()) == pytest.approx(1)
-    # Between-run deviations far below the deviations from the law change nothing.
+    # If the spread between runs is far smaller than the deviations from the law, it does not change
+    # the weights.
     same = {one.law: one.weight for one in laws.fit(clients, means, [1e-9] * 8, 24)}
     assert same == pytest.approx(exact, abs=1e-3)
 
@@ -173,11 +174,12 @@ def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
 
 
 def test_opens_of_files_with_a_block_are_metadata_operations():
-    """An open asks the metadata server for the locations of blocks, whatever the file's size."""
+    """An open requests the locations of a file's blocks from the metadata server, so it is a
+    metadata operation whatever the file's size is."""
     closed = [one for one in runs() if one.point.scenario.workload.arrival == "closed"]
     found = server_law([opened(one) for one in closed])
     assert {curve.operation for curve in found.curves} == {"open"}
-    # Half of the operations in a stream of opens are closes, which do not reach the server.
+    # Half of the operations in a stream of opens are closes, and these do not reach the server.
     stats = server_law(closed)
     halves = [
         open_rate / stat_rate
@@ -188,7 +190,8 @@ def test_opens_of_files_with_a_block_are_metadata_operations():
 
 
 def opened(one):
-    """Returns the result `one` of stats, changed to a result of opens of small files."""
+    """Returns a copy of the result `one`, which was measured with stats. The copy is a result of
+    opens of small files."""
     workload = {"name": "metadata", "operation": "open", "file_size": "1 KiB"}
     requested = one.point.scenario.workload
     chosen = WorkloadChoice(**workload, clients=requested.clients, operations_per_client=OPERATIONS)

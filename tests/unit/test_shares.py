@@ -1,5 +1,5 @@
-"""Tests of a host's processor share: it does not limit daemons while they start, and does
-afterwards."""
+"""Tests of a host's share of a processor. It does not limit daemons while they start, but limits
+them afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfslab.testbeds.hosts.cluster import Cluster
 
 @pytest.fixture
 def cluster():
-    """Provides a cluster of two hosts, whose limits are only recorded."""
+    """Provides a cluster of two hosts. Their limits are only recorded and not applied."""
     nodes = [
         {"name": "small", "cores": 2, "share": 0.25, "roles": {"a": 1}},
         {"name": "whole", "cores": 2, "roles": {"b": 1}},

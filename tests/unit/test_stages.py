@@ -1,5 +1,5 @@
-"""Tests of the processor seconds that a run reports for each of its stages, with a clock that the
-test advances."""
+"""Tests of the processor seconds that a run reports for each of its stages. The tests use a clock
+that they advance themselves."""
 
 from __future__ import annotations
 
@@ -95,9 +95,10 @@ def test_a_sweep_loads_and_fits(tmp_path):
 
 
 def test_a_run_says_its_seconds_by_stage(tmp_path):
-    """A run reports its processor seconds by stage.
+    """A run reports the processor seconds that each of its stages took.
 
-    The clock advances by a second at each reading, so every stage takes a whole number of seconds.
+    The test's clock advances by a second each time it is read, so every stage takes a whole number
+    of seconds.
     """
     looked = iter(range(1000))
     scenario = synthetic.scenario(
@@ -113,7 +114,7 @@ def test_a_run_says_its_seconds_by_stage(tmp_path):
     found = run_document.of(done)["processor_time"]
     assert list(found) == ["loading_s", "fitting_s", "cross_validating_s", "page_s"]
     # The clock advances by one second for each stage that begins. Loading begins twice (for the
-    # sweep and at its end), fitting seven times (for one model and six studies), and the others
-    # once.
+    # sweep and at its end), and fitting begins seven times (for one model and six studies). The
+    # other stages begin once.
     assert found == {"loading_s": 2.0, "fitting_s": 7.0, "cross_validating_s": 1.0, "page_s": 1.0}
     assert "learning_s" not in found

@@ -1,5 +1,5 @@
-"""Tests of sweeps that resume, comparisons that add up, and folds that never split a
-configuration."""
+"""Tests of sweeps that are resumed, of comparisons whose parts sum to the whole, and of
+cross-validation folds, which never split a configuration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the test helpers: waiting by an injected clock, and the command run as in a separate
-process."""
+"""Tests of the functions that other tests use: waiting with a given clock, and running the command
+as in a separate process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tests of scenarios that compare several file systems: tables of roles and parameters, illegal
-combinations, the comparison, and its section on the page."""
+combinations, the comparison of results, and the page's section with it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ repetitions = 2
 def scenario(
     folder: Path, systems: str = '["plain", "hdfs"]', more: str = "", methods: str = '["sequence"]'
 ) -> Scenario:
-    """Returns a scenario over the file systems `systems`. `more` are further lines of the sweep."""
+    """Returns a scenario that compares the file systems `systems`. `more` is the text of further
+    lines of its sweep."""
     path = folder / "side.toml"
     text = TEXT.format(directory=folder, systems=systems, methods=methods) + more
     path.write_text(text, encoding="utf-8")

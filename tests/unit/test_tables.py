@@ -1,5 +1,5 @@
-"""Tests of the core's tables of spans and operations: readers with and without Arrow get each
-column and each null."""
+"""Tests of the core's tables of spans and operations. A reader with Arrow and a reader without it
+both get every column and every null."""
 
 from __future__ import annotations
 

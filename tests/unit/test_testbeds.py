@@ -1,5 +1,5 @@
-"""Tests of testbeds of small Python daemons: they are recorded, listed, judged and taken down
-completely."""
+"""Tests of testbeds that consist of small Python daemons. They are recorded, listed, checked and
+taken down completely."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ def test_a_strange_folder_among_the_testbeds_is_left_alone():
 
 @pytest.fixture
 def few_ports(monkeypatch):
-    """Makes the search for free ports cover only three ports, in this order, at an address that
-    only this process has."""
+    """Restricts the search for free ports to three ports, in this order, at an address that no
+    other process has."""
     numbers = [PORT, PORT + 1, PORT + 2]
     monkeypatch.setattr(ports, "_window", lambda: numbers)
     return numbers
@@ -244,7 +244,8 @@ def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):
-    """A second Ctrl-C while a testbed is taken down waits until this is done."""
+    """A second Ctrl-C, while the testbed is being taken down, does not end dfslab before this is
+    done."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 

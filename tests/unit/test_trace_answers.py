@@ -1,4 +1,5 @@
-"""Tests that `dfslab trace report` ends with an answer in sentences, at 80 columns."""
+"""Tests that the output of `dfslab trace report` ends with an answer in sentences, and fits into 80
+columns."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from support.command import dfslab
 ROOT = Path(__file__).parents[2]
 HDFS = ROOT / "scenarios" / "data" / "hdfs-trace"
 COUNTERS = ROOT / "tests" / "recorded" / "glusterfs-profile.xml"
-# Name -> (duration in ms, name of the caller).
+# The keys are names of calls. Each value is (duration in ms, name of the caller).
 CALLS = {"read": (100, ""), "disk": (60, "read"), "wire": (20, "read")}
 
 
 def jaeger(folder: Path, traces: int) -> Path:
-    """Writes a Jaeger file with equal traces of a read that needs a disk, then a link."""
+    """Writes a Jaeger file with `traces` equal traces and returns its path. In each trace, a read
+    uses a disk and then a link."""
     data = []
     for number in range(traces):
         start_us = 1_700_000_000_000_000 + number * 1_000_000
@@ -62,7 +64,7 @@ def test_the_step_that_would_gain_most_is_named_with_its_interval(tmp_path):
         "Most self time of the 30 call trees recorded: read/disk, 60.0% (30 calls, mean 60 ms)"
         in said
     )
-    # The disk's 60 ms of 100 ms, made 2 times faster, save 30 ms.
+    # The disk takes 60 ms of 100 ms. A disk that is 2 times faster saves 30 ms.
     assert "disk 2 times faster would save 30.0% (30.0% to 30.0%)" in said
     assert "record 20 or more" not in said
 
@@ -101,7 +103,7 @@ def test_an_unsure_gain_is_not_an_answer(tmp_path, verdict, words):
 
 
 def test_names_of_steps_are_not_cut():
-    """Names that are too long for 80 columns go on in the next line."""
+    """Names that are too long for 80 columns are continued in the next line."""
     shown = dfslab("trace", "report", HDFS, env={"COLUMNS": "80"}).stdout
     assert "…│" not in shown.replace(" ", "")
 

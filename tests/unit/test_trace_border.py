@@ -1,5 +1,5 @@
-"""Tests of traces that cross the border to Rust: written spans are profiled exactly, in both
-formats of OTLP."""
+"""Tests that traces written by Python are read exactly by the Rust core, in both formats of
+OTLP."""
 
 import json
 from pathlib import Path
@@ -16,8 +16,8 @@ START = 1_700_000_000 * SECOND
 
 
 def block_writes(blocks, packets):
-    """Returns the spans of `blocks` block writes, each of which is a receiveBlock with `packets`
-    receivePackets."""
+    """Returns the spans of `blocks` block writes. Each block write is a call of receiveBlock with
+    `packets` calls of receivePacket below it."""
     spans = []
     for block in range(blocks):
         begin = START + block * SECOND

@@ -1,5 +1,5 @@
-"""Tests of a user's choices when reading a trace (calls, names, format): what the choices leave out
-is reported."""
+"""Tests of what a user may choose when reading a trace: calls, names and format. What these choices
+leave out is reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests that exported traces contain all self time to the nanosecond, and give the same call trees
-when read back."""
+"""Tests that exported traces contain all self time to the nanosecond, and that reading them gives
+the same call trees."""
 
 from __future__ import annotations
 

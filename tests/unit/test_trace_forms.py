@@ -32,7 +32,8 @@ JAEGER = """{"traceID":"a1","spans":[
 
 
 def counts(found: TraceProfile) -> dict[str, int]:
-    """Returns name -> number of calls, for every row of a profile's ranking."""
+    """Returns a dictionary from the name to the number of calls, for every row of a profile's
+    ranking."""
     return {row.name: row.count for row in found.ranking}
 
 

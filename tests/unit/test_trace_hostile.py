@@ -1,4 +1,5 @@
-"""Tests that damaged, foreign and hostile traces give one clear line, or losses counted by kind."""
+"""Tests that damaged, foreign and hostile traces either give a one-line error message or are read
+with losses that are counted by kind."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests that the OTLP receiver counts messages, refuses wrong ones, and leaves valid files after
+"""Tests that the OTLP receiver counts messages, refuses invalid ones, and leaves valid files after
 Ctrl-C."""
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def test_what_is_wrong_is_refused_and_counted(tmp_path):
 
 
 def test_for_so_long_it_receives(tmp_path):
-    """With a duration, the receiver ends by itself.
+    """If a duration is given, the receiver ends by itself.
 
-    The clock advances only between two profiles, so every profile except the first contains what
-    was sent.
+    The test's clock advances only between two profiles, so every profile except the first contains
+    what was sent.
     """
     clock, texts = ManualClock(), []
     sent = message(tmp_path, 1, "protobuf")

@@ -1,5 +1,5 @@
-"""Tests that a trace read by the workers of a Dask cluster gives the same bytes as one reader, in
-any order of the files."""
+"""Tests that the workers of a Dask cluster read a trace with the same result, byte for byte, as a
+single reader, in any order of the files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of traces as tables: exact sums in ns, SQL without access to files, and one line for each
-error."""
+"""Tests of traces that are stored as tables. Sums are exact in ns, SQL queries cannot access files,
+and each error gives a one-line message."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the live view of traces, which shows the work of the last seconds until all processes
-end or Ctrl-C is pressed."""
+"""Tests of the live view of traces. It shows the work of the last seconds until all traced
+processes end or Ctrl-C is pressed."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def received(folder: Path, spans: int, ended: bool) -> None:
 
 
 def written(folder: Path, at_s: int, times: int, last: bool = False) -> None:
-    """Writes the profile of every process after `times` repetitions of the same work, which takes a
-    second each. `last` marks the profiles as final."""
+    """Writes the profile of every process after the same work, which takes a second, has been done
+    `times` times. `last` marks the profiles as final."""
     for name, file in files(SMALL_FILES):
         sums = ("count", "total_ns", "self_ns", "bytes")
         rows = [

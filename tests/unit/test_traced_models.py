@@ -1,5 +1,5 @@
-"""Tests of models of replayed traces: the model's workload has the operations of the trace, each
-with its cost."""
+"""Tests of models of replayed traces. The modelled workload has the operations of the trace, and
+each operation has its cost."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def test_at_a_traces_times_nothing_begins_early(tmp_path):
     path.write_text(DXT)
     at_times = {"form": "dxt", "clients": 1, "rate_factor": 2.0}
     found = predicted(scenario(path, **at_times))
-    # The trace has five operations, including two opens. The last one is scheduled at 0.45 s and
-    # replayed at twice the speed.
+    # The trace has five operations, two of which are opens. The last operation is scheduled at 0.45
+    # s, and the trace is replayed at twice its speed.
     count = len(stream_spec(scenario(path, **at_times)).given)
     assert count / found.value("rate_per_s") == pytest.approx(0.225, rel=0.02)
     closed = predicted(scenario(path, form="dxt", clients=1))

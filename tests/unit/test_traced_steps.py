@@ -1,5 +1,5 @@
-"""Tests of traced steps compared with those of a description: times, steps that only one of them
-has, errors."""
+"""Tests of the comparison of traced steps with those of a description: their times, steps that only
+one of the two has, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests that a run of `dfslab measure DIRECTORY` has a description, or is refused in one line."""
+"""Tests that a run of `dfslab measure DIRECTORY` can be predicted from a description, or that the
+prediction is refused with a one-line message."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def test_transfers_are_predicted_transfer_by_transfer(scenario):
         own = point.scenario.workload.parameters
         size = 4096 if own["transfer_size"] == "4 KiB" else 2**20
         assert found.environment["file_size"] == size
-        # The files were just written and fit into memory.
+        # The files have just been written and fit into memory, so all reads are served from memory.
         assert found.environment["kept"] == 1.0
         assert found.written_back == 0.0
         rates[own["mode"], size] = found.predict(found.constants).rate_per_s
@@ -48,5 +49,5 @@ def test_a_mount_that_was_measured_as_a_directory_is_refused_with_what_to_do(
     monkeypatch.setattr(measured_place, "existing", lambda place: mounted)
     with pytest.raises(InputError, match=f"it is on MooseFS: `dfslab init {tmp_path}`"):
         check_is_described(run)
-    # A scenario's file is no run.
+    # The path of a scenario file is not the path of a run, so nothing is checked.
     check_is_described(run / "scenario.toml")

@@ -1,5 +1,5 @@
-"""Tests of how soon one client's changes are visible to another: at once on one machine, and with a
-planted delay that is found."""
+"""Tests of how soon one client sees another client's changes. On one machine, changes are visible
+at once. If a delay is planted, this delay is found."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def test_control_c_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("sent", [False, True])
 def test_a_client_answers_after_an_interrupt_before_or_after_a_command(tmp_path, monkeypatch, sent):
-    """After Ctrl-C a client still answers later commands.
+    """After Ctrl-C a client process still answers later commands.
 
-    No answer is expected for a command that was not sent. The answer to a command that was sent is
-    skipped.
+    If Ctrl-C came before a command was sent, no answer to this command is expected. If it came
+    afterwards, the answer is skipped.
     """
     client, left = Observer(HERE), str(tmp_path / "left")
     try:

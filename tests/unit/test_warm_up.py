@@ -1,5 +1,5 @@
-"""Tests of the warm-up of a fresh testbed: it is short by default, and longer if the scenario
-requests it."""
+"""Tests of the warm-up of a newly started testbed. It is short by default, and longer if the
+scenario requests it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dfslab.testbeds.capabilities import WarmUp
 
 @pytest.fixture
 def given(monkeypatch):
-    """Provides a list to which the plans that a fresh testbed would run are added."""
+    """Provides a list. The plans that dfslab would run to warm up a fresh testbed are added to it
+    instead."""
     plans = []
     monkeypatch.setattr(warming.fleet, "run_load", lambda plan, *more: plans.append(plan))
     return plans

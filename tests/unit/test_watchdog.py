@@ -1,5 +1,5 @@
-"""A run whose target does not answer is given up: what its clients did before is reported, and the
-calls are named."""
+"""Tests that a run ends if its target does not answer any more. The run reports the operations that
+its clients completed before, and names the calls that were not answered."""
 
 import json
 import threading
@@ -12,13 +12,14 @@ from dfslab.fleet.shards import unanswered
 from dfslab.spec.streams.plan import LoadPlan, PeriodicStall, PlanLayer
 from support.clusters import plan
 
-# The target answers for one second and then not for an hour. The limits only have to be shorter.
+# The target answers for one second, and then does not answer for an hour. The time limits of the
+# runs are far shorter than this hour.
 ANSWERS_S, SILENT_S = 1.0, 3600.0
 LIMIT_S, GRACE_S = 2.0, 1.0
 
 
 def silent(tmp_path, clients: int, **changes) -> LoadPlan:
-    """A plan with endless operations on a target that stops answering."""
+    """Returns a plan that never ends, on a target that stops answering."""
     stall = PeriodicStall(length_s=SILENT_S - ANSWERS_S, period_s=SILENT_S)
     wanted = plan(tmp_path, clients, 10**7, think_time_s=0.002)
     given = {"time_limit_s": LIMIT_S, "grace_s": GRACE_S, "layers": [PlanLayer(stall=stall)]}
@@ -50,13 +51,13 @@ def test_an_agent_gives_up_as_well(tmp_path):
 
 
 def test_a_stopped_run_waits_no_longer_than_the_grace(tmp_path):
-    """Ctrl-C during the silence ends a run that has no time limit."""
+    """A run without a time limit is ended by Ctrl-C while the target does not answer."""
     wanted = silent(tmp_path, 1, time_limit_s=None)
     calls = []
 
     def stop_when_silent(share: float, phase: str) -> None:
         calls.append(share)
-        # A hundred polls of 50 ms: the target is silent by then.
+        # After a hundred polls, one every 50 ms, the target no longer answers.
         if len(calls) > 100:
             raise KeyboardInterrupt
 

@@ -1,5 +1,5 @@
-"""Tests of exemplar traces: the slowest of each kind is chosen, its spans are in order, and damaged
-files are tolerated."""
+"""Tests of exemplar traces. The slowest calls of each kind are chosen, the spans of a trace are in
+order, and damaged files do no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests that the stream of every workload is that of its paper or tool, operation by operation."""
+"""Tests that the operation stream of every workload is, operation by operation, the one that its
+paper or tool defines."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def spec_of(name: str, **parameters) -> dict[str, Any]:
 
 
 def operations(name: str, client: int = 0, **parameters) -> list[tuple]:
-    """Returns (operation, file, bytes, offset, owner, phase) of each operation of one client."""
+    """Returns the operations of one client, each as (operation, file, bytes, offset, owner,
+    phase)."""
     reported = _core.stream_operations(json.dumps(spec_of(name, **parameters)), client)
     return [
         (kind, file, size, offset, owner, phase)
@@ -80,8 +82,8 @@ def test_simple_write_and_read_take_every_file_once():
     read = operations("dfsperf_simple_read", files_per_client=5, file_size="300 kB")
     assert [(one[0], one[1], one[2]) for one in read] == [("read", n, 300_000) for n in range(5)]
     drawn = operations("dfsperf_simple_read", files_per_client=400, read_mode="random")
-    # Drawing 400 files with replacement omits a share of about 1/e of them: 147 files, with a
-    # standard deviation below 10.
+    # 400 draws with replacement leave out about 1/e of 400 files, which are 147 files with a
+    # standard deviation below 10. So 253 different files are drawn on average.
     assert 200 < len({one[1] for one in drawn}) < 306
 
 
@@ -101,7 +103,7 @@ def test_mixture_draws_reads_and_writes_by_their_counts(reads, writes):
     done = operations("dfsperf_mixture", read_files=reads, write_files=writes)
     counts = Counter(kinds(done))
     assert counts["read"] + counts["write"] == 500
-    # The number of reads is within five standard deviations of its mean, for 500 draws.
+    # The number of reads among 500 draws is within five standard deviations of its mean.
     assert abs(counts["read"] - reads) < 5 * (500 * 0.25) ** 0.5
     written = [one[1] for one in done if one[0] == "write"]
     assert written == sorted(set(written)), "every write makes a new file"
@@ -247,8 +249,8 @@ def test_smallfile_takes_every_file_in_every_test():
     ]
     assert all(len(part) == 300 for part in parts)
     sizes = [one[2] for one in parts[0]]
-    # File sizes are exponential, so their mean and standard deviation are equal. The mean is within
-    # five standard errors of 300 draws.
+    # File sizes are exponential, so their mean equals their standard deviation. The mean of 300
+    # draws is within five standard errors.
     assert abs(statistics.mean(sizes) / 65536 - 1) < 5 / 300**0.5
     assert 0.7 < statistics.pstdev(sizes) / 65536 < 1.4
 

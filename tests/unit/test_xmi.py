@@ -1,5 +1,5 @@
-"""Tests of the UML elements of every description, their diagrams, and the XMI that is written and
-read back."""
+"""Tests of the UML elements and diagrams of every description, and of the XMI file that is written
+from them and read back."""
 
 from __future__ import annotations
 

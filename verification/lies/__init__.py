@@ -1,1 +1,2 @@
-"""The museum: recorded storage benchmarks with documented faults, and runs without faults."""
+"""A collection of recorded storage benchmarks with documented faults, and of runs without faults.
+The rules of `dfslab check` have to distinguish them."""

@@ -1,5 +1,5 @@
-"""Reads the museum's exhibits (faulty benchmark results) and the honest runs (results without
-faults), and applies the rules of `dfslab check` to both."""
+"""Reads recorded benchmark results with documented faults (the exhibits) and results without faults
+(the honest runs), and applies the rules of `dfslab check` to both."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from verification import recordings
 
 HERE = Path(__file__).parent
 EXHIBITS, HONEST = HERE / "exhibits", HERE / "honest"
-# Suffix of a file of honest results, which is one compressed JSON list.
+# Suffix of a file of results without faults. Such a file is one compressed JSON list.
 SUFFIX = ".json.xz"
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One benchmark result with a documented fault: its file, and the rule that has to detect the
-    fault. `on`: the scenario with the deployment on which the file was measured; empty if it is
-    unknown."""
+    """One benchmark result with a documented fault. `file` holds the result, and `rule` is the rule
+    that has to detect the fault. `on` is the scenario with the deployment on which the result was
+    measured, or empty if the deployment is unknown."""
 
     file: str
     rule: str
@@ -42,13 +42,13 @@ class Exhibit:
 
 @cache
 def exhibits() -> tuple[Exhibit, ...]:
-    """Returns every exhibit that museum.toml lists."""
+    """Returns every faulty result that museum.toml lists."""
     table = tomllib.loads((HERE / "museum.toml").read_text(encoding="utf-8"))
     return tuple(Exhibit(**row) for row in table["exhibit"])
 
 
 def findings(exhibit: Exhibit) -> list[Finding]:
-    """Returns the findings of the rules of `dfslab check` in an exhibit."""
+    """Returns what the rules of `dfslab check` find in a faulty result."""
     return judged(_evidence(exhibit))
 
 
@@ -62,15 +62,15 @@ def _evidence(exhibit: Exhibit) -> list[Evidence]:
 
 @cache
 def honest() -> tuple[str, ...]:
-    """Returns the names of all sets of honest runs: the recordings of the papers' experiments, and
-    the runs that were recorded for the museum."""
+    """Returns the names of all sets of results without faults. They are the recordings of the
+    papers' experiments and the runs in the folder HONEST."""
     tables = sorted(path.stem for path in recordings.DATA.glob("*.csv"))
     own = sorted(path.name.removesuffix(SUFFIX) for path in HONEST.glob(f"*{SUFFIX}"))
     return (*tables, *own)
 
 
 def runs(name: str) -> list[Result]:
-    """Returns the results of a set of honest runs."""
+    """Returns the results in a set of runs without faults."""
     stored = HONEST / f"{name}{SUFFIX}"
     if not stored.exists():
         return recordings.runs(recordings.scenario_of(name), name)
@@ -79,8 +79,8 @@ def runs(name: str) -> list[Result]:
 
 
 def keep(name: str, results: list[Result]) -> None:
-    """Stores honest results in a file, without histograms, steps and the host's name, which no rule
-    reads."""
+    """Stores results without faults in a file. Leaves out histograms, steps and the host's name,
+    which no rule reads."""
     rows = [_lean(one).model_dump(mode="json") for one in results]
     HONEST.mkdir(exist_ok=True)
     text = json.dumps(rows, separators=(",", ":")).encode()
@@ -97,5 +97,6 @@ def _lean(result: Result) -> Result:
 
 
 def alarms(name: str) -> list[Finding]:
-    """Returns the findings of the rules in a set of honest runs. Each finding is a false alarm."""
+    """Returns what the rules find in a set of runs without faults. Each finding is a false
+    alarm."""
     return judged(of_results(runs(name)))

@@ -1,4 +1,5 @@
-"""Runs `python -m verification.papers`: writes verification/papers.md."""
+"""Computes the page of the papers and writes it to verification/papers.md, as `python -m
+verification.papers`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from verification.papers.page import PAGE, page
 
 
 def main() -> None:
-    """Computes every row of every paper and writes the page."""
+    """Computes the results for every row of every paper and writes the page."""
     PAGE.write_text(page(), encoding="utf-8")
     print(f"written: {PAGE.parent.name}/{PAGE.name}")
 

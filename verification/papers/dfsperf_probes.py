@@ -1,9 +1,10 @@
-"""Compares the DFS-Perf report with the product: its workloads, its modes, and its figures.
+"""Compares the DFS-Perf report with dfslab: its workloads, its modes, and its figures.
 
 The figures are compared with the recorded run `dfsperf_run.csv` of scenarios/dfs-perf-figures.toml,
 on a machine that other programs used at the same time. Therefore two rates are compared only if
 their ratio is at least three; closer rates are not judged. This rule was written down before the
-recorded rates were read."""
+recorded rates were read.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 RUN = Path(__file__).with_name("dfsperf_run.csv")
 SCENARIO = "dfs-perf-figures"
-# The load of other programs on the machine changes a rate by less than this factor.
+# Other programs used the machine during the recorded run. Their load changes a rate by less than
+# this factor.
 APART = 3.0
 FILE_BYTES = 256 * 1024
 METADATA, MIXTURE, ITERATE = "dfsperf_metadata", "dfsperf_mixture", "dfsperf_iterate"
@@ -64,8 +66,8 @@ def moved(system: str, workload: str, operation: str, **labels: object) -> float
 
 
 def _greater(what: str, larger: float | None, smaller: float | None) -> Obtained:
-    """Judges whether the value `larger` exceeds `smaller`. Values whose ratio is below APART are
-    not judged."""
+    """Judges whether the rate `larger` exceeds the rate `smaller`. Rates whose ratio is below APART
+    are not judged."""
     if not larger or not smaller:
         return not_judged(f"{what}: not recorded")
     ratio = larger / smaller
@@ -80,8 +82,8 @@ def _text(value: float) -> str:
 
 
 def _all(parts: Sequence[Obtained]) -> Obtained:
-    """Joins the verdicts of several comparisons: "miss" if one is a miss, else "hit" if one is a
-    hit, else "not judged"."""
+    """Returns one verdict for several comparisons: "miss" if any of them is a miss, else "hit" if
+    any is a hit, else "not judged". Their texts are joined."""
     verdicts = [one.verdict for one in parts]
     text = "; ".join(one.text for one in parts)
     if "miss" in verdicts:
@@ -98,7 +100,8 @@ def _processes(system: str) -> float | None:
 
 
 def figure_1() -> Obtained:
-    """Judges figure 1: metadata rates with four threads are recorded for at least four systems."""
+    """Judges whether the recording has the rates of figure 1: those of metadata operations with
+    four threads, on at least four systems."""
     texts = [f"{one} {_text(value)}" for one in _systems() if (value := _threads(one)) is not None]
     return judged(len(texts) >= 4, f"per second, 4 threads: {', '.join(texts)}")
 
@@ -150,12 +153,14 @@ def _ratio_of_writes(operation: str) -> Obtained:
 
 
 def figure_2_reads() -> Obtained:
-    """Judges whether reads are slower with more writes in the mixture."""
+    """Judges whether reads are slower if the mixture of reads and writes has 80 % instead of 20 %
+    of writes."""
     return _ratio_of_writes("read")
 
 
 def figure_2_writes() -> Obtained:
-    """Judges whether writes are slower with more writes in the mixture."""
+    """Judges whether writes are slower if the mixture of reads and writes has 80 % instead of 20 %
+    of writes."""
     return _ratio_of_writes("write")
 
 
@@ -172,7 +177,8 @@ def writes_are_slower() -> Obtained:
 
 
 def processes_help_mixture() -> Obtained:
-    """Judges whether four processes read the mixture faster than four threads do."""
+    """Judges whether four processes read faster than four threads do, in the mixture of reads and
+    writes."""
     parts = []
     for system in DISTRIBUTED:
         keys = {"read_files": 5, "write_files": 5}
@@ -224,7 +230,8 @@ def figure_3_processes() -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """Lists the configurations of the scenario for one node and for several nodes; not judged."""
+    """Returns the numbers of nodes and clients that the scenario varies, for the paper's figure 4.
+    They are listed and not judged."""
     points = check(recordings.scenario("dfs-perf"))
     workloads = [point.scenario.workload for point in points]
     clients = sorted({one.clients for one in workloads if not one.nodes})
@@ -270,7 +277,7 @@ def modes() -> Obtained:
 
 
 def side_by_side() -> Obtained:
-    """Judges whether one run compares five series over three workloads."""
+    """Judges whether one run compares five systems in each of three workloads."""
     points = check(recordings.scenario(SCENARIO))
     workloads = {point.scenario.workload.name for point in points}
     text = f"{len(points)} configurations, {len(_systems())} series: {', '.join(_systems())}"

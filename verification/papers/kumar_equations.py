@@ -1,4 +1,4 @@
-"""Checks the equations of Kumar 2018 against the product's regression on the recorded runs."""
+"""Judges whether dfslab's regression on the recorded runs follows the equations of Kumar 2018."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from dfslab.studies.designs.slopes import encoded, operation_of
 from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
-# Two ways of computing the same figure may differ by this relative error, from rounding alone.
+# Two computations of the same figure may differ by this relative error, because of rounding.
 ROUNDING = 1e-6
 ALL = slice(None)
 
 
 @cache
 def rows() -> TrainingRows:
-    """Returns the recorded study as training rows, one for each configuration."""
+    """Returns the recorded study as rows for the training of models, one row for each
+    configuration."""
     return rows_of(recordings.runs(kumar.STUDY, kumar.STUDY))
 
 
 @cache
 def _data() -> tuple[Floats, Floats]:
-    """Returns (matrix of the factors of the paper's first model, rates in MB/s) for the recorded
-    random writes. Columns that depend linearly on others are left out."""
+    """Returns (matrix, rates in MB/s) for the recorded random writes. The columns of the matrix are
+    the factors of the paper's first model, without those that depend linearly on others."""
     own = np.flatnonzero([operation_of(point) == "random write" for point in rows().points])
     encoding, matrix = encoded(rows(), own, "linear")
     matrix = matrix[:, first_model(encoding, "glusterfs")]
@@ -41,7 +42,8 @@ def _close(one: Floats | float, other: Floats | float) -> bool:
 
 
 def equation_1() -> Obtained:
-    """Judges whether a prediction equals the constant plus the sum of coefficient times factor."""
+    """Judges whether a prediction equals the constant plus the sum of all coefficients multiplied
+    by their factors."""
     matrix, rates = _data()
     model = PaperLinear().fit(matrix, rates)
     by_hand = model.intercept_ + matrix @ model.coef_
@@ -50,7 +52,7 @@ def equation_1() -> Obtained:
 
 
 def equation_2() -> Obtained:
-    """Judges whether the coefficients of the product's regression solve the normal equations."""
+    """Judges whether the coefficients of dfslab's regression solve the normal equations."""
     matrix, rates = _data()
     model = PaperLinear().fit(matrix, rates)
     whole = np.column_stack([np.ones(len(matrix)), matrix])
@@ -60,8 +62,8 @@ def equation_2() -> Obtained:
 
 
 def _sums(known: slice, requested: slice) -> tuple[float, float, float, float]:
-    """Fits the model to the rows `known` and returns its (total, error, regression sum of squares,
-    R²) on the rows `requested`."""
+    """Fits the model to the rows `known`. Returns (total sum of squares, error sum of squares,
+    regression sum of squares, R²) for the rows `requested`."""
     matrix, rates = _data()
     shown = PaperLinear().fit(matrix[known], rates[known]).predict(matrix[requested])
     wanted = rates[requested]
@@ -80,7 +82,8 @@ def equation_3() -> Obtained:
 
 
 def equation_4() -> Obtained:
-    """Judges whether both forms of R² agree on the rows of the fit."""
+    """Judges whether R² = 1 - error / total and R² = regression / total agree on the rows of the
+    fit."""
     total, error, explained, r2 = _sums(ALL, ALL)
     agree = _close(r2, 1 - error / total) and _close(r2, explained / total)
     *_, held_out = _sums(slice(0, None, 2), slice(1, None, 2))
@@ -100,8 +103,8 @@ def equation_5() -> Obtained:
 
 
 def _planted() -> dict[str, float]:
-    """Returns the first-order indices (factor -> share of variance) of y = 3 a + b on a full grid
-    in which a and b are -1, 0 or 1."""
+    """Returns the first-order index, which is a share of the variance, of each factor of y = 3 a +
+    b. Both a and b take the values -1, 0 and 1 on a full grid."""
     grid = [(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)]
     quantities = {"a": [a for a, _ in grid], "b": [b for _, b in grid]}
     return first_order_indices(quantities, np.array([3 * a + b for a, b in grid]))

@@ -1,9 +1,10 @@
-"""Compares statements of Kumar 2018 with predictions: the choice of processors, the ocean model,
-the importance of GlusterFS' parameters on fixed hardware, and the curves over block size and
-servers.
+"""Compares statements of Kumar 2018 with predictions. The statements are about the choice of
+processors, the transfer of an ocean model's data, the importance of GlusterFS' parameters on fixed
+hardware, and the throughput by block size and by number of servers.
 
 All rates are predicted from the description of GlusterFS with its prior constants. Nothing is
-fitted."""
+fitted.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from verification import kumar, recordings
 from verification.papers.obtained import Obtained, judged
 
 Values = Mapping[str, LevelValue]
-# The fixed hardware of the paper's second model, and a file that fits into memory.
+# Hardware that is the same for all configurations of the paper's second model, and a file that fits
+# into memory.
 FIXED: Values = {
     "deployment.node.server.count": 4,
     "deployment.node.client.count": 1,
@@ -44,7 +46,8 @@ PARAMETERS = {
     "file_system.io_cache": [0, 1],
 }
 BLOCKS = "workload.transfer_size"
-# Minutes of Table 8 by cluster: processor, link and number of servers.
+# Table 8: minutes that a transfer takes on each cluster. A cluster is named by its processor, its
+# link and its number of servers.
 TABLE_8 = {
     "Atom, Gigabit, 4": 2311.0,
     "Gigabit, 4": 1916.0,
@@ -52,12 +55,14 @@ TABLE_8 = {
     "InfiniBand, 4": 282.0,
     "InfiniBand, 10": 144.0,
 }
-# Bandwidth of InfiniBand over that of Gigabit, as measured in section 3.4.1.
+# Ratio of the bandwidth of InfiniBand to that of Gigabit Ethernet, as the paper measured it in
+# section 3.4.1.
 RATIO = 5.84
-# Two rates are "about as fast", and a curve is "level", within this factor.
+# Two rates count as "about as fast" if their ratio is at most this factor. A curve counts as
+# "level" if its largest and smallest value differ by at most this factor.
 SIMILAR = 1.5
-# An importance of at least 0.9 counts as "about 1". Table 7 gives 0.78 to the block size of
-# reads.
+# Limits of importances in the paper's Table 7. At least 0.9 counts as "about 1", and 0.78 is the
+# importance of the block size for reads.
 ABOUT_ONE, READS = 0.9, 0.78
 
 
@@ -78,8 +83,8 @@ def _state(operation: str, is_direct: bool) -> Values:
 
 @cache
 def _importance(operation: str, is_direct: bool) -> dict[str, float]:
-    """Returns parameter -> its importance VI (equation 7) over the full grid of GlusterFS'
-    parameters."""
+    """Returns the importance of each parameter of GlusterFS, by name. It is VI of the paper's
+    equation (7), computed over the full grid of all parameters."""
     rows = list(itertools.product(*PARAMETERS.values()))
     state = _state(operation, is_direct)
     every = [{**state, **dict(zip(PARAMETERS, row, strict=True))} for row in rows]
@@ -110,8 +115,8 @@ def table_7_writes() -> Obtained:
 
 
 def table_7_reads() -> Obtained:
-    """Judges whether block size is the most important parameter of reads with caches, and the cache
-    matters too."""
+    """Judges whether block size is the most important parameter of reads with caches, and whether
+    the two cache parameters together have an importance above 0.05."""
     found = _importance("sequential_read", False)
     caches = found["file_system.cache_size"] + found["file_system.io_cache"]
     text = f"{_listed(found)}; cache and its size {caches:.2f}"
@@ -146,8 +151,8 @@ def figure_5() -> Obtained:
 
 
 def figure_3() -> Obtained:
-    """Judges whether throughput rises linearly with the number of servers, for five clients: R² of
-    a straight line of at least 0.8."""
+    """Judges whether throughput rises linearly with the number of servers for five clients. A
+    straight line through the rates must have R² of at least 0.8."""
     texts, least = [], 1.0
     for operation in ("sequential_write", "sequential_read"):
         state = {
@@ -166,7 +171,8 @@ def figure_3() -> Obtained:
 
 @cache
 def _ocean() -> dict[str, float]:
-    """Returns cluster of Table 8 -> predicted minutes to transfer 500 GB."""
+    """Returns the predicted minutes of a transfer of 500 GB for each cluster of Table 8, by
+    name."""
     points = recordings.scenario("kumar-ocean").points()
     rates = np.exp(Priors(None).matrix(points)[:, 0])
     return {name: 500e9 / rate / 60 for name, rate in zip(TABLE_8, rates, strict=True)}
@@ -187,7 +193,7 @@ def fewer_servers_on_infiniband() -> Obtained:
 
 
 def more_servers_on_infiniband() -> Obtained:
-    """Judges whether 2, 4 and 10 servers on InfiniBand are faster in this order."""
+    """Judges whether throughput on InfiniBand rises from 2 to 4 to 10 servers."""
     two, four, ten = (_ocean()[f"InfiniBand, {count}"] for count in (2, 4, 10))
     text = f"2 to 4 servers {two / four:.2f} (paper: 1.70), 4 to 10 {four / ten:.2f} (1.96)"
     return judged(two > four > ten, text)
@@ -208,8 +214,8 @@ def infiniband_ratio() -> Obtained:
 
 @cache
 def _processors() -> dict[tuple[str, str], str]:
-    """Returns (bandwidth, block size) -> power of the processor that the product chooses: the
-    lowest power whose predicted rate is within 5 % of the fastest."""
+    """Returns the power of the processor that dfslab chooses, for each (bandwidth, block size). It
+    is the processor of the lowest power whose predicted rate is within 5 % of the fastest."""
     scenario = recordings.scenario("kumar-processors")
     found = costs([SequenceModel().run(point) for point in scenario.points()])
     groups: dict[tuple[str, str], list[EnergyCost]] = {}
@@ -251,8 +257,8 @@ def figure_1() -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges whether the description of GlusterFS has no metadata server, and parameters for its
-    translators."""
+    """Judges whether the description of GlusterFS has no metadata server and at least five
+    parameters of translators."""
     system = _glusterfs()
     names = {role.name for role in system.roles}
     translators = sum(one.source.startswith("performance.") for one in system.parameters)

@@ -1,5 +1,5 @@
-"""Compares statements of Kumar 2018 with the recorded study of GlusterFS: its factors, its linear
-models and the claimed directions of effects."""
+"""Compares statements of Kumar 2018 with the recorded study of GlusterFS. The statements are about
+the factors that were varied, the linear models, and the directions of effects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from verification import kumar, kumar_claims, recordings
 from verification.papers.kumar_equations import rows
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5: factor -> sign of its coefficient, the same for every operation. The coefficients of
-# disk speeds are about 0.
+# Table 5: the sign of each factor's coefficient, which is the same for every operation. Disk speeds
+# are left out, because their coefficients are about 0.
 SIGNS = {"network": 1, "servers": 1, "clients": -1, "copies": -1}
 # A coefficient differs from 0 if its absolute value is at least this many standard errors.
 ERRORS = 2.0
@@ -36,7 +36,7 @@ HARDWARE = (
     "copies",
 )
 SWITCHES = ("write_behind", "read_ahead", "io_cache", "md_cache", "quick_read")
-# The options of iozone in the example of section 3.3, for one machine.
+# Options of iozone that the paper's example in section 3.3 uses on one machine.
 IOZONE = "-t 4 -r 64k -s 100m -i 0 -i 1 -i 2 -I"
 
 
@@ -70,7 +70,8 @@ def table_3() -> Obtained:
 
 
 def table_4() -> Obtained:
-    """Judges whether the study has the ranges of GlusterFS' parameters in the paper's Table 4."""
+    """Judges whether the study varies block sizes from 2 KiB to 8 MiB and has two levels of every
+    switch of GlusterFS, as in the paper's Table 4."""
     design = _scenario().design
     blocks, caches = (_levels(design, name) for name in ("block_size", "cache_size"))
     switched = all(len(_levels(design, name)) == 2 for name in SWITCHES)
@@ -84,8 +85,8 @@ def _tables() -> list[PaperTable]:
 
 
 def table_5() -> Obtained:
-    """Judges whether the coefficients of the linear models in MB/s have the signs of Table 5.
-    Coefficients that do not differ from 0 are inconclusive."""
+    """Judges whether the coefficients of the linear models of throughput in MB/s have the signs of
+    Table 5. A coefficient that does not differ from 0 is inconclusive."""
     same = other = 0
     for table in _tables():
         for one in table.coefficients:
@@ -99,7 +100,8 @@ def table_5() -> Obtained:
 
 
 def network_first() -> Obtained:
-    """Judges whether the network has the largest effect over its range, for each operation."""
+    """Judges whether the network has the largest effect of all factors for each operation. An
+    effect is the coefficient times the range of the factor."""
     first = {
         table.operation: max(
             (one for one in table.coefficients if one.name in SIGNS), key=lambda one: one.effect
@@ -115,14 +117,15 @@ def _between(values: Sequence[float]) -> str:
 
 
 def table_6_adjusted() -> Obtained:
-    """Judges whether adjusted R² of each of the four linear models reaches the paper's smallest."""
+    """Judges whether adjusted R² of each of the four linear models is at least the smallest one in
+    the paper's Table 6."""
     found = [table.adjusted_r_squared for table in _tables()]
     return judged(min(found) >= ADJUSTED_R2, _between(found))
 
 
 def table_6_validation() -> Obtained:
-    """Judges whether R² of each of the four linear models on a random quarter reaches the paper's
-    smallest."""
+    """Judges whether R² of each of the four linear models on a held-out random quarter of the rows
+    is at least the smallest one in the paper's Table 6."""
     found = [table.validation for table in _tables()]
     return judged(min(found) >= VALIDATION_R2, _between(found))
 
@@ -150,8 +153,8 @@ def linear_is_enough() -> Obtained:
 
 
 def _claim(name: str) -> Obtained:
-    """Returns the common verdict on one claimed direction of an effect, over the operations that
-    the claim concerns."""
+    """Returns one verdict on a claimed direction of an effect, over all operations that the claim
+    concerns."""
     found = [one for one in _signs() if one.claim == name]
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()

@@ -1,8 +1,9 @@
-"""Compares statements of Liu 2018 with recorded profiles of a real HDFS, with the scenarios that
-run the paper's experiments, and with the paper's own figures.
+"""Compares statements of Liu 2018 with three sources: recorded profiles of a real HDFS, the
+scenarios that run the paper's experiments, and the paper's own figures.
 
 The recorded profiles are those of verification/data/liu-interventions: ten rounds of one mixed
-workload on three DataNodes, in which every call was counted."""
+workload on three DataNodes, in which every call was counted.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from verification.figures import committed
 from verification.papers.obtained import Obtained, judged, not_judged
 
 RECORDING = "liu-interventions"
-# The paper's Table 1, in seconds: function -> delay at the six request frequencies.
+# The paper's Table 1: for each function, its delay in seconds at the six request frequencies.
 TABLE_1 = {
     "createFileSystem": (0.1567, 0.1842, 0.1827, 0.2060, 0.1887, 0.1992),
     "sendBlock": (0.0054, 0.0026, 0.0020, 0.0012, 0.0009, 0.0015),
@@ -28,9 +29,11 @@ TABLE_1 = {
     "getBlockLocations": (0.0088, 0.0006, 0.0005, 0.0003, 0.0007, 0.0014),
 }
 FREQUENCIES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
-# "Little to do with" means within a factor of 1.5. "More than 90 %" is the paper's figure.
+# How statements of the paper are read. "Little to do with" means a ratio of at most 1.5. "More than
+# 90 %" is the paper's own figure.
 SIMILAR, REMOVED = 1.5, 0.9
-# The paper ranks by the sum of times. A ranking must be right in at least this share of rounds.
+# The paper ranks parts by the sum of their times. A ranking counts as right if it names the slowed
+# part in at least 90 % of the rounds.
 BY_SUM, NAMED = "by the sum of times", 0.9
 
 
@@ -58,8 +61,8 @@ def _profile() -> TraceProfile:
 
 
 def figure_1() -> Obtained:
-    """Judges whether the product has the parts of the paper's figure 1: recording, database, call
-    trees, compression and pictures."""
+    """Judges whether dfslab has the parts of the paper's figure 1: recording, database, call trees,
+    compression and pictures."""
     known = {one.name for group in PURPOSES.values() for one in group}
     return judged("trace" in known, "trace record, import, report, query, top; page of a run")
 
@@ -128,7 +131,8 @@ def arguments() -> Obtained:
 
 
 def polymorphous() -> Obtained:
-    """Counts the instrumentation points in the classes of each process."""
+    """Counts the instrumentation points, each of which names a class and a method, in the recorded
+    profiles of all processes."""
     states = [point.state for file in _files() for point in file.points]
     if not states:
         return not_judged("the recording keeps no points")
@@ -144,15 +148,16 @@ def statistics() -> Obtained:
 
 
 def no_sampling() -> Obtained:
-    """Judges whether at most 0.1 % of the calls were lost. The tracer samples nothing."""
+    """Judges whether at most 0.1 % of the calls were lost. No call is left out on purpose, because
+    the tracer does not sample."""
     lost = sum(sum(file.losses.model_dump().values()) for file in _files())
     calls = _profile().spans
     return judged(lost <= calls / 1000, f"{calls:,} calls counted without sampling, {lost} lost")
 
 
 def by_sum() -> Obtained:
-    """Judges whether the ranking by summed times names the slowed part first in at least 90 % of
-    the rounds."""
+    """Judges whether the ranking of parts by their summed times names the slowed part first in at
+    least 90 % of the rounds."""
     (found,) = [one for one in committed() if (one.bar, one.part) == ("liu.others-named", BY_SUM)]
     assert found.value is not None
     text = f"names the slowed part in {found.value:.0%} of {found.points} rounds"
@@ -160,8 +165,8 @@ def by_sum() -> Obtained:
 
 
 def table_1() -> Obtained:
-    """Judges whether the scenario runs the six request frequencies of Table 1; no recording is
-    judged."""
+    """Checks that the scenario runs the six request frequencies of Table 1. No recording is
+    compared with the delays in the table."""
     points = recordings.scenario("liu-request-frequency").points()
     found = tuple(point.labels["workload.rate_factor"] for point in points)
     text = f"{len(found)} frequencies run by the scenario; no recording in verification/data"
@@ -247,14 +252,16 @@ def bayes() -> Obtained:
 
 
 def file_sizes() -> Obtained:
-    """Lists the input sizes of WordCount that the scenario runs; not judged."""
+    """Returns the input sizes of WordCount that the scenario runs. They are listed and not
+    judged."""
     points = recordings.scenario("liu-wordcount").points()
     sizes = ", ".join(str(one.labels["workload.size"]) for one in points)
     return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")
 
 
 def whole_files() -> Obtained:
-    """Lists the file sizes of whole-file reads that the scenario runs; not judged."""
+    """Returns the sizes of the files that the scenario reads as a whole. They are listed and not
+    judged."""
     points = recordings.scenario("liu-file-size").points()
     sizes = ", ".join(str(one.labels["workload.file_size"]) for one in points)
     return not_judged(f"{sizes} run by the scenario; docs/liu.md has the figures")

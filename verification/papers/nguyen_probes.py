@@ -1,8 +1,10 @@
-"""Compares Nguyen and Apon 2012 with the product's net of PVFS: its structure, curves and errors.
+"""Compares Nguyen and Apon 2012 with dfslab's Petri net of PVFS: its structure, its curves and its
+errors.
 
-The paper prints its curves as pictures without numbers, so their shapes are compared. Curves are
-simulated stripe by stripe with smaller files; `scenarios/pvfs-figures.toml` has the paper's
-sizes."""
+The paper prints its curves as pictures without numbers, so only their shapes are compared. Here the
+net simulates whole stripes and smaller files, to save time; `scenarios/pvfs-figures.toml` has the
+paper's sizes.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,14 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 BLOCKS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 FILE_BYTES = 64 * MIB
-# A curve is level where its values are within 10 % of each other.
+# A curve counts as level if its largest value is less than 1.1 times its smallest.
 LEVEL = 1.1
 
 
 @cache
 def rate(operation: str, clients: int, block: int = MIB, size: int = FILE_BYTES) -> float:
-    """Returns the simulated rate in bytes per second of all clients together, in units of a
-    stripe."""
+    """Returns the simulated rate in bytes per second of all clients together. The net simulates
+    whole stripes instead of packets."""
     setup = Setup(operation, clients, file_size=size, block_size=block, grain="chunk")
     return simulate(setup).throughput_bytes_per_s
 
@@ -61,7 +63,8 @@ def table_1() -> Obtained:
 
 
 def table_2() -> Obtained:
-    """Not judged: no workload has the mix of requests of the production system in Table 2."""
+    """Returns "not judged": Table 2 describes the mix of requests of one production system, and no
+    workload has this mix."""
     return not_judged("no workload has these shares; the shares describe one production system")
 
 
@@ -129,13 +132,13 @@ def _has(net: Net, transitions: set[str]) -> Obtained:
 
 
 def figure_4() -> Obtained:
-    """Judges whether the read net has the transitions of the paper's client."""
+    """Judges whether the net of reads has the transitions of the client in the paper's net."""
     return _has(read_net(Setup("read", 8)), {"issue", "gather", "gather_last"})
 
 
 def figure_5() -> Obtained:
-    """Judges whether the read net has the paper's sending network, with one station for each
-    server's adapter."""
+    """Judges whether the net of reads has the sending network of the paper's net, with one station
+    for each server's adapter."""
     net = read_net(Setup("read", 8))
     stations = {one.name: len(one.initial) for one in net.places}
     found = _has(net, {"back_send", "back_sent"})
@@ -144,25 +147,25 @@ def figure_5() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """Judges whether the read net has the paper's receiving network, which routes packets to their
-    clients."""
+    """Judges whether the net of reads has the receiving network of the paper's net, which routes
+    packets to their clients."""
     return _has(read_net(Setup("read", 8)), {"back_receive", "back_deliver"})
 
 
 def figure_7() -> Obtained:
-    """Judges whether the read net has the paper's server, which processes requests in chunks of a
-    stripe."""
+    """Judges whether the net of reads has the server of the paper's net, which processes requests
+    in chunks of a stripe."""
     return _has(read_net(Setup("read", 8)), {"accept", "read", "fetch", "fetched", "disk"})
 
 
 def figure_8() -> Obtained:
-    """Judges whether the write net has the transitions of the paper's client."""
+    """Judges whether the net of writes has the transitions of the client in the paper's net."""
     return _has(write_net(Setup("write", 8)), {"issue", "out_send", "answer", "last_answer"})
 
 
 def figure_9() -> Obtained:
-    """Judges whether the write net has the paper's server, which reassembles data and writes them
-    back later."""
+    """Judges whether the net of writes has the server of the paper's net, which reassembles data
+    and writes them back later."""
     return _has(write_net(Setup("write", 8)), {"accept_data", "absorb", "clean", "cleaned", "sync"})
 
 
@@ -179,8 +182,8 @@ def round_robin() -> Obtained:
 
 
 def interleaved() -> Obtained:
-    """Judges whether the rate of each client falls for 1, 4 and 8 clients that read from disks,
-    because of seeks."""
+    """Judges whether the rate of each client falls from 1 to 4 to 8 clients if they read from
+    disks. The disks then seek between more files."""
     keys = {"file_size": FILE_BYTES, "block_size": 4 * MIB, "cached": False, "grain": "chunk"}
     each = [simulate(Setup("read", n, **keys)).throughput_bytes_per_s / n for n in (1, 4, 8)]
     still = replace(PaperHardware(), disk_seek_s=0.0, disk_rotation_s=0.0)
@@ -190,7 +193,8 @@ def interleaved() -> Obtained:
 
 
 def _curve(operation: str, clients: int) -> Obtained:
-    """Judges whether the rate rises with the block size and is level at the largest sizes."""
+    """Judges whether the rate rises with the block size at small blocks and is level at the largest
+    ones."""
     rates = [rate(operation, clients, block) for block in BLOCKS]
     rises = rates[2] > 1.1 * rates[0]
     level = rates[-1] > 0.9 * max(rates)
@@ -198,32 +202,38 @@ def _curve(operation: str, clients: int) -> Obtained:
 
 
 def figure_10() -> Obtained:
-    """Judges the curve of reads by one client over block sizes."""
+    """Judges whether the read rate of one client rises with the block size and is level at the
+    largest blocks."""
     return _curve("read", 1)
 
 
 def figure_11() -> Obtained:
-    """Judges the curve of writes by one client over block sizes."""
+    """Judges whether the write rate of one client rises with the block size and is level at the
+    largest blocks."""
     return _curve("write", 1)
 
 
 def figure_12() -> Obtained:
-    """Judges the curve of reads by four clients over block sizes."""
+    """Judges whether the read rate of four clients rises with the block size and is level at the
+    largest blocks."""
     return _curve("read", 4)
 
 
 def figure_13() -> Obtained:
-    """Judges the curve of writes by four clients over block sizes."""
+    """Judges whether the write rate of four clients rises with the block size and is level at the
+    largest blocks."""
     return _curve("write", 4)
 
 
 def figure_14() -> Obtained:
-    """Judges the curve of reads by eight clients over block sizes."""
+    """Judges whether the read rate of eight clients rises with the block size and is level at the
+    largest blocks."""
     return _curve("read", 8)
 
 
 def figure_15() -> Obtained:
-    """Judges the curve of writes by eight clients over block sizes."""
+    """Judges whether the write rate of eight clients rises with the block size and is level at the
+    largest blocks."""
     return _curve("write", 8)
 
 
@@ -257,7 +267,8 @@ def _hybrid_rates(clients: int) -> Obtained:
 
 
 def figure_17() -> Obtained:
-    """Judges the replay of the hybrid trace by one client."""
+    """Returns the rate at which one client replays its hybrid trace of reads and writes. A single
+    client is only compared with itself, so the verdict is always "hit"."""
     return _hybrid_rates(1)
 
 
@@ -287,16 +298,16 @@ def dequeue() -> Obtained:
 
 
 def errors_by_clients() -> Obtained:
-    """Judges whether the relative half-widths of the product's intervals before any measurement
-    are 20 %, 25 % and more than 40 % at 1, 4 and 8 clients."""
+    """Judges whether dfslab's intervals before any measurement have relative half-widths of 20 %,
+    25 % and more than 40 % at 1, 4 and 8 clients."""
     found = [unfitted_error(count) for count in (1, 4, 8)]
     text = ", ".join(f"{one:.0%}" for one in found) + " at 1, 4, 8 clients"
     return judged(found[0] == 0.2 and found[1] == 0.25 and found[2] > 0.4, text)
 
 
 def larger_clusters() -> Obtained:
-    """Judges whether twice the clients and servers (16 and 8) have about twice the rate of the
-    paper's 8 and 4."""
+    """Judges whether 16 clients and 8 servers have about twice the rate of the paper's 8 clients
+    and 4 servers."""
     keys = {"file_size": 16 * MIB, "block_size": 4 * MIB, "grain": "chunk"}
     pairs = ((8, 4), (16, 8))
     rates = [
@@ -307,7 +318,7 @@ def larger_clusters() -> Obtained:
 
 
 def bottleneck() -> Obtained:
-    """Judges whether the net names the right bottleneck: the servers' adapters for reads from
+    """Judges whether the net finds the right bottleneck: the servers' adapters for reads from
     memory, and the disks for writes to slow disks."""
     read = simulate(Setup("read", 8, file_size=FILE_BYTES, block_size=16 * MIB, grain="chunk"))
     disks = replace(PaperHardware(), disk_write_rate_bytes_per_s=2e7)
@@ -340,5 +351,6 @@ def one_setup() -> Obtained:
 
 
 def real_system() -> Obtained:
-    """Not judged: the paper prints no numbers of a real PVFS, and no recording has one."""
+    """Returns "not judged": the paper prints no numbers of a real PVFS, and no recording has a
+    PVFS."""
     return not_judged("the paper prints no numbers; no PVFS is part of the recordings")

@@ -1,5 +1,5 @@
-"""The type of what the product obtains for a row of a paper: a text and a verdict. They come from
-the committed figures of the recordings, or from a probe that computes them."""
+"""The result that dfslab obtains for a statement of a paper, as a text and a verdict. It comes from
+the committed figures of the recordings, or from a function (a probe) that computes it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from verification.papers.rows import Row, RowError
 
 Verdict = Literal["hit", "miss", "not judged"]
 SEPARATOR = " / "
-# Up to this number of figures of one bar are listed one by one. More figures are summarised.
+# A bar with at most this number of figures has them listed one by one. For more figures, the text
+# is a summary.
 LISTED_MAX = 4
 
 
 @dataclass(frozen=True)
 class Obtained:
-    """What the product obtains for one row: a text with figures, and the verdict.
+    """The result that dfslab obtains for one statement of a paper: a text with figures, and the
+    verdict.
 
-    A row is "not judged" when nothing can be compared with the paper; the text or the row's `why`
-    says the reason.
+    The verdict is "not judged" if nothing can be compared with the paper. The text or the row's
+    `why` then says the reason.
     """
 
     text: str
@@ -31,12 +33,14 @@ class Obtained:
 
 
 def judged(holds: bool, text: str) -> Obtained:
-    """Returns what a probe obtained: "hit" if the paper's statement holds, else "miss"."""
+    """Returns a result with this text and a verdict: "hit" if the paper's statement holds, else
+    "miss"."""
     return Obtained(text, "hit" if holds else "miss")
 
 
 def not_judged(text: str) -> Obtained:
-    """Returns what a probe obtained when nothing can be compared with the paper."""
+    """Returns a result with this text and the verdict "not judged", because nothing can be compared
+    with the paper."""
     return Obtained(text, "not judged")
 
 
@@ -44,12 +48,13 @@ Probe = Callable[[], Obtained]
 
 
 def obtained(row: Row) -> Obtained:
-    """Returns what the product obtains for a row."""
+    """Returns the result for a row: that of the row's function (`probe`) if it names one, else that
+    of the figures that it names."""
     return probe_of(row)() if row.probe else of_figures(figures_of(row))
 
 
 def probe_of(row: Row) -> Probe:
-    """Returns the function that a row's `probe` names. RowError if there is none."""
+    """Returns the function that a row's `probe` names. Raises RowError if there is none."""
     module, _, name = row.probe.partition(":")
     try:
         found: Probe = vars(importlib.import_module(module))[name]
@@ -59,7 +64,8 @@ def probe_of(row: Row) -> Probe:
 
 
 def figures_of(row: Row) -> list[Figure]:
-    """Returns the committed figures that a row names. RowError if one of its names has none."""
+    """Returns the committed figures that a row names. Raises RowError if one of its names has no
+    figure."""
     known = committed()
     found: list[Figure] = []
     for name in row.figures:
@@ -75,7 +81,7 @@ def figures_of(row: Row) -> list[Figure]:
 
 
 def of_figures(figures: Sequence[Figure]) -> Obtained:
-    """Returns the figures as text and their common verdict.
+    """Returns the figures as one text, with their common verdict.
 
     The verdict is "hit" if every figure with enough data points meets its bar, "miss" if one does
     not, and "not judged" if every figure has too few data points.
@@ -93,7 +99,8 @@ def _bars_of(figures: Sequence[Figure]) -> list[str]:
 
 
 def _of_bar(name: str, figures: Sequence[Figure]) -> str:
-    """Returns the figures of one bar as text, with the bar and the number that meet it."""
+    """Returns a text with the figures of one bar, the limits of the bar, and the number of figures
+    that meet it."""
     bar = bars()[name]
     with_points = [one for one in figures if one.verdict != "few"]
     values = [one.value for one in with_points if one.value is not None]

@@ -1,5 +1,5 @@
-"""Writes the page of the papers. The page has one row for each table, figure, equation and claim,
-with what the product obtains, the verdict, and the reason."""
+"""Writes the page of the papers. The page has one row for each table, figure, equation and claim.
+The row shows what dfslab obtains for it, the verdict, and the reason."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ bars, or is computed by a probe with the product when the page is written.
 [README.md](README.md) says how a row is added.
 """
 VERDICTS = {"hit": "**hit**", "miss": "**miss**", "not judged": "*not judged*"}
-# A changed line is shown up to this number of characters.
+# Number of characters after which a changed line is cut when it is printed.
 LINE_MAX = 160
 Answer = tuple[Row, Obtained]
 
 
 def page() -> str:
-    """Computes every row of every paper and returns the page."""
+    """Computes the results for every row of every paper and returns the page as text."""
     answers = {paper: answers_of(paper) for paper in written()}
     return "\n".join(
         [OPENING, _summary(answers), *(section(paper, found) for paper, found in answers.items())]
@@ -35,8 +35,8 @@ def page() -> str:
 
 
 def stale() -> list[str]:
-    """Returns one line of text for each line of the page that differs from the committed page; an
-    empty list if the page is current."""
+    """Returns one line of text for each line of the page that differs from the committed page. The
+    list is empty if the committed page is current."""
     committed = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     new = [line for line in page().splitlines() if line not in committed]
     lines = [f"{PAGE.name}: not as committed: {line[:LINE_MAX]}" for line in new]
@@ -44,7 +44,7 @@ def stale() -> list[str]:
 
 
 def answers_of(paper: str) -> list[Answer]:
-    """Computes every row of one paper. Returns each row with what the product obtains for it."""
+    """Returns each row of one paper, together with the result that dfslab obtains for it."""
     return [(row, obtained(row)) for row in rows(paper)]
 
 
@@ -74,8 +74,8 @@ def _line(row: Row, found: Obtained) -> str:
 
 
 def _summary(answers: dict[str, list[Answer]]) -> str:
-    """Returns the table of the number of verdicts of each paper, followed by the rows that
-    missed."""
+    """Returns a table with the number of verdicts of each kind for each paper, followed by a list
+    of the rows with the verdict "miss"."""
     lines = ["| paper | rows | hit | miss | not judged |", "|---|---|---|---|---|"]
     for paper, found in answers.items():
         counts = Counter(one.verdict for _, one in found)

@@ -1,6 +1,8 @@
-"""Reads the rows of a paper: one for each of its tables, figures, equations and claims.
+"""Reads the statements of a paper as rows, one for each of its tables, figures, equations and
+claims.
 
-A paper is one file PAPER.toml in this folder, with one `[[row]]` for each row."""
+A paper is one file PAPER.toml in this folder, with one `[[row]]` for each statement.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 FOLDER = Path(__file__).parent
-# Papers in the order of the page: name of the file -> citation.
+# The papers in the order of the page. The keys are names of files, and the values are citations.
 PAPERS = {
     "wu": "Wu, Ye, Chen, Zheng 2013: Modeling of Distributed File Systems",
     "kumar": "Kumar 2018: regression models of GlusterFS",
@@ -24,18 +26,20 @@ Kind = Literal["table", "figure", "equation", "claim"]
 
 
 class RowError(Exception):
-    """A row of a paper is wrong. The message names the file, the row, and what is allowed."""
+    """The error that a row of a paper is wrong. The message names the file, the row, and what is
+    allowed."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One table, figure, equation or claim of a paper.
 
-    `id`: the paper and the place in it, such as "wu.table-1". `says`: one sentence with the paper's
-    figure. `command`: the command that reproduces it. Either `figures` or `probe` gives what the
-    product obtains. `figures`: figures of verification/figures.json, each as BAR, BAR / RECORDING
-    or BAR / RECORDING / PART. `probe`: "module:function", a function without arguments that returns
-    an `Obtained`. `why`: the reason of the verdict, or what the reader has to know of it.
+    `id` is the paper and the place in it, such as "wu.table-1". `says` is one sentence with the
+    paper's figure. `command` is the command that reproduces it. Either `figures` or `probe` gives
+    what dfslab obtains: `figures` lists figures of verification/figures.json, each as BAR, BAR /
+    RECORDING or BAR / RECORDING / PART, and `probe` is "module:function", a function without
+    arguments that returns an `Obtained`. `why` is the reason of the verdict, or what the reader has
+    to know of it.
     """
 
     id: str
@@ -49,7 +53,7 @@ class Row:
 
 @cache
 def rows(paper: str) -> tuple[Row, ...]:
-    """Returns the rows of a paper, in the order of its file. RowError if a row is wrong."""
+    """Returns the rows of a paper, in the order of its file. Raises RowError if a row is wrong."""
     path = FOLDER / f"{paper}.toml"
     with path.open("rb") as stream:
         read = tomllib.load(stream)["row"]
@@ -67,7 +71,8 @@ def written() -> list[str]:
 
 
 def _row(file: str, paper: str, read: dict[str, object]) -> Row:
-    """Returns a checked row. RowError unless every field is as `Row` describes it."""
+    """Returns the row that a table of a TOML file describes. Raises RowError unless every field is
+    as `Row` describes it."""
     where = f"{file}: row {read.get('id', '(without id)')}"
     texts = ("id", "kind", "says", "command", "why")
     for key in texts:

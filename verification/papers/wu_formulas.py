@@ -1,5 +1,5 @@
-"""Compares Wu 2013, sections 2 and 3, with the description of HDFS: tables, diagrams and formulas
-(1) to (11), with the known misprints corrected."""
+"""Compares sections 2 and 3 of Wu 2013 with the description of HDFS. The tables, the diagrams and
+formulas (1) to (11) are compared, with known misprints corrected."""
 
 from __future__ import annotations
 
@@ -72,12 +72,14 @@ def _drawn(operation: str, operators: set[str], calls: set[str]) -> Obtained:
 
 
 def figure_2() -> Obtained:
-    """Judges the sequence diagram of a read."""
+    """Judges whether the sequence diagram of a read has the fragments alt, par and loop of the
+    paper's figure 2, and its messages getBlockLocations and readBlock."""
     return _drawn("read", {"alt", "par", "loop"}, {"getBlockLocations", "readBlock"})
 
 
 def figure_3() -> Obtained:
-    """Judges the sequence diagram of a write, in which data go from each DataNode to the next."""
+    """Judges whether the sequence diagram of a write has the loop and the messages of the paper's
+    figure 3, and whether data go from each DataNode to the next."""
     drawn = _drawn("write", {"loop"}, {"create", "addBlock", "complete"})
     sent = list(messages(interaction(HDFS, "write").body))
     data = [one for one in sent if one.sender.startswith("datanode")]
@@ -97,12 +99,12 @@ def _terms(operation: str, wanted: set[str]) -> Obtained:
 
 
 def equation_1() -> Obtained:
-    """Judges the terms of a read's response time."""
+    """Judges whether the response time of a read has the terms of the paper's formula (1)."""
     return _terms("read", {"T_open_self", "T_getBlockLocations", "T_readBlock"})
 
 
 def equation_6() -> Obtained:
-    """Judges the terms of a write's response time."""
+    """Judges whether the response time of a write has the terms of the paper's formula (6)."""
     return _terms("write", {"T_create_self", "T_rpc_create", "T_writeRequest", "T_addBlock"})
 
 
@@ -114,43 +116,48 @@ def _depends(operation: str, label: str, *, whole: bool, wanted: set[str]) -> Ob
 
 
 def equation_2() -> Obtained:
-    """Judges the arguments of f1, the self time of open."""
+    """Judges whether f1, the self time of open, depends on exactly the paper's parameters (2)."""
     return _depends("read", "T_open_self", whole=False, wanted=DATA | {"Dp8"})
 
 
 def equation_3() -> Obtained:
-    """Judges the arguments of f2, the time of getBlockLocations."""
+    """Judges whether f2, the time of getBlockLocations, depends on exactly the paper's parameters
+    (3)."""
     return _depends("read", "T_getBlockLocations", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_4() -> Obtained:
-    """Judges the arguments of f3, the time of readBlock."""
+    """Judges whether f3, the time of readBlock, depends on exactly the paper's parameters (4)."""
     return _depends("read", "T_readBlock", whole=True, wanted=DATA | {"Dp7", "Dp8", "Dp9"})
 
 
 def equation_7() -> Obtained:
-    """Judges the arguments of f4, the time of create with its inner call."""
+    """Judges whether f4, the time of create with its inner call, depends on exactly the paper's
+    parameters (7)."""
     return _depends("write", "T_create_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_8() -> Obtained:
-    """Judges the arguments of f5, the time of the remote call create."""
+    """Judges whether f5, the time of the remote call create, depends on exactly the paper's
+    parameters (8)."""
     return _depends("write", "T_rpc_create", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_9() -> Obtained:
-    """Judges the arguments of f6, the time of append with its inner call."""
+    """Judges whether f6, the time of append with its inner call, depends on exactly the paper's
+    parameters (9)."""
     return _depends("append", "T_append_self", whole=True, wanted=DATA | NAMENODE)
 
 
 def equation_10() -> Obtained:
-    """Judges the arguments of f7, the time of writeRequest."""
+    """Judges whether f7, the time of writeRequest, depends on exactly the paper's parameters
+    (10)."""
     return _depends("write", "T_writeRequest", whole=True, wanted=DATA | NAMENODE | {"Dp7"})
 
 
 def _counted(operation: str) -> Obtained:
-    """Judges whether several requests on one server take their number times the unloaded time of
-    one."""
+    """Judges whether 64 requests that arrive together at one server take 64 times the unloaded time
+    of one request."""
     unloaded_s, count = 0.02, 64
     serial = count / mean_value_analysis([unloaded_s], count).rate_per_s
     two = count / mean_value_analysis([unloaded_s], count, servers=[2]).rate_per_s
@@ -163,12 +170,14 @@ def _counted(operation: str) -> Obtained:
 
 
 def equation_5() -> Obtained:
-    """Judges the total time of several reads that arrive together."""
+    """Judges whether several reads that arrive together take the time of the paper's formula (5):
+    their number times the time of one."""
     return _counted("read")
 
 
 def equation_11() -> Obtained:
-    """Judges the total time of several writes that arrive together."""
+    """Judges whether several writes that arrive together take the time of the paper's formula (11):
+    their number times the time of one."""
     return _counted("write")
 
 

@@ -1,6 +1,8 @@
-"""Compares Wu 2013, Tables 2 to 4, with predictions for the paper's deployments at full scale. The
-predictions use the description of HDFS before anything is fitted. The paper prints no figures of
-its results, so its statements about the results are compared."""
+"""Compares Tables 2 to 4 of Wu 2013 with predictions for the paper's deployments at full scale.
+
+The predictions use the description of HDFS with prior constants. The paper prints no figures of its
+results, so its statements about the results are compared.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from verification import recordings
 from verification.papers.obtained import Obtained, judged
 
 DEPLOYMENTS = ("wu-full-tansuo", "wu-full-inspur", "wu-full-ec2")
-# (file size, number of clients) in Phase II: the first, a middle and the last test of the paper.
+# File size and number of clients in the first, a middle and the last test of the paper's Phase II.
 PHASE_2 = (("128 KiB", 512), ("2 MiB", 32), ("32 MiB", 2))
 TESTS = (("1 KiB", 1024), *PHASE_2, ("4 GiB", 1))
 LEVEL = 2.0

@@ -1,9 +1,11 @@
-"""Compares Wu 2013, section 4.1, with the recordings: its three phases and its deployments.
+"""Compares the statements of Wu 2013, section 4.1, on its three phases and its deployments with the
+recordings.
 
 The total time of a step is its mean times the number of files, as in the paper's Figures 4 and 5.
 Only recordings are used that began after the last choice in the models of HDFS. "Level" means
 within a factor of two, which is one unit of the paper's logarithmic axis. "Rises" and "falls" mean
-a rank correlation of file size and total time of at least 0.8, or at most -0.8."""
+a rank correlation of file size and total time of at least 0.8, or at most -0.8.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,12 @@ from verification.papers.obtained import Obtained, judged, not_judged
 
 LEVEL = 2.0
 TREND = 0.8
-# The recorded deployments, identified by network latency: even (Tansuo), uneven (Inspur), virtual
-# (EC2).
+# The recorded deployments differ in network latency, by which they are identified. In the paper
+# they are the even cluster (Tansuo), the uneven one (Inspur) and the virtual one (EC2).
 EVEN, UNEVEN, VIRTUAL = "50 us", "200 us", "1 ms"
 KIB, MIB = 2.0**10, 2.0**20
-# Smallest and largest file size in bytes of each phase, at 1/64 of the paper's sizes.
+# Smallest and largest file size in bytes of each of the paper's phases. All sizes are 1/64 of those
+# in the paper.
 PHASE_1 = (16.0, KIB)
 PHASE_2 = (16 * KIB, 512 * KIB)
 PHASE_3 = (MIB, 64 * MIB)
@@ -39,11 +42,12 @@ def _runs(operation: str) -> list[Result]:
 def curve(
     operation: str, steps: Sequence[str], phase: tuple[float, float], latency: str = EVEN
 ) -> Curve:
-    """Returns (file size in bytes, total seconds of the steps over all files) for the sizes of a
-    phase.
+    """Returns a curve for one phase. It has (file size in bytes, total seconds of the steps over
+    all files) for each file size.
 
-    `steps`: names of steps whose times are added; a name that begins with "-" is subtracted. Phases
-    I and II use the tests with several clients, Phase III those with one client."""
+    `steps` has the names of steps whose times are added; a name that begins with "-" is subtracted.
+    Phases I and II use the tests with several clients, Phase III those with one client.
+    """
     times: dict[float, list[float]] = {}
     for result in _runs(operation):
         labels = result.point.labels
@@ -58,8 +62,8 @@ def curve(
 
 
 def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
-    """Returns the total seconds of some steps in one run: over one file if `one_file`, else over
-    all files."""
+    """Returns the total seconds of some steps in one run. They are totals for one file if
+    `one_file` is true, else for all files."""
     found = {one.step: one for one in result.steps}
     total_s = 0.0
     for name in steps:
@@ -70,8 +74,8 @@ def _total_s(result: Result, steps: Sequence[str], one_file: bool) -> float:
 
 
 def _of(*curves: Curve) -> str:
-    """Returns curves as text: for each, the totals at the smallest and at the largest file size, in
-    milliseconds."""
+    """Returns a text with two times of each curve in milliseconds: those at the smallest and at the
+    largest file size."""
     return ", ".join(f"{1e3 * one[0][1]:.3g} to {1e3 * one[-1][1]:.3g} ms" for one in curves)
 
 
@@ -118,38 +122,44 @@ NAMENODE_CALLS = ("create", "create/create", "write/addBlock")
 
 
 def read_phase_1_level() -> Obtained:
-    """Judges whether the times of open and getBlockLocations are level over Phase I."""
+    """Judges whether the times of open and getBlockLocations are level over the smallest files
+    (Phase I of the paper)."""
     return _level(*(curve("read", [step], PHASE_1) for step in LOOKUPS))
 
 
 def read_phase_1_longest() -> Obtained:
-    """Judges whether open and getBlockLocations take longer in Phase I than in the later phases."""
+    """Judges whether open and getBlockLocations take longer with the smallest files (Phase I of the
+    paper) than in the later phases."""
     return _longest_in_phase_1("read", LOOKUPS)
 
 
 def read_phase_1_blocks() -> Obtained:
-    """Judges whether the time of readBlock rises in Phase I."""
+    """Judges whether the time of readBlock rises with the file size over the smallest files (Phase
+    I of the paper)."""
     return _rises(curve("read", ["read"], PHASE_1))
 
 
 def read_phase_2_level() -> Obtained:
-    """Judges whether the time of readBlock is level in Phase II."""
+    """Judges whether the time of readBlock is level over files of medium size (Phase II of the
+    paper)."""
     return _level(curve("read", ["read"], PHASE_2))
 
 
 def read_phase_2_lookups() -> Obtained:
-    """Judges whether the times of open and getBlockLocations fall in Phase II."""
+    """Judges whether the times of open and getBlockLocations fall with the file size over files of
+    medium size (Phase II of the paper)."""
     return _rises(*(curve("read", [step], PHASE_2) for step in LOOKUPS), sign=-1)
 
 
 def read_phase_3() -> Obtained:
-    """Judges whether the times of readBlock and getBlockLocations rise in Phase III."""
+    """Judges whether the times of readBlock and getBlockLocations rise with the file size over the
+    largest files (Phase III of the paper)."""
     return _rises(*(curve("read", [step], PHASE_3) for step in ("read", "open/getBlockLocations")))
 
 
 def read_blocks_dominate() -> Obtained:
-    """Judges whether readBlock takes longer than open in every test of Phase III, most of all for
-    the largest files."""
+    """Judges whether readBlock takes longer than open in every test with the largest files (Phase
+    III of the paper), and most of all with the largest one."""
     reads, opens = (dict(curve("read", [step], PHASE_3)) for step in ("read", "open"))
     ratios = [reads[size] / opens[size] for size in sorted(reads)]
     text = f"read over open {ratios[0]:.3g} to {ratios[-1]:.3g} over the sizes of Phase III"
@@ -170,62 +180,70 @@ def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> O
 
 
 def read_slow_network() -> Obtained:
-    """Judges whether getBlockLocations takes longer over the slower network of the uneven
-    deployment."""
+    """Judges whether getBlockLocations takes longer on the deployment "uneven", which has a slower
+    network than the deployment "even"."""
     return _slower("read", ["open/getBlockLocations"], UNEVEN, EVEN)
 
 
 def read_virtual() -> Obtained:
-    """Judges whether whole reads take longer on the virtual deployment than on the even one."""
+    """Judges whether whole reads take longer on the deployment "virtual", which has the slowest
+    network, than on the deployment "even"."""
     return _slower("read", ["open", "read"], VIRTUAL, EVEN)
 
 
 def write_phase_1_level() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock are level over Phase I."""
+    """Judges whether the times of create, its remote call and addBlock are level over the smallest
+    files (Phase I of the paper)."""
     return _level(*(curve("write", [step], PHASE_1) for step in NAMENODE_CALLS))
 
 
 def write_phase_1_longest() -> Obtained:
-    """Judges whether create, its remote call and addBlock take longer in Phase I than in the later
-    phases."""
+    """Judges whether create, its remote call and addBlock take longer with the smallest files
+    (Phase I of the paper) than in the later phases."""
     return _longest_in_phase_1("write", NAMENODE_CALLS)
 
 
 def write_phase_1_request() -> Obtained:
-    """Judges whether the time of writeRequest rises in Phase I."""
+    """Judges whether the time of writeRequest rises with the file size over the smallest files
+    (Phase I of the paper)."""
     return _rises(curve("write", WRITE_REQUEST, PHASE_1))
 
 
 def write_phase_2_level() -> Obtained:
-    """Judges whether the time of writeRequest is level in Phase II."""
+    """Judges whether the time of writeRequest is level over files of medium size (Phase II of the
+    paper)."""
     return _level(curve("write", WRITE_REQUEST, PHASE_2))
 
 
 def write_phase_2_calls() -> Obtained:
-    """Judges whether the times of create, its remote call and addBlock fall in Phase II."""
+    """Judges whether the times of create, its remote call and addBlock fall with the file size over
+    files of medium size (Phase II of the paper)."""
     return _rises(*(curve("write", [step], PHASE_2) for step in NAMENODE_CALLS), sign=-1)
 
 
 def write_phase_3() -> Obtained:
-    """Judges whether the times of writeRequest and addBlock rise in Phase III."""
+    """Judges whether the times of writeRequest and addBlock rise with the file size over the
+    largest files (Phase III of the paper)."""
     return _rises(
         curve("write", WRITE_REQUEST, PHASE_3), curve("write", ["write/addBlock"], PHASE_3)
     )
 
 
 def write_slow_network() -> Obtained:
-    """Judges whether writes take longer over the slower network of the uneven deployment."""
+    """Judges whether writes take longer on the deployment "uneven", which has a slower network than
+    the deployment "even"."""
     return _slower("write", ["create", "write", "close"], UNEVEN, EVEN)
 
 
 def write_virtual() -> Obtained:
-    """Judges whether whole writes take longer on the virtual deployment than on the even one."""
+    """Judges whether whole writes take longer on the deployment "virtual", which has the slowest
+    network, than on the deployment "even"."""
     return _slower("write", ["create", "write", "close"], VIRTUAL, EVEN)
 
 
 def datanode_memory() -> Obtained:
-    """Counts the memory sizes of DataNodes in the recordings; not judged, because no recording
-    varies them."""
+    """Returns how many different memory sizes the DataNodes of the recordings have. They are not
+    judged, because no recording varies them."""
     sizes = {
         group.memory
         for operation in ("read", "write")
@@ -256,7 +274,8 @@ def _size(text: object) -> float:
 
 
 def deployments() -> Obtained:
-    """Lists the recorded deployments, which represent those of Tables 2 and 3; not judged."""
+    """Returns the number of recorded deployments, which represent those of Tables 2 and 3, and
+    their numbers of DataNodes. They are not judged."""
     servers = {
         sum(group.count for group in result.point.scenario.deployment.groups_of("datanode"))
         for result in _runs("read")

@@ -1,5 +1,5 @@
-"""Compares Wu 2013, section 4.2, with the product's model of the metadata server: its memory, its
-bursts, its scores, and the law of its response time."""
+"""Compares Wu 2013, section 4.2, with dfslab's model of the metadata server. The statements are
+about its memory, bursts of requests, its benchmark scores, and the law of its response time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from dfslab.studies.server_law import PAPER, ServerLaw, server_law
 from verification import recordings
 from verification.papers.obtained import Obtained, judged, not_judged
 
-# Table 5: NameNode -> score. Table 6: NameNode -> 1 / k, where k is in milliseconds.
+# Table 5 of the paper has the benchmark score of each NameNode. Table 6 has 1 / k for each, where k
+# is in milliseconds.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
 
 
 def _scenario(memory: str = "16 GiB", file_size: str = "64 MiB") -> Scenario:
-    """Returns a scenario of HDFS with one NameNode, of 16 GiB as in the paper's example."""
+    """Returns a scenario of HDFS with one NameNode. By default it has a memory of 16 GiB, as in the
+    paper's example."""
     nodes = [
         {"name": "master", "memory": memory, "roles": {"namenode": 1}},
         {"name": "server", "count": 3, "roles": {"datanode": 1}},
@@ -52,8 +54,8 @@ def memory() -> Obtained:
 
 
 def memory_by_blocks() -> Obtained:
-    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as of one block, at
-    200 B for each object."""
+    """Judges whether a NameNode of 16 GiB holds as many files of 200 blocks as files of one block,
+    if the file and each of its blocks take 200 B."""
     sizes = {1: "64 MiB", 200: "12.5 GiB"}
     found = {blocks: limits(_scenario(file_size=size)).files[0] for blocks, size in sizes.items()}
     texts = [f"{one.files / 1e6:.3g} M of {blocks} blocks" for blocks, one in found.items()]
@@ -71,8 +73,8 @@ def several_servers() -> Obtained:
 
 
 def capacity() -> Obtained:
-    """Judges whether the description gives the requests per second of reads, writes and metadata
-    operations."""
+    """Judges whether the description of HDFS gives the largest rate, in requests per second, of
+    reads, writes and metadata operations."""
     found = {one.operation: one for one in _limits().capacity}
     texts = [
         f"{name} {found[name].rate_per_s:.3g}/s ({found[name].binding})"
@@ -111,8 +113,8 @@ def equation_12() -> Obtained:
 
 
 def table_5() -> Obtained:
-    """Lists the ratios of the paper's scores, and those of the scores that the testbed measures;
-    not judged."""
+    """Returns the ratios of the paper's processor scores and of the scores that the testbed
+    measures. They are listed and not judged."""
     ratios = [SCORES[name] / SCORES["nn1"] for name in ("nn2", "nn3")]
     law = _law()
     own = ", ".join(f"{one.share:g} of a core {one.score_ratio:.3g}" for one in law.ratios)
@@ -127,8 +129,9 @@ def _law() -> ServerLaw:
 
 
 def table_6() -> Obtained:
-    """Judges whether Table 6 is consistent: 1 / k agrees with the coefficients, and the capacities
-    by score agree with those by the law of each NameNode."""
+    """Judges whether Table 6 of the paper is consistent. 1 / k must agree with the coefficients k.
+    The capacity of each NameNode that follows from its score must be within 10 % of the one that
+    follows from its own law."""
     close = all(abs(1 / COEFFICIENTS[name] - PER_MS[name]) < 2e-4 for name in SCORES)
     off = {
         name: laws.capacity_from_score(SCORES[name], 99, SCORES["nn1"], PER_MS["nn1"])
@@ -142,8 +145,8 @@ def table_6() -> Obtained:
 
 
 def printed_constant() -> Obtained:
-    """Judges whether the formula of the capacity q is right with the divisor that the paper
-    prints."""
+    """Judges whether the formula of the capacity q gives the right result with the divisor that the
+    paper prints."""
     true = laws.capacity_from_score(1, 99, 1, PER_MS["nn1"])
     printed = laws.capacity_from_score(SCORES["nn1"], 99, 17, PER_MS["nn1"])
     return judged(
@@ -153,8 +156,8 @@ def printed_constant() -> Obtained:
 
 
 def figure_6() -> Obtained:
-    """Judges whether the law x ln x fits the recorded response times, and lists the most likely
-    law."""
+    """Judges whether the law x ln x fits the recorded response times with R² above 0.99. Also lists
+    the most likely law."""
     curves = [one for one in _law().curves if one.files == "each"]
     texts, holds = [], True
     for one in curves:
@@ -169,8 +172,8 @@ def figure_6() -> Obtained:
 
 
 def throughput_falls() -> Obtained:
-    """Judges whether the rate at 128 clients is below the rate at 2 clients, as the law x ln x
-    predicts."""
+    """Judges whether the metadata server serves fewer requests per second with 128 clients than
+    with 2, as the law x ln x predicts."""
     curves = [one for one in _law().curves if one.files == "each"]
     texts = [f"{one.share:g} of a core: {one.rates[-1] / one.rates[1]:.3g}" for one in curves]
     falls = all(one.rates[-1] < one.rates[1] for one in curves)
@@ -194,14 +197,16 @@ def law_at_constant_files() -> Obtained:
 
 
 def law_and_capacity() -> Obtained:
-    """Judges whether the law with the largest weight also predicts the held-out capacity best."""
+    """Judges whether the law that fits best, the one with the largest weight, also predicts the
+    held-out capacity best."""
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)
 
 
 def locations() -> Obtained:
-    """Counts the recordings of getBlockLocations; not judged."""
+    """Returns the number of recordings of getBlockLocations and the number of runs in each. They
+    are not judged."""
     found = recordings.of_scenario("wu-locations")
     planned = recordings.scenario("wu-locations")
     count = len(planned.points()) * planned.run.repetitions

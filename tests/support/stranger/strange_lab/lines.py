@@ -1,4 +1,5 @@
-"""An importer of text files with one line "SECONDS PATH BYTES" for each write."""
+"""An importer of text files. After a header, each line "SECONDS PATH BYTES" stands for one
+write."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A file system that is a directory behind an invented ticket server."""
+"""An invented file system for tests: a local directory with a ticket server in front of it."""

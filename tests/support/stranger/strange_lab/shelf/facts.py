@@ -1,4 +1,5 @@
-"""Description of a directory behind an invented ticket server."""
+"""Description of the invented file system: a local directory with a ticket server in front of
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ PARAMETERS = Parameters(
 
 
 def check(parameters: Mapping[str, Any], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns no violated rules (key, reason), because this file system has none."""
+    """Returns an empty list of violated rules (key, reason), because this file system has no rules
+    for parameters and numbers of instances."""
     return []
 
 

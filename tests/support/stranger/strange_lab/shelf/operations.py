@@ -1,4 +1,5 @@
-"""Operation trees of a directory behind an invented ticket server."""
+"""Operation trees of the invented file system: a local directory with a ticket server in front of
+it."""
 
 from __future__ import annotations
 

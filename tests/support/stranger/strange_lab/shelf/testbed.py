@@ -1,4 +1,5 @@
-"""A testbed of the invented ticket server, for which a web server of a directory is used."""
+"""A testbed of the invented ticket server. A web server that publishes a directory takes the place
+of the ticket server."""
 
 from __future__ import annotations
 
