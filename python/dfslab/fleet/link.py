@@ -24,7 +24,8 @@ STDERR_TAIL_BYTES = 2000
 
 
 class AgentLink:
-    """The connection to one agent on one host. `ended`: why the agent ended, None until then.
+    """The connection to one agent on one host. `ended` is the reason why the agent ended, None
+    while it runs.
 
     If `keep` is given, the agent also writes its answer to that file, and survives this process
     once the run has started. If `controller` is given, the agent survives no longer than that
@@ -75,14 +76,15 @@ class AgentLink:
         return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
-        """The file descriptor of the agent's output. `select` calls this method."""
+        """Returns the file descriptor of the agent's output. `select` calls this method."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def say(self, command: ControllerCommand) -> None:
         """Sends a command to the agent.
 
-        Nothing is raised if the agent is lost; that is detected when its answer is read.
+        No error is raised if the agent is lost. The loss is detected when the agent's answer is
+        read.
         """
         self._write(json.dumps(command))
 
@@ -95,7 +97,7 @@ class AgentLink:
     def receive(self) -> None:
         """Reads the documents that the agent has sent.
 
-        If its output has ended, records why the agent ended.
+        If the agent's output has ended, records why the agent ended.
         """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
@@ -126,7 +128,7 @@ class AgentLink:
             self.answer = document
 
     def _how(self) -> str:
-        """Text that states how the agent's process ended, with the last line of its error
+        """Returns a text that states how the agent's process ended, with the last line of its error
         output."""
         status = self._process.wait()
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
@@ -141,7 +143,7 @@ class AgentLink:
             self._process.stdin.close()
 
     def close(self, deadline_s: float) -> None:
-        """Requests the agent's end and waits for it. An agent that still runs at `deadline_s`
+        """Stops the agent and waits for its end. An agent that still runs at `deadline_s`
         (CLOCK_MONOTONIC) is killed.
 
         Ctrl-C ends the wait, and the agent removes its files by itself.

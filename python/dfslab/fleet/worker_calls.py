@@ -23,7 +23,7 @@ _links: dict[Path, AgentLink] = {}
 
 
 def clock() -> HostClocks:
-    """The current readings of the clocks of the worker's host."""
+    """Returns the current readings of the clocks of the worker's host."""
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
@@ -45,8 +45,8 @@ def open_part(
 
 
 def hear(kept: Path) -> Heard:
-    """The output so far of the agent with the answer file `kept`, and why the agent ended, if it
-    has."""
+    """Returns the output so far of the agent with the answer file `kept`. If the agent has ended,
+    the result also tells why."""
     link = _links[kept]
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
@@ -65,7 +65,7 @@ def send(kept: Path, command: ControllerCommand) -> None:
 def stop(kept: Path) -> None:
     """Makes the agent with the answer file `kept` stop and remove its files.
 
-    The call does not wait for its end.
+    The call does not wait for the agent's end.
     """
     if (link := _links.get(kept)) is not None:
         link.say({"stop": True})
@@ -84,9 +84,8 @@ def forget(kept: Path) -> None:
 
 
 def alive(kept: Path) -> bool:
-    """Whether the agent with the answer file `kept` still runs on this machine.
-
-    Its lock file shows it.
+    """Returns whether the agent with the answer file `kept` still runs on this machine, that is,
+    whether its lock file is locked.
     """
     try:
         with lock_file(kept).open() as lock:
@@ -99,7 +98,9 @@ def alive(kept: Path) -> bool:
 
 
 def left_behind(kept: Path) -> KeptPart | None:
-    """The plan and the answer in an agent's answer file; None if the file does not exist."""
+    """Returns the plan and the answer in an agent's answer file; None if the file does not
+    exist.
+    """
     try:
         return kept_part(kept.read_text("utf-8"))
     except FileNotFoundError:
