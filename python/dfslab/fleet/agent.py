@@ -40,11 +40,11 @@ BLOCK_BYTES = 1 << 16
 
 
 class Stopped(Exception):
-    """The controller has ended, or has sent the request to stop."""
+    """Raised when the controller has ended, or has sent the request to stop."""
 
 
 class ProtocolError(Exception):
-    """A document from the controller has a form that is not allowed at this point of the
+    """Raised for a document from the controller that is not allowed at this point of the
     protocol.
     """
 

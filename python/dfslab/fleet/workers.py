@@ -27,7 +27,7 @@ LOCAL = "127.0.0.1"
 
 
 class ClusterFailed(Exception):
-    """A process of the cluster cannot be started, or has ended."""
+    """Raised when a process of the cluster cannot be started, or has ended."""
 
 
 @contextmanager

@@ -199,7 +199,7 @@ def _there(program: str, environment: Mapping[str, str], install: str) -> None:
 
 
 class _Failed(Exception):
-    """The external program failed or exceeded its time limit."""
+    """Raised when the external program fails or exceeds its time limit."""
 
 
 class _Program:

@@ -41,8 +41,8 @@ class PhaseStream:
         """Returns the first `limit` operations of each client in the phase, interleaved."""
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
-        # Earlier phases are run as well, but shortened. The phase then uses only the files of their
-        # first operations.
+        # Earlier phases are shortened as well, so that this phase uses only files that their first
+        # operations create.
         short = [
             one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
             for one in self.spec.phases

@@ -60,8 +60,7 @@ class PartRanking(Document):
     # Sum of the durations of the clients' outermost calls, seconds.
     end_to_end_s: float
     parts: list[PartGain]
-    # Ranking by the self time of all work that the operations cause, also work that nobody waits
-    # for.
+    # Ranking by the self time of all work that the operations cause, in any thread.
     by_sum: list[PartShare]
     # Ranking by self time of the threads that finish last (the usual critical path).
     by_last_finisher: list[PartShare]

@@ -144,8 +144,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # The operation "read" reads a whole file. It has no offset; its field has the file's length
-        # instead. Each such read counts as another place.
+        # The operation "read" may read parts of a file in any order. Its `offset_bytes` is the
+        # file's length instead of an offset. Each such read counts as another place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})

@@ -14,7 +14,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Smallest value of the probability of a wait when the variance of the wait is divided by it.
+# Where a variance is divided by the probability of a wait, the probability is taken as at least
+# this value.
 LEAST_BUSY = 1e-3
 
 
