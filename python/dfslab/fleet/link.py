@@ -21,8 +21,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
-# Seconds that a process whose output has ended, or that was killed, may take to end. The kernel
-# holds a process with a thread in a call to a file system that does not answer.
+# A process whose output has ended, or that was killed, may take this many seconds to end. It takes
+# longer if one of its threads is in a call to a file system that does not answer: the kernel then
+# holds the process.
 END_LIMIT_S = 5.0
 
 

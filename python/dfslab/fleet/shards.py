@@ -37,8 +37,8 @@ NO_ANSWER = "no_answer/"
 
 
 def unanswered(report: FleetLoadReport) -> str:
-    """Which call the file system has not answered, if that is why the run was given up; else an
-    empty text."""
+    """Returns which call the file system has not answered, if the run was given up for this reason.
+    Returns an empty text in all other cases."""
     calls = (one.first for one in report.errors if one.operation.startswith(NO_ANSWER))
     return next(calls, "")
 

@@ -25,8 +25,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 @dataclass(frozen=True)
 class OpenPart:
-    """An agent of this worker. `lease`: the agent stops when it is over; None: the agent finishes
-    its part without the controller. `over` is set when the agent needs no lease any more."""
+    """An agent of this worker. It stops when its `lease` is over. If `lease` is None, the agent
+    finishes its part without the controller. `over` is set when the agent needs no lease any more.
+    """
 
     link: AgentLink
     lease: Lease | None

@@ -65,7 +65,7 @@ class InstrumentSession:
     # testbed is not reused for runs without counting.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
-    # Directory -> why no more runs are tried there.
+    # For each directory that has not answered, the reason why no more runs are tried there.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class InstrumentSession:
         return Endpoint(directory=str(self._temporary_directory()))
 
     def _reach_directory(self, directory: Path) -> Endpoint:
-        """The endpoint of an existing directory. Raises RunFailed if it does not answer."""
+        """Returns the endpoint of an existing directory. Raises RunFailed if it does not answer."""
         if reason := self._unanswered.get(directory):
             raise RunFailed(f"not tried again: {reason}")
 
