@@ -54,8 +54,9 @@ SCALE = float(os.environ.get("DFSLAB_BENCH_SCALE", "1"))
 
 @dataclass(frozen=True)
 class Load:
-    """The settings of a measured workload: its name, the length of a round, the warm-up, and the
-    number of rounds that count.
+    """The settings of a measured workload: its name, the length of a round in seconds, and the
+    length of the warm-up in seconds and the number of counted rounds, both for the tracing agent
+    and for the peer.
     """
 
     name: str
@@ -67,22 +68,22 @@ class Load:
 
 
 LOADS = (Load("metadata", 0.5, 120, 80, 45, 8), Load("data", 1, 75, 60, 15, 8))
-# A close often precedes the DataNode's report, at random; a short retry delay keeps the resulting
-# variation small.
+# A client often closes a file before the DataNode's report has arrived, at random. A short retry
+# delay keeps the resulting variation small.
 BED = {"datanodes": 1, "replication": 1, "complete_retry_delay_s": 0.01}
 MEMORY = Path("/dev/shm")
 # Number of the kernel's clock that measures the processor time of one process, including threads
 # that have ended (clock_getcpuclockid).
 PROCESS_CLOCK = 2
 COMPILER = re.compile("C[12] Compiler")
-# The name of the agent's own thread, which writes snapshots.
+# The name of the thread in which the agent writes snapshots.
 WRITER = "dfslab-agent"
 
 
 @dataclass(frozen=True)
 class Took:
-    """The cost of a round: seconds per file by the wall clock, and processor seconds per file of
-    client and daemons.
+    """The cost of a round: wall-clock seconds per file, and the processor seconds per file that the
+    client and the daemons used.
     """
 
     wall_s: float
@@ -112,8 +113,8 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """The cost of tracing a call in a loop: nanoseconds in addition to two readings of the clock,
-    nanoseconds of a call while recording is paused, and bytes allocated per call.
+    """The cost of tracing one call, measured in a loop: nanoseconds beyond two readings of the
+    clock, nanoseconds of a call while recording is paused, and bytes allocated per call.
     """
 
     over_ns: float
@@ -122,7 +123,9 @@ class Loop:
 
 
 def loop_figures(folder: Path) -> Loop:
-    """Measures the traced call of a small Java program in a loop."""
+    """Measures the cost of tracing one call of a small Java program that makes the call in a
+    loop.
+    """
     subprocess.run(["javac", "-d", folder, PLANTED, JOIN], check=True)
     (folder / "points.txt").write_text("point Planted leaf leaf service bytes=return\n")
     option = java_option(agent_jar(print), folder / "points.txt", folder / "out", "planted")
@@ -159,18 +162,18 @@ def ran_ns(thread: Path) -> int:
 
 class OwnTime:
     """Measures the processor time of JVMs without that of their compiler threads. No call waits for
-    compilation, and its timing is random.
+    compilation, and the time at which compilation happens is random.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
-        # Processor time of each compiler thread. Compiler threads start and end; the time of an
-        # ended thread remains part of its process's time.
+        # Processor time of each compiler thread in ns. Compiler threads start and end; the time of
+        # an ended thread remains part of its process's time.
         self._compiled_ns: dict[Path, int] = {}
 
     def so_far_s(self) -> float:
-        """Returns the seconds of all processes so far. The time of a compiler thread between the
-        last reading and the thread's end is included.
+        """Returns the processor seconds that all processes have used so far, without their compiler
+        threads. A compiler thread's time between its last reading and its end is included.
         """
         spent = sum(time.clock_gettime_ns(~pid << 3 | PROCESS_CLOCK) for pid in self._pids)
         for pid in self._pids:
@@ -186,7 +189,7 @@ class OwnTime:
 
 
 class Contender:
-    """A testbed of HDFS and a Java client that runs until the end."""
+    """A testbed of HDFS with a Java client that keeps running until the bench ends."""
 
     def __init__(self, testbed: Testbed, classes: Path) -> None:
         command = testbed.java_command("HdfsLoad")
@@ -202,7 +205,7 @@ class Contender:
         self._recorded_files, self._calls_told = 0.0, 0
 
     def round(self, load: Load) -> Took:
-        """Runs a round and returns the mean times per file."""
+        """Runs one round of `load`. Returns its mean wall-clock and processor time per file."""
         assert self.client.stdin
         assert self.client.stdout
         before = self._own_time.so_far_s()
@@ -251,8 +254,8 @@ class Switch:
         self._lock = threading.Lock()
 
     def turn(self, contender: Contender, recording: bool) -> None:
-        """Makes a testbed record or pause. The command is sent before every turn, so that turns do
-        not differ in it.
+        """Makes the testbed of `contender` record or pause. The command is sent before every turn,
+        also when nothing changes, so that all turns have the same cost of the command.
         """
         if not contender.traced:
             return
@@ -274,7 +277,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """One of the alternatives that are compared: a testbed, and whether it records."""
+    """One of the compared alternatives: a testbed, and whether its agents record."""
 
     contender: Contender
     recording: bool = False
@@ -291,8 +294,8 @@ def raise_testbed(
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Warms up every testbed concurrently, so that compilers use every core. Rounds are started
-    until `limit_s` has passed.
+    """Warms up every testbed concurrently for `limit_s` seconds, so that the compilers of the Java
+    machines use every core. New rounds are started until then.
 
     A traced testbed records in every second round, so that both code paths are compiled.
     """
@@ -320,8 +323,8 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs the counted rounds and returns the times of each round by team. One uncounted round
-    precedes them, since all testbeds have just worked concurrently.
+    """Runs the counted rounds. Returns for each round the cost of each team, by the team's name.
+    One uncounted round precedes them, since all testbeds have just worked concurrently.
     """
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
@@ -347,8 +350,8 @@ def turns(
 def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns the ratios of `ours` to `theirs`, both lists of teams: of wall-clock times, and of
-    processor times.
+    """Returns the ratios of the teams `ours` to the teams `theirs`: the ratio of wall-clock times,
+    and the ratio of processor times.
     """
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
@@ -374,8 +377,8 @@ def told_as(name: str, wall: Ratio, spent: Ratio) -> dict[str, object]:
 def own_figures(
     load: Load, teams: Mapping[str, Team], switch: Switch, loop: Loop
 ) -> dict[str, object]:
-    """Returns the ratios for the tracing agent: recording to paused, traced to untraced testbeds,
-    and testbeds of each kind to each other.
+    """Returns the ratios for the tracing agent. They compare recording with paused testbeds, traced
+    with untraced testbeds, and testbeds of each kind with each other.
     """
     warm_up(teams, switch, load, load.warm_up_s)
     traced = [teams[name].contender for name in TRACED]
@@ -411,7 +414,9 @@ def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[
 
 
 def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
-    """Returns all ratios of wall-clock and processor times on HDFS."""
+    """Measures on HDFS. Returns all ratios of wall-clock times and of processor times as JSON
+    data.
+    """
     figures: dict[str, object] = {}
     with ExitStack() as stack:
         state = tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir=MEMORY)

@@ -2,8 +2,8 @@
 the same run.
 
 An absolute bar, in ns or spans per second, was set on one machine, and the speeds of machines
-differ by a factor. Its ratio to a peer's figure on that machine is valid on every machine. Both
-bars are reported and judged.
+differ by a factor. Its ratio to a peer's figure on that machine is valid on every machine. A figure
+is checked against both bars, and both results are reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Bar:
         return f"{self.sense} {self.limit:.3g}"
 
     def kept(self, value: float) -> bool:
-        """Whether the value meets the bar."""
+        """Returns whether the value meets the bar."""
         return value <= self.limit if self.sense == "at most" else value >= self.limit
 
     def verdict(self, value: float, interval: tuple[float, float] | None = None) -> str:
@@ -41,9 +41,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure with an absolute bar, and the figure's ratio to a peer. `peer_then` is the peer's
-    figure on the machine on which the bar was set. `absolute` and `ratio` are the names of the two
-    figures.
+    """A figure with an absolute bar, and the ratio of this figure to a peer's figure. `peer_then`
+    is the peer's figure on the machine on which the bar was set. `absolute` and `ratio` are the
+    names of the two figures.
     """
 
     absolute: str
@@ -88,7 +88,9 @@ def of_pairs(pairs: Iterable[Pair]) -> dict[str, Bar]:
 
 
 def judged(bars: Mapping[str, Bar], figures: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Returns for every bar its limit and whether its figure meets it, as JSON data."""
+    """Returns for every bar its limit and whether its figure meets it, as JSON data by figure
+    name.
+    """
     return {
         name: {"bar": bar.limit, "sense": bar.sense, "kept": bar.kept(figures[name])}
         for name, bar in bars.items()

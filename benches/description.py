@@ -1,8 +1,8 @@
-"""Measures the error of uncalibrated descriptions against a real HDFS, compared with the error of
-predicting the mean of the measurements.
+"""Measures the error of predictions for a real HDFS from uncalibrated descriptions, compared with
+the error of predicting the mean of the measurements.
 
-It runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a bar is missed; the last
-line is one JSON object. The machine should be otherwise idle.
+It runs `scenarios/hdfs.toml` with fewer sizes and clients. It fails when a figure misses its bar
+(pass criterion); the last line is one JSON object. The machine should be otherwise idle.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import tomlkit
 ROOT = Path(__file__).parents[1]
 DFSLAB = Path(sys.executable).with_name("dfslab")
 METHODS = ("sequence", "petri")
-# Largest allowed median errors: for files larger than any fitted, and for the fitted
-# configurations.
+# Largest allowed median relative errors: for files that are larger than any file in the fit, and
+# for the fitted configurations.
 LARGE_FILES, FITTED = 0.6, 0.3
 LIMIT_S = 1800.0
 

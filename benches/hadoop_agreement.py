@@ -1,15 +1,16 @@
-"""Compares our figures with those of Hadoop's own benchmarks on the same HDFS, Java client and
-machine.
+"""Compares figures of our load generator with those of Hadoop's own benchmarks on the same HDFS,
+Java client and machine.
 
-TestDFSIO and NNThroughputBenchmark run in one Java machine, loops with the same calls and nothing
-else in a second one, our load generator in a third. All keep running and take turns, so that none
-compiles while it is timed. The order in a round is ours, theirs, theirs, ours: the first run
-benefits from what the previous one left in caches, which changed reads by a fifth. A figure is the
-middle of the rounds' ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 %
-interval, since rounds differ by a third. A file system that does nothing measures the cost of the
-border between our process and Java, above all the copy of each transfer. An application, whose data
-is in Java already, does not have this cost, so data rates are reported with and without it. The
-last line is one JSON object.
+TestDFSIO and NNThroughputBenchmark run in one Java machine, plain loops with the same calls in a
+second one, our load generator in a third. All keep running and take turns, so that none compiles
+while it is timed. The order in a round is ours, theirs, theirs, ours: a run benefits from what the
+previous one left in caches, which changed reads by a fifth. A figure is the middle of the rounds'
+ratios of ours to theirs (`paired.middle` of their logarithms) with its 95 % interval, since rounds
+differ by a third.
+
+A file system that does nothing measures the cost of the border between our process and Java, above
+all the copy of each transfer. An application, whose data is in Java already, does not have this
+cost, so data rates are reported with and without it. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ WHY = {
     "nn_open_plain": "beside the same opens by the Java client from a plain program",
 }
 # Figures for which both programs do the same work, except for the texts that TestDFSIO prints.
-# `WHY` has the reasons why the other figures differ.
+# `WHY` explains for every other figure why the programs differ.
 SAME_WORK = (
     "dfsio_write",
     "dfsio_write_plain",
@@ -90,7 +91,8 @@ SAME_WORK = (
 BAR = 0.10
 # Verdicts from best to worst. "unsure" means that the interval contains the bar.
 VERDICTS = ("yes", "yes, unsure", "no, unsure", "no")
-# Time limit of a round in seconds. A round takes seconds, so a run of minutes will never answer.
+# Time limit of a round in seconds. A round takes some seconds, so one that takes minutes will never
+# end.
 ROUND_LIMIT_S = 120.0
 END_LIMIT_S = 20.0
 
@@ -167,23 +169,25 @@ class Peer:
         return self.figure(line, "Ops per sec")
 
     def plain(self, kind: str, pause_s: float) -> float:
-        """Returns MiB/s of a loop that does TestDFSIO's calls without its texts. It reads
-        TestDFSIO's files or writes as many files.
+        """Returns the throughput in MiB/s of a plain loop that makes TestDFSIO's calls without
+        producing its texts. The loop reads TestDFSIO's files or writes as many files.
         """
         size = [str(FILE_MIB * MIB)] if kind == "write" else []
         words = [kind, str(FILES), *size, str(TRANSFER), str(int(pause_s * 1e3))]
         return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
-        """Returns operations per second of a plain loop (`kind`): of the Java client as an
-        application uses it, or of its NameNode calls alone.
+        """Returns operations per second of a plain loop. `kind` selects a loop over calls of the
+        Java client as an application makes them, or over the client's NameNode calls alone.
         """
         each = EACH["create" if kind == "create" else "open"]
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
 
 
 def compiled(testbed: Testbed, folder: Path) -> str:
-    """Compiles the peers into `folder` and returns their class path."""
+    """Compiles the programs that are compared with ours into `folder` and returns their class
+    path.
+    """
     told = {"hadoop.version": VERSION}
     jars = maven_jars(f"hadoop-benches-{VERSION}", HERE / "hadoop-pom.xml", told, print)
     own = [HERE / "HadoopRounds.java", HERE / "NothingFileSystem.java"]
@@ -193,8 +197,8 @@ def compiled(testbed: Testbed, folder: Path) -> str:
 
 @contextmanager
 def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
-    """Kills the process if the body takes longer than `limit_s` seconds. A reader of the process's
-    output then gets the end of file.
+    """Kills the process if the body of the `with` statement takes longer than `limit_s` seconds. A
+    reader of the process's output then gets the end of file.
     """
     timer = threading.Timer(limit_s, process.kill)
     timer.start()
@@ -205,8 +209,8 @@ def _at_most(limit_s: float, process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
-    """Returns our report on one round. The round starts after a pause, once its prepared files are
-    on disk.
+    """Runs one round of our load generator and returns its report. The round starts after a pause,
+    once its prepared files are on disk.
     """
 
     def gate() -> float:
@@ -225,8 +229,8 @@ def ran(target: HadoopTarget, operation: str, **stream: Any) -> dict[str, Any]:
 def our_dfsio(
     target: HadoopTarget, kind: str, pause_s: float = 0.0, file_mib: int = FILE_MIB
 ) -> float:
-    """Returns our throughput in MiB/s as TestDFSIO counts it: without opening, creating and
-    pauses.
+    """Returns the throughput of our load generator in MiB/s as TestDFSIO counts it: without the
+    times of opening, creating and pausing.
     """
     size = {"file_size": {"fixed": file_mib * MIB}, "clients": 1, "think_time_s": pause_s}
     count = {"operations_per_client": FILES, "files_per_client": FILES * (kind == "read")}
@@ -253,7 +257,9 @@ def border_s_per_mib(target: HadoopTarget, kind: str) -> float:
 
 
 def our_namenode(target: HadoopTarget, kind: str) -> float:
-    """Returns our operations per second over all threads, for creates or opens (`kind`)."""
+    """Returns operations per second of our load generator over all threads, for creates or opens
+    (`kind`).
+    """
     operation, each = {"create": "create", "open": "read"}[kind], EACH[kind]
     count = {"operations_per_client": each, "files_per_client": each * (kind == "open")}
     size = {"file_size": {"fixed": 0}, "clients": THREADS}
@@ -262,8 +268,8 @@ def our_namenode(target: HadoopTarget, kind: str) -> float:
 
 
 def measured(testbed: Testbed, folder: Path) -> tuple[dict[str, list[tuple[float, float]]], Border]:
-    """Returns (ours, theirs) for every figure and round, and the seconds per MiB at the border
-    between our process and Java.
+    """Returns for every figure the pairs (ours, theirs) of all rounds, and the seconds per MiB at
+    the border between our process and Java.
     """
     class_path = compiled(testbed, folder)
     known = java.client(testbed.java_configuration)
@@ -303,8 +309,8 @@ def alone(work: Work) -> float:
 
 
 def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float, float]]]:
-    """Runs our and their work in turn. Returns (ours, theirs) for every figure and round except
-    warm-up rounds; each value is the mean of two runs.
+    """Runs our work and theirs in turn. Returns for every figure the pairs (ours, theirs) of all
+    rounds except warm-up rounds; each value is the mean of two runs.
     """
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
     for turn in range(WARM_UP + ROUNDS):
@@ -324,15 +330,17 @@ def in_turns(pairs: dict[str, tuple[Work, Work]]) -> dict[str, list[tuple[float,
 
 
 def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Returns the ratio of ours to theirs over the rounds, and the bounds of its 95 % interval."""
+    """Returns the middle ratio of our figure to theirs over the rounds, and the bounds of its 95 %
+    interval.
+    """
     logs = [math.log(ours / theirs) for ours, theirs in pairs]
     ratio, low, high = (math.exp(value) for value in middle(logs, NINETEEN_OF_TWENTY))
     return ratio, low, high
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Returns the verdict on whether ours and theirs agree within the bar, as far as these rounds
-    show.
+    """Returns the verdict on whether our figure and theirs agree within the bar, and whether the
+    interval over these rounds makes the verdict sure.
     """
     ratio, low, high = middle_ratio(pairs)
     limits = (1 - BAR, 1 + BAR)
@@ -341,7 +349,9 @@ def within(pairs: list[tuple[float, float]]) -> str:
 
 
 def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str) -> float:
-    """Adds a row for the figure `name` to the table and returns the ratio in it."""
+    """Adds a row for the figure `name` to the table and returns the ratio of ours to theirs in
+    it.
+    """
     ratio, low, high = middle_ratio(pairs)
     medians = (f"{statistics.median(side):.1f}" for side in zip(*pairs, strict=True))
     table.add_row(name, *medians, f"{ratio:.3f}", f"{low:.2f} to {high:.2f}", why)
@@ -351,8 +361,8 @@ def add_row(table: Table, name: str, pairs: list[tuple[float, float]], why: str)
 def agreement(
     seen: dict[str, list[tuple[float, float]]], border: Border
 ) -> tuple[Table, dict[str, Any]]:
-    """Returns a table of the differences between ours and theirs with their reasons, and the
-    figures.
+    """Returns a table of the differences between our figures and theirs with the reasons, and the
+    figures as JSON data.
     """
     table = Table(
         title=f"Our load by Hadoop's own benchmarks, {FILES} files of {FILE_MIB} MiB,"
@@ -371,7 +381,7 @@ def agreement(
             without = [(1 / (1 / ours - spent), theirs) for ours, theirs in pairs]
             why = f"the same without {spent * 1e3:.3f} ms a MiB at the border to Java"
             figures[f"{name}_ratio_without_border"] = add_row(table, "", without, why)
-            # The worse of the verdicts with and without the cost of the border counts.
+            # Of the verdicts with and without the cost of the border, the worse one is reported.
             verdicts = [figures[f"{name}_within"], within(without)]
             figures[f"{name}_within"] = max(verdicts, key=VERDICTS.index)
     same = [figures[f"{name}_within"] for name in SAME_WORK]

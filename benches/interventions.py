@@ -1,9 +1,10 @@
-"""Slows parts of a real HDFS in turn and checks the ranking by traces. Does it name each part
-first, and is the predicted saving observed?
+"""Slows single parts of a real HDFS in turn and checks the ranking of parts that is computed from
+traces. Does the ranking name the slowed part first, and is the predicted saving observed?
 
 One traced testbed runs on hosts; one client repeats the same mixed workload. In every second round
-one disk, one link or the NameNode's processor is actually slower. The part and the saving that this
-round's trace predicts are compared with the rounds before and after.
+one disk, one link or the NameNode's processor is actually slower. The ranking from this round's
+trace names a part and predicts the saving if that part were faster. Both are compared with the
+rounds before and after.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ WARM_UP = int(os.environ.get("DFSLAB_BENCH_WARM_UP", "3"))
 
 @dataclass(frozen=True)
 class Intervention:
-    """A slowed part: a host's disk, link or processor is slower than declared, by a factor."""
+    """A slowed part: a host's disk, link or processor (`resource`), slower than declared by
+    `factor`.
+    """
 
     host: str
     resource: str
@@ -66,12 +69,14 @@ class Intervention:
 
     @property
     def part(self) -> str:
-        """The name of the slowed part in the ranking."""
+        """The name of the slowed part in the ranking of parts."""
         process = self.host.replace("server", "datanode").replace("master", "namenode")
         return f"{process}: {self.resource}"
 
     def applied(self, group: NodeGroup) -> NodeGroup:
-        """Returns the host's node group with the part of this intervention slower."""
+        """Returns the host's node group, changed so that the part of this intervention is
+        slower.
+        """
         if self.resource == "processor":
             return group.model_copy(update={"share": group.share / self.factor})
         if self.resource == "link":
@@ -96,8 +101,8 @@ INTERVENTIONS = (
 
 
 class Lab:
-    """A traced testbed and its client. The profile of a round is the difference of two
-    snapshots.
+    """A traced testbed and its client. The profile of a round is the difference between the
+    snapshots before and after it.
     """
 
     def __init__(self, testbed: Testbed, profiles: Path, client: Mix) -> None:
@@ -105,8 +110,8 @@ class Lab:
         self._groups = dict(testbed.hosts.deployment.nodes())
 
     def round(self) -> float:
-        """Runs a round: writes files, reads them from cold disks, and runs metadata operations.
-        Returns the client's seconds."""
+        """Runs a round: writes files, reads them from disk with empty caches, and runs metadata
+        operations. Returns the seconds that the client took."""
         took_s = self._client.does(f"write {FILES} {FILE_BYTES}")
         self._forget()
         return took_s + self._client.does(f"read {FILES}") + self._client.does(f"metadata {NAMES}")
@@ -137,8 +142,8 @@ class Lab:
 
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
-    """Returns the ranking of parts by the profiles of one round. `factor` is the factor by which a
-    part would be faster.
+    """Returns the ranking of parts by the profiles of one round. The ranking predicts the saving if
+    a part were faster by `factor`.
     """
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, processors(files), factor)
@@ -147,8 +152,8 @@ def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartR
 def judged(
     one: Intervention, slow_s: float, healthy_s: float, files: list[callprofile.File]
 ) -> dict[str, Any]:
-    """Returns the prediction of the ranking and the observed times for an intervention, as JSON
-    data.
+    """Compares the ranking's prediction with the observed times of the round with an intervention
+    (`slow_s`) and of the rounds around it (`healthy_s`). Returns both as JSON data.
     """
     found, undone = ranked(files), ranked(files, one.factor)
     gains = [row for row in undone.parts if row.part == one.part]
@@ -174,8 +179,8 @@ def judged(
 
 
 def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[str, Any]]:
-    """Runs every intervention in turn, between rounds without one. Returns one judged row for each
-    intervention.
+    """Runs every intervention in turn, between rounds without one. Returns for each intervention a
+    row with the predicted and the observed saving.
     """
     keep = os.environ.get("DFSLAB_BENCH_KEEP", "")
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-") as profiles:
@@ -188,7 +193,7 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
             lab = Lab(testbed, Path(profiles), client)
             healthy_s = [lab.round() for _ in range(warm_up)]
             print("healthy rounds:", ", ".join(f"{s:.2f} s" for s in healthy_s), flush=True)
-            # The first rounds are a warm-up; only the last of them is used for comparison.
+            # The first rounds are a warm-up; only the last of them is compared with later rounds.
             healthy_s = healthy_s[-1:]
             seen = []
             for one in wanted:

@@ -26,8 +26,8 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ("glusterfs", "moosefs", "cephfs", "juicefs", "nfs", "hdfs-hosts", "alluxio")
 LARGE = 0.25
-# (file system, workload) -> lower and upper bound of the relative error with its sign, and the
-# explanation of the error.
+# The keys are (file system, workload). The values hold the lower and upper bound of the relative
+# error with its sign, and the explanation of the error.
 EXPLAINED = {
     ("cephfs", "sequential_read"): (
         0.25,
@@ -59,8 +59,8 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 
 def explanation(row: dict[str, Any]) -> str:
-    """Returns the explanation of a large error. Returns "" for a small one, and "not explained" if
-    there is none.
+    """Returns the explanation of a row's error if the error is large. Returns "" for a small error,
+    and "not explained" if EXPLAINED has no explanation.
     """
     if abs(row["error"]) <= LARGE:
         return ""

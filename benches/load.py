@@ -4,12 +4,13 @@ The processor time of one operation is the slope between N and 4 N operations, s
 effect. Our runs and the peer's alternate, and the middle of the rounds' ratios is reported, so that
 disturbances of the machine affect both. On a shared machine memory speed changes within seconds, so
 rounds are short and many, and both programs read the same file. A file that fits in the processor's
-cache shows the cost beyond the reads; a larger one shows the effect of that cost in memory. A
-middle (`paired.middle`) is reported with its 95 % interval and the quartiles of the rounds.
+cache shows the generator's cost beyond the raw reads; a larger one shows how much that cost matters
+when data comes from memory. A middle (`paired.middle`) is reported with its 95 % interval and the
+quartiles of the rounds.
 
 Rates by the wall clock are reported only as ratios. Times in ns are longer on a slower machine, so
-fio's cost of the same work is measured in turns with ours, by the same slope. Each bar in ns is
-also a bar as a share of fio's cost, and both are judged.
+fio's cost of the same work is measured in turns with ours, by the same slope. Each bar (pass
+criterion) in ns is also a bar as a share of fio's cost, and a figure is checked against both.
 """
 
 from __future__ import annotations
@@ -34,15 +35,17 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
-# Number of rounds if the peer is also a short run, of some tens of milliseconds, so that both
-# programs have the same conditions.
+# Number of rounds when the peer is also a short run of some tens of milliseconds. Both programs
+# then have the same conditions in a round.
 SHORT_ROUNDS = 14 * ROUNDS
 READS, NAMES = 15_000, 9_000
-# fio takes long to start, so its rounds are long and few.
+# Numbers of operations of the runs that are compared with fio. fio takes long to start, so its
+# rounds are long and few.
 NOTHINGS, FIO_READS = 1_000_000, 100_000
 FILE_BYTES = 256 << 20
-# File size for the cost beyond the raw call, in bytes. That cost is most precise where the reads
-# are fast and uniform.
+# Sizes in bytes of the files that show the cost beyond the raw call: one that fits in the
+# processor's cache, where reads are fast and uniform and the cost is most precise, and a larger
+# one.
 CACHED_BYTES, FLOOR_BYTES = 256 << 10, 16 << 20
 DIRECTORY = f"dfslab-{os.getpid()}"
 # The bars in ns, each with fio's figure on the machine on which the bar was set.
@@ -94,8 +97,9 @@ def slope_ns(spent_s: Callable[[int], float], count: int) -> float:
 def slopes_ns(
     ours: Callable[[int], float], peer: Callable[[int], float], count: int
 ) -> tuple[float, float]:
-    """Returns the processor time of one operation in ns for ours and for the peer, as slopes. The
-    runs are in the order peer, ours, ours, peer, so that drift affects both equally.
+    """Returns the processor time of one operation in ns for our generator and for the peer, each as
+    the slope between `count` and four times `count`. The runs are in the order peer, ours, ours,
+    peer, so that drift affects both equally.
     """
     peer_short, short = peer(count), ours(count)
     long, peer_long = ours(4 * count), peer(4 * count)
@@ -117,16 +121,17 @@ def null_s(count: int) -> float:
 
 
 def null_rounds() -> list[tuple[float, float]]:
-    """Returns for each round the processor time in ns of an operation on a target that does
-    nothing: of our mix, and of the same mix by fio with its defaults, which has no schedule.
+    """Returns for each round two processor times in ns of an operation on a target that does
+    nothing: by our generator, and by fio with the same mix of operations and otherwise its
+    defaults, which have no schedule.
     """
     fio = fio_s("--ioengine=null", "--rw=randrw", "--rwmixread=80", f"--size={FILE_BYTES}")
     return [slopes_ns(null_s, fio, NOTHINGS) for _ in range(ROUNDS)]
 
 
 def peer_s(program: Path, what: str, path: Path) -> Callable[[int], float]:
-    """Returns a function from a number of operations to the processor seconds of the C loop
-    `program`.
+    """Returns a function. Given a number of operations, the function returns the processor seconds
+    that the C loop `program` takes for them.
     """
 
     def spent(count: int) -> float:
@@ -160,8 +165,8 @@ def fio_job(count: int, *options: str) -> dict[str, Any]:
 
 
 def fio_s(*options: str) -> Callable[[int], float]:
-    """Returns a function from a number of operations to fio's processor seconds, including its
-    start.
+    """Returns a function. Given a number of operations, the function returns the processor seconds
+    that fio takes for them, including its start.
     """
 
     def children_s() -> float:
@@ -179,8 +184,8 @@ def fio_s(*options: str) -> Callable[[int], float]:
 def over_floor_ns(
     program: Path, folder: Path, file_bytes: int, with_fio: bool = False
 ) -> list[list[float]]:
-    """Returns for each round of 4 KiB random reads of one file, in ns per read: the raw call, and
-    the cost beyond it of our generator and of fio.
+    """Returns for each round of 4 KiB random reads of one file three costs in ns per read: the raw
+    call, and what our generator and fio (if `with_fio`) need beyond the raw call.
     """
     target = {"kind": "posix", "root": str(folder)}
     path = folder / DIRECTORY / "c0" / "f0"
@@ -208,7 +213,7 @@ def over_floor_ns(
 
 
 def two_threads(folder: Path) -> list[float]:
-    """Returns for each round the ratio of processor time per operation with two threads to that
+    """Returns for each round a ratio: the processor time per operation with two threads over that
     with one thread.
     """
     target = {"kind": "posix", "root": str(folder)}
@@ -228,7 +233,9 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def iops_ratios(folder: Path) -> list[float]:
-    """Returns the ratios of our rate to fio's, from runs that alternate."""
+    """Returns the ratios of our rate of operations to fio's, one for each round, from runs that
+    alternate.
+    """
     target, count = {"kind": "posix", "root": str(folder)}, 600_000
     options = (*FIO_READ, f"--filename={folder / 'peer'}", f"--size={FILE_BYTES}")
     ratios = []
@@ -267,8 +274,8 @@ def names_ratios(program: Path, folder: Path) -> list[float]:
 
 
 def write_peer(path: Path) -> None:
-    """Writes the file that fio reads in the same way as our file, 4 KiB at a time. tmpfs stores
-    large writes in large folios, which are read faster.
+    """Writes the file that fio reads. Like our file, it is written 4 KiB at a time, because tmpfs
+    stores large writes in large folios, which are read faster.
     """
     block = os.urandom(4096)
     with path.open("xb", buffering=0) as file:
@@ -277,7 +284,7 @@ def write_peer(path: Path) -> None:
 
 
 def measured(program: Path, folder: Path) -> dict[str, dict[str, float]]:
-    """Returns every figure, with its spread over the rounds."""
+    """Returns every figure by name, with its middle and its spread over the rounds."""
     nothings = null_rounds()
     figures = {
         "null_ns_per_op": spread([ours for ours, _ in nothings]),
@@ -319,7 +326,9 @@ def show(figures: dict[str, dict[str, float]], console: Console) -> None:
 
 
 def main() -> None:
-    """Runs the bench. Prints the figures, then their values and the bars as one JSON object."""
+    """Runs the bench. Prints a table of the figures, then the figures and the bars as one JSON
+    object.
+    """
     with tempfile.TemporaryDirectory(prefix="dfslab-bench-", dir="/dev/shm") as name:
         folder = Path(name)
         program = folder / "floor"

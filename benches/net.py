@@ -1,5 +1,5 @@
-"""Compares the net engine with a hand-written simulator, SimPy, simpn and SNAKES, as ratios within
-one run.
+"""Compares the speed of the net engine with that of a hand-written simulator, SimPy, simpn and
+SNAKES, as ratios within one run.
 
 The last line is one JSON object. The other simulators run in a separate environment
 (`.venv/peers`).

@@ -2,8 +2,8 @@
 their firings per second.
 
 Every rate is in firings of the coloured net (49 for a request of 16 chunks) per second of processor
-time. SimPy has no firings, so it is credited with the net's number for the same requests. SNAKES
-has no time, so its tokens carry their time. The last line is one JSON object.
+time. SimPy has no firings, so it is credited with the number that the net needs for the same
+requests. SNAKES has no time, so its tokens carry their time. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def service_s(mean_s: float, key: object = None) -> float:
 
 
 def in_simpy(requests: int) -> int:
-    """Runs the model in SimPy as processes and resources. Returns the number of firings of an
-    equivalent net.
+    """Runs the PVFS model in SimPy as processes and resources. Returns the number of firings that
+    an equivalent net needs.
     """
     env = simpy.Environment()
     net = [simpy.Resource(env) for _ in range(SERVERS)]
@@ -141,7 +141,7 @@ def snakes_net(requests: int) -> PetriNet:
         net.add_transition(Transition(name))
         net.add_input(queue, name, token("t", "c", "s"))
         net.add_input(f"{name}_idle", name, token("u", "s"))
-        # The service time is drawn once for a binding, so both output tokens get the same time.
+        # The service time is drawn once per firing, so both output tokens get the same time.
         due = f"max(t, u) + service_s({mean_s}, (t, c, s))"
         net.add_output(after, name, Expression(f"({due}, c, s)"))
         net.add_output(f"{name}_idle", name, Expression(f"({due}, s)"))
@@ -155,10 +155,10 @@ def snakes_net(requests: int) -> PetriNet:
 
 
 def in_snakes(requests: int) -> int:
-    """Runs the PVFS net in SNAKES, which has no time: tokens are pairs of a time and a value, as
-    its author advises. Returns the number of firings.
+    """Runs the PVFS net in SNAKES, which has no time. Each token is a pair of a time and a value,
+    as the author of SNAKES advises. Returns the number of firings.
 
-    Every step queries all transitions for their modes and fires the one whose tokens are all
+    Every step queries all transitions for their modes and fires the mode whose tokens are all
     available first. (An event list outside the net makes this about five times as fast, 2,400
     firings per second instead of 440, but then half of the simulator is not SNAKES.)
     """

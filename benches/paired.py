@@ -1,5 +1,5 @@
-"""Computes ratios of contenders that take turns: the cost of one relative to another, with an
-interval.
+"""Computes the cost of one contender relative to another, as a ratio with an interval, from rounds
+in which the contenders take turns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ratio:
 
 
 def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
-    """Returns the order of the teams (contenders) in each round. It is random, so that no team
+    """Returns for each round the order of the teams (contenders). It is random, so that no team
     always follows the same one.
 
     The teams of a group are consecutive, because a busy machine changes less within seconds than
@@ -50,8 +50,8 @@ def orders(groups: Sequence[Sequence[str]], rounds: int) -> list[list[str]]:
 
 
 def middle(values: Sequence[float], quantile: float) -> tuple[float, float, float]:
-    """Returns the median of the means of all pairs of values (Hodges and Lehmann 1963), and the
-    bounds of its interval.
+    """Returns the median of the means of all pairs of values (the estimator of Hodges and Lehmann
+    1963), and the lower and upper bound of its interval.
 
     This estimator is as robust against single bad rounds as the median, and its spread is a fifth
     smaller. The interval is that of Wilcoxon's signed ranks; `quantile` is its normal quantile,

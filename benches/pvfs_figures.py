@@ -35,7 +35,9 @@ FIGURES = {
 
 
 def experiment(setup: Setup, blocks: tuple[int, ...]) -> list[dict[str, float]]:
-    """Simulates the setup at every block size. Returns rate, firings and processor time of each."""
+    """Simulates the setup at every block size. Returns for each block size a row with the rate, the
+    number of firings and the processor time.
+    """
     rows = []
     for block in blocks:
         start = time.process_time()
@@ -92,7 +94,7 @@ def curve(grain: str, number: int, rows: list[dict[str, float]]) -> Series:
 
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:
-    """Returns the cost of each level of network detail, and the relative errors of its rates
+    """Returns for each level of network detail its cost, and the relative errors of its rates
     against those of the finest level.
     """
     finest = next(iter(levels.values()))

@@ -1,9 +1,9 @@
-"""Compares our speed with that of peers, as ratios within one run. The last line is one JSON
-object.
+"""Compares the speed of our load generator, sequence model and net engine with that of peers, as
+ratios within one run. The last line is one JSON object.
 
 Figures are differences in processor time between a short and a long run of the same work, so
-neither start-up nor other programs on the machine count. The peer is the smallest loop that does
-the same work with the standard library.
+neither start-up nor other programs on the machine count. A peer is the smallest loop that does the
+same work with the standard library.
 """
 
 from __future__ import annotations

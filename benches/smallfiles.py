@@ -1,9 +1,9 @@
-"""Shows why small files are slow on a default HDFS, and how much a shorter retry delay gains:
-predicted and measured.
+"""Shows why small files are slow on a default HDFS. Predicts and measures how much time a shorter
+retry delay saves.
 
 Two clients of one traced testbed take turns; each creates a file, writes 4 KiB and closes it. One
-client has Hadoop's defaults. The other retries after 10 ms instead of 400 ms when a close precedes
-the DataNodes' reports.
+client has Hadoop's defaults. The other retries after 10 ms instead of 400 ms when it closes a file
+before the DataNodes have reported the block.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# Number and size of files. On a fast machine few closes precede the reports; with this number of
-# files there are some dozen.
+# Number and size of files. On a fast machine a client rarely closes a file before the DataNodes'
+# reports. With this number of files that happens some dozen times.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1
-# Parameters of the testbed, with Hadoop's own defaults in place of a testbed's shorter delays.
+# Parameters of the testbed. They have Hadoop's own default delays instead of the shorter ones that
+# a testbed normally has.
 BED = {
     "datanodes": 3,
     "replication": 3,

@@ -3,8 +3,8 @@ known. The last line is one JSON object.
 
 A target stalls for the last half second of every two seconds, while two agents send 1000 requests
 per second regardless of responses. A generator that is never late, on an idle machine, would report
-the figures in `TRUTHS`. Every round counts and the middle of all rounds is judged, so a busy
-machine can cause a miss: run this bench on an idle machine.
+the figures in `TRUTHS`. The middle of all rounds is compared with the bar, and no round is left
+out, so a busy machine can cause a miss: run this bench on an idle machine.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from rich.table import Table
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "7"))
 CLIENTS, REQUESTS, RATE_PER_S = 8, 4000, 1000.0
 PERIOD_S, LENGTH_S = 2.0, 0.5
-# The true quantiles. A request that arrives t seconds before the end of a stall takes t seconds;
-# all other requests take no time.
+# The share of the time in which the target stalls, and the true quantiles that follow. A request
+# that arrives t seconds before the end of a stall takes t seconds; all other requests take no time.
 SHARE = LENGTH_S / PERIOD_S
 QUANTILES = {"p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 TRUTHS = {name: LENGTH_S * (q - (1 - SHARE)) / SHARE for name, q in QUANTILES.items()}

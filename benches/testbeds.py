@@ -41,7 +41,7 @@ class Hardware:
     tolerance: float
 
     def node(self) -> dict[str, Any]:
-        """Returns the keys of a scenario's node that declare this hardware."""
+        """Returns the keys of a scenario's node that declare this link and disk."""
         disk = {"read_rate": self.disk, "write_rate": self.disk}
         return {"adapter": {"bandwidth": self.link}, "disk": disk}
 
@@ -68,7 +68,9 @@ LAYOUTS: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A file system in one of its layouts. The default layout has no keys."""
+    """A file system in one of its layouts. `layout` holds the keys that declare the layout; it is
+    empty for the default layout.
+    """
 
     system: str
     layout: dict[str, Any]
@@ -93,8 +95,8 @@ class Seen:
 
     @property
     def good(self) -> bool:
-        """Whether hardware and content were as expected, no errors occurred, and nothing remained
-        on the machine.
+        """Whether the hardware was as declared, all content was read back and verified, no errors
+        occurred, and nothing remained on the machine.
         """
         held = all(check.holds for check in self.hardware)
         whole = self.complete and self.verified_bytes > 0
@@ -102,7 +104,9 @@ class Seen:
 
 
 def cases(names: Sequence[str] = ()) -> list[Case]:
-    """Returns all layouts of all file systems that have a testbed, or of those in `names`."""
+    """Returns one case for each layout of all file systems that have a testbed, or of those in
+    `names`.
+    """
     have = [
         name
         for name in discover.members(discover.FILE_SYSTEMS)
@@ -112,7 +116,7 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
 
 
 def scenario(case: Case, declared: Hardware) -> Scenario:
-    """Returns a scenario for a case with each kind of role on separate hosts. Two client hosts
+    """Returns a scenario for a case in which each kind of role has separate hosts. Two client hosts
     write and read back.
     """
     system = discover.file_system(case.system)
@@ -146,7 +150,7 @@ def scenario(case: Case, declared: Hardware) -> Scenario:
 
 
 def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
-    """Starts, checks, loads and stops one testbed and returns its results. TestbedError or
+    """Starts, checks, loads and stops one testbed and returns its results. Raises TestbedError or
     RunFailed when a step is impossible.
     """
     before = holdings()
@@ -170,8 +174,8 @@ def one(case: Case, declared: Hardware, notify: Callable[[str], None]) -> Seen:
 
 
 def _worst(checks: Sequence[Check], kind: str) -> Check | None:
-    """Returns the check of the quantity `kind` with the largest deviation from its declaration.
-    Returns None if there is no such check.
+    """Returns the check of the quantity `kind` whose measured value deviates most from the declared
+    one. Returns None if there is no such check.
     """
     alike = [check for check in checks if check.quantity == kind]
     return max(alike, key=lambda c: abs(c.measured - (c.declared or c.measured)), default=None)

@@ -1,12 +1,14 @@
-"""Reads and compresses a large trace, and compares spans per second, memory and reduction with
-peers.
+"""Measures how a large trace is read and compressed, and compares spans per second, memory and
+reduction with peers.
 
-A trace of block writes is written in both encodings. Each reader runs in a separate process, so
-that its peak memory can be measured; medians of a few runs are reported. Every reader uses one
-thread, so its processor time is that of one core; the wall-clock time also depends on other
-programs. DuckDB and plain Python count and sum the same spans by name. Each bar in spans per second
-is also a bar relative to plain Python reading the JSON encoding (for both encodings, since no peer
-reads protobuf), in processor time, and both are judged.
+A trace of block writes is written in both encodings of OTLP, JSON and protobuf. Each reader runs in
+a separate process, so that its peak memory can be measured; medians of a few runs are reported.
+Every reader uses one thread, so its processor time is that of one core; the wall-clock time also
+depends on other programs. DuckDB and plain Python count and sum the same spans by name.
+
+Each bar (pass criterion) in spans per second is also a bar relative to plain Python reading the
+JSON encoding, in processor time, and a figure is checked against both. This holds for both
+encodings, since no peer reads protobuf.
 """
 
 from __future__ import annotations
@@ -94,8 +96,8 @@ class Run:
 
 
 def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, int, int, int]]:
-    """Returns the spans of block writes of some hundred packets. Each packet has a disk write and a
-    call to the next replica.
+    """Returns the spans of a piece of the trace: block writes of up to some hundred packets each.
+    Each packet has a disk write and a call to the next replica.
     """
     spans, at = [], START_NS + number * 10**12
     while len(spans) < SPANS_A_PIECE:
@@ -114,8 +116,8 @@ def piece(source: random.Random, number: int) -> list[tuple[str, int, int, int, 
 
 
 def write(folder: Path) -> tuple[dict[str, Path], int]:
-    """Writes the trace in both encodings, piece by piece. Returns the files and the number of
-    spans.
+    """Writes the trace in both encodings, piece by piece. Returns the path of each encoding and the
+    number of spans.
     """
     paths = {form: folder / f"trace.{form}" for form in ("json", "protobuf")}
     source, total, number = random.Random(SEED), 0, 0
@@ -151,8 +153,8 @@ def run(work: str, path: Path) -> Run:
 
 
 def show(runs: dict[str, Run], spans: int, json_mb: float, console: Console) -> dict[str, float]:
-    """Prints a table of the readers, and whether the bars are met. Returns the figures of both
-    encodings.
+    """Prints a table of the readers, and whether their figures meet the bars. Returns the figures
+    of both encodings by name.
     """
     table = Table(title=f"{spans:,} spans, {json_mb:,.0f} MB of JSON")
     for column in ("reader", "Mspan/s of processor time", "by the wall clock", "peak MB"):

@@ -1,5 +1,5 @@
-"""Common parts of the benches on a traced HDFS: a Java client that a bench controls, and profiles
-of a period.
+"""Common parts of the benches on a traced HDFS: a Java client that a bench controls, and the
+difference between two profiles.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def snapshot(profiles: Path) -> dict[str, callprofile.File]:
 def between(
     before: dict[str, callprofile.File], after: dict[str, callprofile.File]
 ) -> list[callprofile.File]:
-    """Returns the activity of each process between two snapshots."""
+    """Returns for each process the profile of its activity between two snapshots."""
     return [
         callprofile.since(before[name], file) if name in before else file
         for name, file in after.items()

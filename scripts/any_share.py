@@ -1,8 +1,8 @@
 """Checks types by mypy, and that the share of expressions typed `Any` has not risen.
 
-`python scripts/any_share.py` runs mypy once for both checks. It prints the share of each room and
-exits with 1 if mypy finds errors or the share of all rooms is above `[tool.any-share] percent_max`
-in pyproject.toml. That number may only fall.
+`python scripts/any_share.py` runs mypy once for both checks. It prints the share of each folder of
+the package. It exits with 1 if mypy finds errors, or if the share of the whole package is above
+`[tool.any-share] percent_max` in pyproject.toml. That number may only fall.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Share:
-    """The number of expressions of one package folder ("room") that are typed `Any`, and the number
+    """The number of expressions of one package folder (`room`) that are typed `Any`, and the number
     of all its expressions.
     """
 
@@ -49,8 +49,8 @@ def rows(report: str) -> Iterator[Share]:
 
 
 def by_room(modules: Iterator[Share]) -> list[Share]:
-    """Returns the shares of the package's folders, the largest first. ValueError for an empty
-    report.
+    """Returns the shares of the package's folders, the largest first. Raises ValueError for an
+    empty report.
     """
     counts: dict[str, tuple[int, int]] = {}
     for one in modules:
@@ -68,8 +68,8 @@ def _by_percent(share: Share) -> float:
 
 
 def verdict(rooms: list[Share], percent_max: float) -> tuple[bool, str]:
-    """Returns (whether the share of all folders is within the limit, a sentence with the share and
-    the limit).
+    """Returns whether the share of all folders is within the limit, and a sentence with the share
+    and the limit.
     """
     whole = Share("all", sum(one.anys for one in rooms), sum(one.expressions for one in rooms))
     percent = round(whole.percent, DIGITS)

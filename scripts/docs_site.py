@@ -15,18 +15,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Documents and what they link to. Links stay valid, because the staged folder has the same layout.
+# The documents of the site and the files that they link to. Links stay valid, because the staged
+# folder has the same layout as the repository.
 STAGED = (
     *("*.md", "*.cff", "LICENSE", "Containerfile", "docs", "agent/README.md", "scenarios"),
     *("verification/*.md", "verification/*.toml"),
 )
-# How long Sphinx may take before it counts as hanging.
+# Sphinx is stopped as hanging after this many seconds.
 LIMIT_S = 600
 BUILDERS = ("html", "man")
 
 
 def stage(folder: Path) -> None:
-    """Copies the documents into a folder, and adds the pages that are made of the code."""
+    """Copies the documents into a folder, and adds the pages that are generated from the code."""
     from site_build import reference, systems
 
     shutil.rmtree(folder, ignore_errors=True)

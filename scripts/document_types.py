@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HOME = Path(__file__).resolve().parents[1]
-# JSON Schema -> (generated module, the module's first sentence).
+# For each JSON Schema, the module that is generated from it, and the module's first sentence.
 DOCUMENTS = {
     "core/load/schema.json": (
         "python/dfslab/documents/load_report.py",
@@ -31,7 +31,7 @@ DOCUMENTS = {
         "A net as the engine reads it; generated from core/net/schema.json.",
     ),
 }
-# Format of a string in a schema -> (module, Python type that it becomes).
+# For each format of a string in a schema: the module and the Python type that the string becomes.
 FORMATS = {"call-path": ("dfslab.documents.traces.call_path", "CallPath")}
 PLAIN = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 COLUMNS = 100
@@ -39,7 +39,9 @@ REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 
 def python_type(schema: Mapping[str, Any]) -> str:
-    """Returns the Python annotation for a schema. ValueError if the schema is not supported."""
+    """Returns the Python annotation for a schema. Raises ValueError if the schema is not
+    supported.
+    """
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
@@ -96,7 +98,7 @@ def base_of(schema: Mapping[str, Any]) -> str:
 
 
 def is_struct(schema: Mapping[str, Any]) -> bool:
-    """Whether the schema becomes a class. If not, it becomes a union of types."""
+    """Returns whether the schema becomes a class. If not, it becomes a union of types."""
     return "properties" in schema
 
 
@@ -115,7 +117,7 @@ def text_of(schema: Mapping[str, Any]) -> str:
 
 
 def class_lines(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the source lines of the class for a struct."""
+    """Yields the source lines of the class that is generated for a struct."""
     yield f"class {name}({base_of(schema)}):"
     said = textwrap.wrap(text_of(schema), COLUMNS - 8)
     yield from (
@@ -166,7 +168,8 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
     bodies: list[str] = []
     for name in in_order(structs):
         make = class_lines if is_struct(structs[name]) else alias_lines
-        # Number of empty lines by the formatter's rule: two around classes, one after imports.
+        # The empty lines before a definition, by the formatter's rule: two around classes, one
+        # after imports.
         gap = [""] if make is alias_lines and not bodies else ["", ""]
         bodies += [*gap, *make(name, structs[name])]
     pydantic = [
@@ -182,7 +185,7 @@ def module_text(schema: Mapping[str, Any], sentence: str) -> str:
 
 
 def modules() -> dict[Path, str]:
-    """Returns path -> text of each generated module."""
+    """Returns the text of each generated module by its path."""
     return {
         HOME / module: module_text(json.loads((HOME / schema).read_text("utf-8")), sentence)
         for schema, (module, sentence) in DOCUMENTS.items()

@@ -1,4 +1,5 @@
-"""Writes docs/errors.md: every error that a command can print, read from the sources.
+"""Writes docs/errors.md, which lists every error message that a command can print. The messages are
+extracted from the sources.
 
 `python scripts/errors_table.py` writes the file; `tests/contract/test_errors_table.py` compares it.
 """
@@ -14,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "dfslab"
 TABLE = ROOT / "docs" / "errors.md"
 HOLE = "…"
-# How many alternatives of one variable text are listed.
+# Largest number of alternatives that are listed for one variable text.
 MOST_TEXTS = 12
 
 KINDS = {
@@ -45,7 +46,7 @@ KINDS = {
         "Restore the file from a copy, or measure again with `--fresh`.",
     ),
 }
-# What the command line reports without a class of dfslab's own (`cli/root.py`).
+# Errors of the command line for which dfslab has no exception class (`cli/root.py`).
 OTHERS = [
     (
         "PATH: REASON",
@@ -94,8 +95,8 @@ OTHERS = [
 
 @dataclass(frozen=True, order=True)
 class Message:
-    """One message of the sources. `module` is relative to the package; `key` is what an InputError
-    names, empty for the other kinds."""
+    """One error message of the sources. `module` is the file's path relative to the package; `key`
+    is the key that an InputError names, empty for other kinds of errors."""
 
     module: str
     kind: str
@@ -104,7 +105,9 @@ class Message:
 
 
 class _Texts(ast.NodeVisitor):
-    """Finds the errors that one module makes, with the texts of the names that they use."""
+    """Finds the errors that one module raises, and the texts of the names that occur in their
+    messages.
+    """
 
     def __init__(self, module: str, tree: ast.Module) -> None:
         self.module = module
@@ -133,7 +136,9 @@ class _Texts(ast.NodeVisitor):
                 self.found.append(Message(self.module, name, key, text))
 
     def texts(self, node: ast.expr, depth: int = 0) -> list[str]:
-        """What an expression can say; values that are known only at run time are `…`."""
+        """Returns the texts that an expression can evaluate to. Values that are known only at run
+        time are written as `…`.
+        """
         if isinstance(node, ast.Constant):
             return [str(node.value) if node.value is not None else HOLE]
         if isinstance(node, ast.JoinedStr):
@@ -151,7 +156,7 @@ class _Texts(ast.NodeVisitor):
 
 
 def _assigned(scope: ast.AST) -> dict[str, list[ast.expr]]:
-    """The texts that are assigned to names in a scope."""
+    """Returns for each name in a scope the text expressions that are assigned to it."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr):
@@ -166,7 +171,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _join(parts: Iterator[str] | list[str]) -> str:
-    """The parts as one text, with neighbouring `…` as one."""
+    """Returns the parts as one text, with several neighbouring `…` merged into one."""
     joined = "".join(parts)
     while HOLE * 2 in joined:
         joined = joined.replace(HOLE * 2, HOLE)
@@ -174,7 +179,7 @@ def _join(parts: Iterator[str] | list[str]) -> str:
 
 
 def messages(package: Path = PACKAGE) -> list[Message]:
-    """Every message of the sources, sorted, each once."""
+    """Returns every message of the sources once, in sorted order."""
     found: set[Message] = set()
     for path in package.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
@@ -183,7 +188,7 @@ def messages(package: Path = PACKAGE) -> list[Message]:
 
 
 def table(found: list[Message]) -> str:
-    """The document."""
+    """Returns the text of docs/errors.md with the given messages."""
     lines = [
         "# Errors",
         "",
@@ -217,7 +222,7 @@ def _row(message: Message) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as a cell of a Markdown table."""
+    """Returns a text as a cell of a Markdown table."""
     shown = " ".join(text.split())
     for sign in "\\|<>[]*_`":
         shown = shown.replace(sign, f"\\{sign}")

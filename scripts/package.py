@@ -21,21 +21,26 @@ from dfslab.testbeds.java_agent import PACKAGED_JAR, agent_jar
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path("python") / "dfslab"
-# What a package is built from.
+# The files and folders from which the distributions are built.
 SOURCES = ("python", "core", "Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE")
-# Processes whose target folder is shared find the compiled dependencies of other builds there.
+# The folder of compiled files. If it is shared with other builds (CARGO_TARGET_DIR), their compiled
+# dependencies are reused.
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
 def tracked(*places: str) -> list[Path]:
-    """The tracked files below places of the checkout, relative to it."""
+    """Returns the tracked files at or below the given places of the checkout, relative to the
+    checkout.
+    """
     command = ["git", "ls-files", "-z", "--", *places]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     return [Path(os.fsdecode(name)) for name in answer.stdout.split(b"\0") if name]
 
 
 def stage(folder: Path) -> None:
-    """Copies what a package is built from into a folder, and adds its data."""
+    """Copies the files from which the distributions are built into a folder, and adds the package
+    data.
+    """
     for path in tracked(*SOURCES):
         _copy(ROOT / path, folder / path)
     for path in tracked("scenarios"):

@@ -21,18 +21,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 UV = str(Path(sys.executable).with_name("uv"))
 COLUMNS = 80
-# The whole check takes at most this long, as a newcomer's first ten minutes.
+# Largest number of seconds that the whole check may take. It is the time of a newcomer's first ten
+# minutes.
 LIMIT_S = 600.0
 TOOLS = ROOT / "scripts" / "requirements-release.txt"
-# A path in the last lines of a command may be longer than a line.
+# The last lines of a command begin with one of these words and a path. The path makes such a line
+# longer than the terminal's width, which is allowed.
 PATHS = ("run: ", "page: ", "trace: ")
 
 
 @dataclass(frozen=True)
 class Try:
-    """A command of the tutorial, and words that its output must have.
+    """A command of the tutorial, and words that its output must contain.
 
-    `is_wrapped`: lines fit the terminal; False for TOML, whose lines stay as they are.
+    `is_wrapped` tells whether the lines of the output must fit the terminal. It is False for TOML,
+    whose lines are not wrapped.
     """
 
     words: tuple[str, ...]
@@ -40,7 +43,7 @@ class Try:
     is_wrapped: bool = True
 
 
-# What the wheel can do without any extra.
+# Commands that must work with the wheel alone, without any extra.
 BASE = (
     Try(("--version",), ("dfslab ",)),
     Try(("doctor",), ("measure a directory", "page of a run", "jinja2 is missing")),
@@ -52,7 +55,7 @@ BASE = (
     Try(("whatif", "glusterfs", "servers +1", "-q"), ("servers +1: write", "How sure")),
     Try(("replay", "app.strace", "data", "-q"), ("Replayed 4 of 4 calls", "These calls took")),
 )
-# What needs the extras of the tutorial.
+# Commands that need the extras which the tutorial installs.
 WITH_EXTRAS = (
     Try(("run", "quickstart", "-q"), ("Measured: highest", "report.html")),
     Try(("trace", "record", "quickstart", "-o", "trace.json", "-q"), ("trace: trace.json",)),
@@ -81,11 +84,13 @@ class Environment:
         _run([UV, "venv", "--quiet", str(self.python.parents[1])], ROOT)
 
     def install(self, *packages: str) -> None:
-        """Installs packages with what they need."""
+        """Installs packages with their dependencies."""
         _run([UV, "pip", "install", "--quiet", "--python", str(self.python), *packages], ROOT)
 
     def dfslab(self, one: Try) -> str:
-        """Runs a command and returns its output. SystemExit names what is wrong with it."""
+        """Runs a command and returns its output. Raises SystemExit with a message if the exit code
+        or the output is wrong.
+        """
         own = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         own |= {"COLUMNS": str(COLUMNS), "HOME": str(self.work)}
         command = [str(self.python.with_name("dfslab")), *one.words]
@@ -110,7 +115,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def check(wheel: Path, folder: Path, report: Path | None) -> None:
-    """Runs all commands, and prints the seconds of each."""
+    """Tries the wheel by all commands, and prints the seconds that each takes."""
     began_s = time.monotonic()
     environment = Environment(folder)
     steps = ((str(wheel), BASE), (f"{wheel}[fit,page,tables]", WITH_EXTRAS))

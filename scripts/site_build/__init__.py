@@ -1,1 +1,3 @@
-"""Builds the documentation site: pages from the code, and the documents of the repository."""
+"""Builds the documentation site from pages that are generated from the code, and from the documents
+of the repository.
+"""

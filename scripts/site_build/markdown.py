@@ -1,4 +1,6 @@
-"""Writes parts of Markdown documents: tables, and text in which nothing is markup."""
+"""Returns parts of Markdown documents: tables, and text whose characters are not taken for
+markup.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,25 @@ from collections.abc import Iterable, Sequence
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table. Cells are one line each; bars in them are escaped."""
+    """Returns a Markdown table. Each cell is put on one line, and vertical bars in cells are
+    escaped.
+    """
     lines = [_row(head), _row(["---"] * len(head))]
     lines += [_row([cell(text) for text in row]) for row in rows]
     return "\n".join(lines)
 
 
 def cell(text: str) -> str:
-    """A text as a cell of a table: on one line, with Markdown's characters escaped outside code."""
+    """Returns a text as a cell of a table: on one line, with Markdown's characters escaped outside
+    code.
+    """
     parts = " ".join(text.split()).replace("|", "\\|").split("`")
     plain = [_escaped(part) if at % 2 == 0 else part for at, part in enumerate(parts)]
     return "`".join(plain)
 
 
 def code(text: str) -> str:
-    """A text as code within a line; an empty text stays empty."""
+    """Returns a text as inline code. An empty text stays empty."""
     return f"`{text}`" if text else ""
 
 

@@ -1,4 +1,6 @@
-"""Writes the reference of the site from the code: commands, scenario keys, results and Python."""
+"""Generates the reference pages of the site from the code: commands, scenario keys, results and
+Python.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ from pydantic_core import PydanticUndefined
 
 from site_build.markdown import code, table
 
-# Sections of a file system's own keys and of a workload's own keys are on other pages.
+# Largest depth of nested scenario tables that the page of scenario keys describes.
 MOST_DEPTH = 4
 
 
 def commands() -> str:
-    """The page of all commands with their arguments, options and examples. The man page is made of
-    it, too."""
+    """Returns the page of all commands with their arguments, options and examples. The man page is
+    made of the same page."""
     parts = [f"# dfslab\n\n{ABOUT} `dfslab COMMAND -h` shows the help of a command."]
     parts.append(
         "Exit codes: 0 done, 1 the run failed or is incomplete, 2 the input is wrong (one line "
@@ -44,7 +46,9 @@ def commands() -> str:
 
 
 def _command(name: str, made: Any) -> str:
-    """One command: its help, its usage, an example, and a table of its options."""
+    """Returns the section of one command: its help, its usage, an example, and a table of its
+    options.
+    """
     arguments = [one for one in made.params if one.param_type_name == "argument"]
     options = [one for one in made.params if one.param_type_name == "option" and not one.hidden]
     words = " ".join(one.metavar or one.name.upper() for one in arguments)
@@ -70,7 +74,7 @@ def _option(one: Any) -> str:
 
 
 def scenario_keys() -> str:
-    """The page of all keys of a scenario with type, default and meaning."""
+    """Returns the page of all keys of a scenario, each with its type, default and meaning."""
     parts = [
         "# Scenario keys\n\nA scenario is a TOML file. It needs `name`, one `deployment.node`, "
         "`file_system.name` and `workload.name`. Quantities are texts with a unit, such as "
@@ -90,7 +94,9 @@ HEAD = ("key", "type", "default", "meaning")
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """(name of a TOML table, rows of its keys), for a model and the models in it."""
+    """Yields the TOML tables of a model and of the models in it. Each is a pair of the table's name
+    and the rows of its keys.
+    """
     yield path or "Top level", list(_rows(model))
     for name, field in model.model_fields.items():
         inner, is_list = _model_in(field.annotation)
@@ -113,7 +119,7 @@ def _default(value: object) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """The type of a key in words."""
+    """Returns the type of a key in words."""
     if typing.get_origin(annotation) is typing.Annotated:
         return _type(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) is typing.Literal:
@@ -130,7 +136,7 @@ def _type(annotation: Any) -> str:
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """(the model that a key holds, whether the key holds a list of it)."""
+    """Returns the model that a key holds, and whether the key holds a list of this model."""
     origin = typing.get_origin(annotation)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation, False
@@ -145,7 +151,7 @@ def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 
 
 def results() -> str:
-    """The page of metrics and of the fields of a result."""
+    """Returns the page of all metrics and of the fields of a result."""
     rows = [
         [code(one.name + (".OPERATION" if one.of_operation else "")), one.unit, one.label]
         for one in REGISTRY.values()
@@ -161,7 +167,9 @@ def results() -> str:
 
 
 def python_names() -> str:
-    """The page of the names of `import dfslab` with signatures and docstrings."""
+    """Returns the page of the public names of the module `dfslab`, with signatures and
+    docstrings.
+    """
     parts = [f"# Python\n\n{inspect.cleandoc(api.__doc__ or '')}"]
     for name in sorted(api.__all__, key=str.lower):
         value = getattr(dfslab, name)

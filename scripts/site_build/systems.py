@@ -1,4 +1,6 @@
-"""Writes a page for each file system from its description: parameters, operations and diagrams."""
+"""Generates a page for each file system from its description: parameters, operations and
+diagrams.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from site_build.markdown import code, table
 
 
 def pages() -> dict[str, str]:
-    """Name of a file system -> its page."""
+    """Returns the page of each file system by its name."""
     found = {
         name: _page(discover.file_system(name)) for name in discover.members(discover.FILE_SYSTEMS)
     }
@@ -20,7 +22,7 @@ def pages() -> dict[str, str]:
 
 
 def _page(system: FileSystem) -> str:
-    """The page of one file system."""
+    """Returns the page of one file system."""
     roles = [[code(one.name), one.kind, str(one.instances)] for one in system.roles]
     testbed = f"`dfslab testbed up {system.name}`" if system.has_testbed else "none"
     parts = [
@@ -38,7 +40,9 @@ def _page(system: FileSystem) -> str:
 
 
 def _parameters(system: FileSystem) -> str:
-    """The parameters of the file system's own settings and constants."""
+    """Returns a table of the parameters of the file system, such as its settings and calibrated
+    constants.
+    """
     rows = []
     for row in description.parameter_rows(system, list(system.operations)):
         cells = dict(zip(description.COLUMNS, row.cells(), strict=True))

@@ -21,8 +21,8 @@ Number = Annotated[float, BeforeValidator(_not_finite)]
 
 
 class FittedConstant(Document):
-    """A calibrated constant in the SI `unit`. `learnt` is the share of the constant's prior
-    variance that the data removed.
+    """A calibrated constant, whose value is in the SI `unit`. `learnt` is the share of the
+    constant's prior variance that the data removed.
     """
 
     key: str
@@ -53,8 +53,9 @@ class Coefficient(Document):
 
 
 class Importance(Document):
-    """The importance of one quantity in a regression: its first-order index (share of the
-    variance), and its share of the sum of all indices.
+    """The importance of one quantity in a regression. It is given as the first-order sensitivity
+    index (the share of the variance that the quantity explains), and as the index's share of the
+    sum of all indices.
     """
 
     first_order: Number
@@ -63,7 +64,7 @@ class Importance(Document):
 
 class RegressionFit(Document):
     """A fitted regression. `value_is` tells whether predictions are the "mean" or the "median".
-    `dropped` lists excluded quantities by reason.
+    `dropped` has for each reason the quantities that were excluded for it.
     """
 
     value_is: str
@@ -78,8 +79,9 @@ class Limit(Document):
     """One factor that limits a prediction: a resource, a latency, a wait or a pool whose small
     change changes the predicted rate.
 
-    `share`: by how many per cent the time per operation grows if this factor takes one per cent
-    more time. `round_trips`: for network latency, operation -> round trips on its critical path.
+    `share` tells by how many per cent the time per operation grows if this factor takes one per
+    cent more time. `round_trips` is for network latency only: for each operation, the number of
+    round trips on its critical path.
     """
 
     name: str
@@ -116,9 +118,9 @@ class OpenLoadAnswer(Document):
 class StreamSimulation(Document):
     """How much of a workload's stream a net simulated, and at what granularity.
 
-    The fields are the simulated operations of each client and their number in the stream, clients,
-    replications, firings summed over replications, and the largest number of units into which a
-    pipelined transfer is split.
+    `operations_per_client` is the number of simulated operations of each client; the stream has
+    `operations_per_client_offered`. `firings` is the sum over all replications. A pipelined
+    transfer is split into at most `most_units_of_a_pipeline` units.
     """
 
     operations_per_client: int
@@ -141,8 +143,8 @@ class NetworkLevel(Document):
 
 
 class NetworkSimulation(Document):
-    """A simulation of a net of components: firings and simulated time at the finest level of
-    network detail, and every requested level by name, the finest first.
+    """A simulation of a net of components. The firings and the simulated time are those at the
+    finest level of network detail. `levels` has every requested level by name, the finest first.
     """
 
     firings: int

@@ -1,8 +1,9 @@
-"""The evidence about one figure: all facts that the plausibility rules use to judge the figure.
+"""The evidence about one measured figure, such as a throughput: all facts from which the
+plausibility rules decide whether the figure is believable.
 
 A field that is None or empty is unknown, and a rule that needs an unknown field does not fire. The
-same classes describe a file of figures (TOML), so that a published figure is judged like a measured
-one.
+same classes describe a file of figures (TOML), so that a published figure is checked like a
+measured one.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class Generator(CheckedModel):
 
 
 class Coverage(CheckedModel):
-    """How much of the planned work was done and is included in the figures."""
+    """How much of the planned work was done, and how much of it the figures include."""
 
     phases_planned: WholeNumber | None = Field(
         None, description="Phases that belong to the benchmark"
@@ -150,7 +151,7 @@ class WorkPart(CheckedModel):
 
 
 class Repetitions(CheckedModel):
-    """The same measurement several times, in the order of time."""
+    """The results of repeated runs of one measurement, in the order of time."""
 
     throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")
     rates: list[PerSecond] = Field(default_factory=list, description="Of each run")
@@ -160,7 +161,7 @@ class Repetitions(CheckedModel):
 
 
 class Evidence(CheckedModel):
-    """All evidence about one figure. `subject` names the figure in findings."""
+    """All evidence about one measured figure. `subject` is the figure's name in findings."""
 
     subject: str = Field("the figure", description="What the figure is called")
     speed: Speed = Field(default_factory=Speed, description="The figures")

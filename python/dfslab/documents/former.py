@@ -1,4 +1,6 @@
-"""Converts results that earlier versions stored without types for their parts into today's form."""
+"""Converts results from the form of earlier versions to today's form. Earlier versions stored all
+parts of a result in one table, without a type for each part.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,7 @@ from dfslab.documents.document import Document
 from dfslab.documents.measured_load import MeasuredLoad, ProgramRun
 from dfslab.documents.traces.trace_profile import TraceProfile
 
-# Name of the table that held all parts of a result in the earlier form, and for each of its keys
-# the part to which the key belonged.
+# The key of the table in which the earlier form stored all parts of a result.
 FORMER = "detail"
 
 
@@ -51,8 +52,8 @@ def _parts(detail: Mapping[str, Any]) -> dict[str, Document | None]:
 
 
 def _made(kind: type[Document], table: Mapping[str, Any], key: str) -> Document | None:
-    """Returns a part of a result with the fields of the table. Returns None when the table has no
-    `key`.
+    """Returns a document of the class `kind` with the fields of the table. Returns None when the
+    table has no `key`, because the stored result then has no such part.
     """
     return kind.model_validate(table) if key in table else None
 
@@ -66,8 +67,8 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
-    """Returns a stored profile. Returns None if it lacks fields of today's form, so that it cannot
-    be drawn; its trace file remains.
+    """Returns a stored trace profile. Returns None if it lacks fields of today's form: it cannot be
+    drawn then, but its trace file still exists.
     """
     try:
         return TraceProfile.model_validate(given) if given else None

@@ -80,8 +80,8 @@ class DiskReads(Document):
 
 
 class CacheState(CacheReport):
-    """The state of the page cache at the start of a run. `disks` is set where disk reads of a
-    testbed were counted, too.
+    """The state of the page cache at the start of a run. `disks` is None unless the disk reads of a
+    testbed were counted as well.
     """
 
     disks: DiskReads | None = None
@@ -121,7 +121,7 @@ class MeasuredPhase(Document):
 
 
 class CountedCalls(Document):
-    """Calls per operation, by name of the call, of a workload run or of one of its phases.
+    """Calls per operation in a workload run or in one of its phases, by the name of the call.
 
     `operations` is the number of counted operations; 0 for a phase with a single operation. The
     server's calls are None for servers that count no calls.
@@ -156,7 +156,9 @@ class ServerCalls(Document):
 
 
 class ServerCounts(Document):
-    """Counters of one server during a workload run: calls by name, bytes read and written."""
+    """Counters of one server during a workload run: its calls by name, and the bytes that it read
+    and wrote.
+    """
 
     operations: dict[str, ServerCalls] = {}
     read_bytes: int = 0
@@ -176,7 +178,7 @@ class FaultDone(Document):
     failed: str | None
 
     def text(self) -> str:
-        """The fault's action and target as text."""
+        """Returns the fault's action and target as text."""
         return f"{self.action} {self.target}"
 
 
@@ -217,12 +219,13 @@ class FaultReport(Document):
 
 
 class MachineDuring(Document):
-    """What other activity the machine of the controller observed during a run. None: not reported.
+    """Other activity on the controller's machine during a run. A field is None if the machine does
+    not report it.
 
-    The shares are of the time of all processors. others_share: processor time of programs that
-    belong neither to the load nor to the file system. stolen_share: processor time that a
+    The shares are fractions of the time of all processors. others_share: processor time of programs
+    that belong neither to the load nor to the file system. stolen_share: processor time that a
     hypervisor took. throttled_share: time for which quotas kept the clients' control group from
-    running. clock_step_s: by how much the clock was set, in either direction.
+    running. clock_step_s: by how much the clock was set, in either direction, in seconds.
     """
 
     took_s: float
@@ -270,8 +273,8 @@ class MeasuredLoad(Document):
     machine: MachineDuring | None = None
 
     def parts(self) -> Sequence[MeasuredPhase] | Sequence[MeasuredLoad]:
-        """The units in which the rate can reach a steady state: each phase of a run with several
-        phases, else the run itself.
+        """Returns the units in which the rate can reach a steady state: each phase of a run with
+        several phases, else the run itself.
         """
         return self.phases or (self,)
 

@@ -36,7 +36,9 @@ class MetricType:
 
     @property
     def of_operation(self) -> bool:
-        """Whether the metric's key names an operation. Such metrics have a statistic."""
+        """Whether the metric exists for each operation, so that its key contains an operation. Such
+        metrics have a statistic.
+        """
         return bool(self.statistic)
 
 
@@ -52,14 +54,14 @@ class MetricKey:
 
 
 def time_name(kind: str, statistic: str) -> str:
-    """Returns the metric name of a statistic of times, such as `latency_s_p99` for "latency" and
-    "p99".
+    """Returns the name of the metric that is a statistic of times. For "latency" and "p99" it is
+    `latency_s_p99`.
     """
     return f"{kind}_s_{statistic}"
 
 
 def key(kind: str, statistic: str, operation: str) -> str:
-    """Returns the metric key of a statistic of one operation's times, such as
+    """Returns the key of the metric that is a statistic of one operation's times, such as
     `latency_s_p99.read`.
     """
     return str(MetricKey(time_name(kind, statistic), operation))

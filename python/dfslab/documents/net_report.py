@@ -15,7 +15,8 @@ class Sojourn:
     """What a sojourn monitor measured: number, mean and quantiles of the times between two
     transitions, in seconds (0 if there are none).
 
-    `unmatched`: number of ends without a start. `unfinished`: number of starts without an end.
+    `unmatched` is the number of ends without a start, `unfinished` the number of starts without an
+    end.
     """
 
     count: int
@@ -30,8 +31,8 @@ class Sojourn:
 
 @dataclass(frozen=True)
 class PlaceMarking:
-    """What a marking monitor observed: the mean number of tokens in a place over time (None: no
-    time passed), the maximum and the last number.
+    """What a marking monitor observed: the mean number of tokens in a place over time (None if no
+    time passed), the largest number, and the number at the end.
     """
 
     mean: float | None
@@ -60,8 +61,8 @@ class Log:
 
 @dataclass(frozen=True)
 class FiringCount:
-    """What a count monitor counted: firings of a transition, and their rate per second (None: no
-    time passed).
+    """What a count monitor counted: the firings of a transition, and their rate per second (None if
+    no time passed).
     """
 
     count: int
@@ -76,8 +77,8 @@ class StationReport:
     """A queueing station of a net, for which the engine asserted the operational laws. Its free
     servers wait in the place `idle`; its finished tokens enter the place `served`.
 
-    `service_s_mean`: mean service time in seconds; `utilisation`: busy share of the servers' time.
-    Both are None where nothing was served, or no time passed.
+    `service_s_mean` is the mean service time in seconds, `utilisation` the busy share of the
+    servers' time. Both are None if nothing was served, or no time passed.
     """
 
     idle: str
@@ -94,8 +95,8 @@ class NetReport:
     by name.
 
     `reason` is why the replication ended: "end_time", "max_firings", "dead" (nothing can fire any
-    more), "until" or "stopped". `left`: the fullest places of a dead net with their numbers of
-    tokens. `stations`: None where the operational laws were not asserted.
+    more), "until" or "stopped". `left` has the fullest places of a dead net with their numbers of
+    tokens. `stations` is None if the operational laws were not asserted.
     """
 
     replication: int

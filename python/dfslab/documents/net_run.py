@@ -23,8 +23,8 @@ class CountMonitor(StrictDocument):
 
 
 class MarkingMonitor(StrictDocument):
-    """A monitor that observes the number of available tokens of a place: mean over time, maximum,
-    last.
+    """A monitor that observes the number of available tokens of a place. It reports the mean over
+    time, the maximum, and the last number.
     """
 
     kind: Literal["marking"] = "marking"
@@ -64,8 +64,8 @@ MonitorDefinition = CountMonitor | MarkingMonitor | LogMonitor | SojournMonitor
 
 
 class DeclaredStation(StrictDocument):
-    """A queueing station of a net: the place `idle` of its free servers, and the place `served`
-    that only served tokens enter.
+    """A queueing station of a net. Its free servers are tokens in the place `idle`. The place
+    `served` receives the served tokens and no others.
     """
 
     idle: str
@@ -73,19 +73,22 @@ class DeclaredStation(StrictDocument):
 
 
 class Until(StrictDocument):
-    """Ends a replication after `count` observations of the monitor called `monitor`."""
+    """The condition that ends a replication: the monitor called `monitor` has made `count`
+    observations.
+    """
 
     monitor: str
     count: int
 
 
 class RunLimits(TypedDict, total=False):
-    """How often and how long a net is fired. An omitted value has the engine's default.
+    """The limits of a simulation of a net: how many replications run, and how long. An omitted
+    value has the engine's default.
 
     `end_time_s` and `warm_up_s` are simulated seconds. More than `max_instant_firings` firings at
     one instant are a livelock, and more than `max_tokens` tokens are growth without bound. Both
-    raise RunFailed. `first_replication` is the number of the first replication: with the number of
-    replications already run, a run continues with further ones.
+    raise RunFailed. `first_replication` is the number of the first replication. If it is the number
+    of replications that have already run, the run adds further ones to them.
     """
 
     seed: int

@@ -1,5 +1,5 @@
-"""The sizes of a Petri net, its state space, and states of its token game, as the engine reports
-them.
+"""Documents that the engine reports about a Petri net: its sizes, its state space, and the states
+of its token game, in which a user fires transitions one by one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dfslab.documents.net_definition import Cell
 
 # A token's values in the order of its fields. None stands for a real that is not a number.
 TokenRow = list[Cell | None]
-# Place -> its tokens. Places without tokens are omitted.
+# For each place, by name, the rows of its tokens. Places without tokens are omitted.
 TokenRows = dict[str, list[TokenRow]]
 
 
@@ -25,8 +25,8 @@ class Scan(Document):
 
 
 class NetSizes(Document):
-    """The numbers of a net's places, transitions and arcs. `row_bytes` is the memory of one token
-    in bytes.
+    """The sizes of a net, such as its numbers of places, transitions and arcs. `row_bytes` is the
+    memory of one token in bytes.
     """
 
     inhibitor_arcs: int
@@ -44,9 +44,10 @@ class NetSizes(Document):
 class StateSpace(Document):
     """The reachable markings of a net without time, and the properties that follow from them.
 
-    `bounds`: place -> smallest and largest number of tokens. `paths_to_most`: place -> transitions
-    of a shortest path to its largest number of tokens. Properties that only a complete state space
-    shows are None if the limit of markings was reached.
+    `bounds` has for each place the smallest and largest number of tokens. `paths_to_most` has for
+    each place the transitions of a shortest path to its largest number of tokens. Some properties
+    can be derived only from a complete state space. They are None if the limit of markings was
+    reached.
     """
 
     arcs: int
@@ -65,7 +66,9 @@ class StateSpace(Document):
 
 
 class Binding(Document):
-    """An enabled transition, with the token of each of its variables."""
+    """An enabled transition with one possible binding: for each of its variables, the token that
+    the variable would be bound to.
+    """
 
     binding: dict[str, TokenRow]
     page: str

@@ -1,4 +1,4 @@
-"""A planned design of experiments, as `dfslab design` prints it."""
+"""The plan of an experimental design, as `dfslab design` prints it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dfslab.documents.table import Value
 
 
 class PlannedCost(Document):
-    """The cost of a plan: numbers of testbeds and runs, and durations in seconds."""
+    """The cost of an experimental plan: numbers of testbeds and runs, and durations in seconds."""
 
     beds: int
     runs: int
@@ -20,15 +20,15 @@ class PlannedCost(Document):
 
 
 class PlannedDesign(Document):
-    """A plan of experiments: the numbers of possible and of legal combinations of levels, and the
-    chosen runs for each testbed.
+    """A plan of experiments. It has the numbers of possible and of legal combinations of factor
+    levels, and the chosen runs for each testbed.
     """
 
     kind: str
-    # Number of legal combinations; `combinations` is the number of all.
+    # Number of legal combinations of levels; `combinations` is the number of all combinations.
     legal: int
     box: int
     factors: list[str]
-    # For each testbed, the runs on it: factor -> level.
+    # For each testbed the list of its runs. A run is a dictionary with the level of each factor.
     beds: list[list[dict[str, Value]]]
     bill: PlannedCost

@@ -69,8 +69,8 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table. Rows in `marked` were held out. If `folded` is not empty, the table is
-    collapsed and this text is shown in its place.
+    """A titled table. `marked` has the indices of rows for configurations that were held out of a
+    fit. If `folded` is not empty, the table is collapsed and this text is shown in its place.
     """
 
     title: str
@@ -190,8 +190,8 @@ def _is_known(value: float | None) -> bool:
 
 
 def labels_text(labels: Mapping[str, Value]) -> str:
-    """Returns the varied keys of a configuration as short text: "sequential_read, 1 MiB, 4
-    clients"."""
+    """Returns the varied keys of a configuration with their values as short text, such as
+    "sequential_read, 1 MiB, 4 clients"."""
     return ", ".join(
         str(value) if isinstance(value, str) else _with_key(key.rsplit(".", 1)[-1], value)
         for key, value in labels.items()
@@ -199,8 +199,9 @@ def labels_text(labels: Mapping[str, Value]) -> str:
 
 
 def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
-    """Returns a function that names configurations by the keys that vary among them. If these names
-    would be ambiguous, they contain all varied keys.
+    """Returns a function that returns the name of a configuration. The name consists of the keys
+    whose values vary among the given configurations. If these names would be ambiguous, they
+    contain all varied keys.
     """
     all_labels = list(configurations)
     values: dict[str, set[str]] = {}

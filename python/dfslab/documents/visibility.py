@@ -1,4 +1,6 @@
-"""The documents about visibility: when one client's changes are observed by another client."""
+"""The documents about visibility: how long it takes until one client's changes are observed by
+another client.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,14 @@ class VisibilityTimes(Document):
 
 
 class VisibilitySummary(Document):
-    """All trials of one kind of change, such as a new file, that another client polls for.
+    """A summary of all trials of one kind of change, such as a new file, for which another client
+    polls.
 
-    `unseen`: trials in which the change was never observed. `stale_looks`: polls that began after
-    the acknowledgement and returned the old state; `stale_trials`: trials with any such poll.
-    `torn_looks`: polls that returned neither old nor new state. `before`: trials in which the
-    change was observed no later than acknowledged. `times`: None where no change was observed.
+    `unseen` is the number of trials in which the change was never observed. `stale_looks` counts
+    polls that began after the acknowledgement and returned the old state, and `stale_trials` the
+    trials with any such poll. `torn_looks` counts polls that returned neither the old nor the new
+    state. `before` counts trials in which the change was observed no later than it was
+    acknowledged. `times` is None if no change was observed.
     """
 
     trials: int

@@ -1,5 +1,5 @@
 """The agent process, which runs one shard of a workload run for its controller, and removes what it
-created.
+created. A shard is a part of the clients.
 
 The agent and its controller exchange one JSON document per line. Input: a plan, then
 `{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` when the agent
@@ -7,12 +7,12 @@ is prepared and at every later barrier (`shards.turns`), `{"progress": [share, p
 [...]}` at intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error":
 kind, "text": ...}`.
 
-End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
-has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
-of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. With `--controller` it ends with that process: at the loss of the connection
-if the process runs on another machine.
-FILE with `.lock` appended is locked while the agent lives.
+End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
+controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has
+started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
+survives the loss of the connection. With `--controller` it ends with that process: at the loss of
+the connection if the process runs on another machine. The file FILE with `.lock` appended is locked
+while the agent lives.
 """
 
 from __future__ import annotations
@@ -41,17 +41,20 @@ BLOCK_BYTES = 1 << 16
 
 
 class Stopped(Exception):
-    """The controller has ended, or has requested the agent to stop."""
+    """Raised when the controller has ended, or has sent the request to stop."""
 
 
 class ProtocolError(Exception):
-    """A document from the controller is not allowed at this point of the protocol."""
+    """Raised for a document from the controller that is not allowed at this point of the
+    protocol.
+    """
 
 
 class Lines:
     """Reads lines from a file descriptor.
 
-    It does not use Python's buffered files, because `select` does not report buffered content.
+    The class does not use Python's buffered files, because `select` does not report buffered
+    content.
     """
 
     def __init__(self, descriptor: int):
@@ -59,7 +62,7 @@ class Lines:
         self._buffer = bytearray()
 
     def check(self) -> None:
-        """Reads the documents that have arrived into the buffer.
+        """Moves the input that has arrived into the buffer, without waiting for more.
 
         Raises Stopped if the input has ended.
         """
@@ -67,7 +70,7 @@ class Lines:
             self._take()
 
     def waiting(self) -> bool:
-        """Whether a complete document is in the buffer."""
+        """Returns whether a complete document is in the buffer."""
         return b"\n" in self._buffer
 
     def _take(self) -> None:
@@ -100,7 +103,7 @@ class Lines:
 
 
 class Agent:
-    """Runs one shard for one controller.
+    """Runs one shard of a workload run for one controller.
 
     If `keep` is given, the answer is also written to that file.
     """
@@ -153,8 +156,8 @@ class Agent:
             os.close(nowhere)
 
     def _gate(self) -> float:
-        """Reports readiness at a barrier and waits for the agreed start. Returns the start in
-        seconds of CLOCK_MONOTONIC.
+        """Reports to the controller that this agent has reached a barrier, and waits for the agreed
+        start of the next phase. Returns the start in seconds of CLOCK_MONOTONIC.
 
         Without a controller, later phases start as soon as this agent reaches them.
         """
@@ -230,7 +233,7 @@ class Agent:
 
 
 def columns(spans: _core.SpanTable) -> SpanColumns:
-    """The spans of a workload run as lists, which JSON can hold."""
+    """Returns the spans of a workload run as lists, which JSON can hold."""
     return SpanColumns(
         name=spans.name,
         start_unix_ns=spans.start_unix_ns.tolist(),
@@ -243,14 +246,14 @@ def columns(spans: _core.SpanTable) -> SpanColumns:
 
 
 def write_atomically(path: Path, document: Mapping[str, object]) -> None:
-    """Writes a JSON file whole or not at all, even if the process is interrupted."""
+    """Writes a JSON file completely or not at all, even if the process is interrupted."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.write_text(json.dumps(document), "utf-8")
     temporary.replace(path)
 
 
 def lock_file(path: Path) -> Path:
-    """The path of the lock file of an agent with the answer file `path`.
+    """Returns the path of the lock file of an agent with the answer file `path`.
 
     The file is locked while the agent lives.
     """
@@ -258,12 +261,14 @@ def lock_file(path: Path) -> Path:
 
 
 def boot() -> str:
-    """The id of the kernel's current boot. Processes on the same boot share CLOCK_MONOTONIC."""
+    """Returns the id of the kernel's current boot. Processes on the same boot share
+    CLOCK_MONOTONIC.
+    """
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def start_of(message: ControllerCommand, clock: Clock = REAL) -> float:
-    """The start time that a controller sent, converted to seconds of this machine's
+    """Returns the start time that a controller sent, converted to seconds of this machine's
     CLOCK_MONOTONIC.
 
     If the start is in Unix time, its accuracy is that of the synchronisation of the two machines'
@@ -292,7 +297,8 @@ def main() -> None:
     parser.add_argument("--controller", type=LiveProcess.from_text)
     given = parser.parse_args()
     keep = given.keep
-    # A signal that arrives here ends the agent without a report, because its controller has ended.
+    # A signal that arrives at this point ends the agent without a report, because its controller
+    # has ended.
     with suppress(Stopped), _held(keep):
         Agent(Lines(sys.stdin.fileno()), sys.stdout.fileno(), keep, given.controller).run()
         return
@@ -301,9 +307,9 @@ def main() -> None:
 
 @contextmanager
 def _held(keep: Path | None) -> Iterator[None]:
-    """A context in which the agent's lock file is locked.
+    """Returns a context in which the agent's lock file is locked, if `keep` is given.
 
-    The lock shows to processes in all PID namespaces that this agent lives.
+    The lock shows processes in all PID namespaces that this agent lives.
     """
     if keep is None:
         yield

@@ -1,10 +1,9 @@
 """Runs one workload on many machines, with one agent on every worker of a Dask cluster.
 
-Dask finds the workers and carries short calls to them (start an agent, poll its output, set the
-start). The load generators run in separate agent processes, which also write their answers to their
-host's disk. So the loss of a worker, the scheduler or the controller loses no finished shard. The
-start is agreed over Dask, never through the file system under test.
-"""
+Dask finds the workers and carries short calls to them, which start an agent, poll its output, or
+send the agreed start time. The load generators run in separate agent processes, which also write
+their answers to their host's disk. So the loss of a worker, the scheduler or the controller loses
+no finished shard. The start is agreed over Dask, never through the file system under test."""
 
 from __future__ import annotations
 
@@ -43,11 +42,12 @@ LEAVE_LIMIT_S = 20.0
 SILENCE_LIMIT_S = 10.0
 POLL_S = 0.2
 PROBES = 15
-# Seconds between the agreement on the start and the start: at least START_LEAD_S, and time for
-# LEAD_CALLS calls to each worker.
+# The start is agreed this many seconds in advance: at least START_LEAD_S, and the time of
+# LEAD_CALLS calls to a worker.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-KINDS = {  # kind of cluster -> (module, class, package)
+# The keys are kinds of clusters. The values are (module, class, package that provides the class).
+KINDS = {
     "ssh": ("distributed", "SSHCluster", "asyncssh"),
     "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
     "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
@@ -59,11 +59,12 @@ UNREACHABLE = (OSError, TimeoutError, asyncio.TimeoutError, KeyError, ValueError
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """A worker's Unix clock minus the controller's (seconds), and the largest error of this.
+    """The difference between a worker's Unix clock and the controller's in seconds, and the largest
+    error of the difference.
 
-    The probe with the shortest round trip is used. The worker reads its clock between sending and
-    receiving, so half of the round trip bounds the error (Cristian 1989, Distributed Computing 3).
-    """
+    It is measured by the probe with the shortest round trip. The worker reads its clock between
+    sending and receiving, so half of the round trip bounds the error (Cristian 1989, Distributed
+    Computing 3)."""
 
     offset_s: float
     error_s: float
@@ -74,7 +75,7 @@ class ClockOffset:
 
 @dataclass
 class AgentState:
-    """What the controller knows of one agent. `ended`: why the agent ended, None until then."""
+    """What the controller knows of an agent. `ended` tells why the agent ended; None until then."""
 
     place: ClientHost
     worker: str
@@ -91,7 +92,7 @@ class AgentState:
     drift_s: float | None = None
 
     def take(self, heard: Heard) -> None:
-        """Updates the state with the output that the agent has sent so far."""
+        """Updates the state with `heard`, the output that the agent has sent so far."""
         self.heard_s, self.silent = time.monotonic(), False
         self.times_ready, self.answer = heard.times_ready, heard.answer
         self.progress, self.ended = heard.progress, heard.ended
@@ -99,11 +100,11 @@ class AgentState:
 
 
 def each(scheduler: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Runs calls (function, arguments) on a cluster's workers. Returns the results in their order.
+    """Runs calls, each a function with its arguments, on a cluster's workers. Returns the results
+    in the order of the calls.
 
     Raises RunFailed if the scheduler does not answer, or if the worker of a call was lost
-    repeatedly.
-    """
+    repeatedly."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with Client(scheduler, timeout=CONNECT_LIMIT_S, set_as_default=False) as client:
@@ -120,12 +121,11 @@ def run_load(
     progress: shards.ProgressReport | None = None,
     watch: Watch | None = None,
 ) -> shards.LoadRun:
-    """Runs a plan on a Dask cluster. Arguments and result are those of `run.run_load`.
+    """Runs a plan on a Dask cluster. The arguments and the result are those of `run.run_load`.
 
-    The report also has `fleet`: the scheduler and its state at the end. Every worker's entry has
-    the offset of its clock and the offset's largest error. Raises LoadFailed if the scheduler does
-    not answer.
-    """
+    The report has the additional field `fleet`: the scheduler and its state at the end. Every
+    worker's entry has its clock's offset and the offset's largest error. Raises LoadFailed if the
+    scheduler does not answer."""
     # Dask would log each attempt to reach a lost worker, but the report has each loss once.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stopping, over = threading.Event(), threading.Event()
@@ -199,7 +199,8 @@ class Controller:
                 self._parts.append(AgentState(ClientHost(named), worker, clients))
 
     async def _workers(self) -> list[tuple[str, str]]:
-        """(name, address) of every worker, sorted by name; numeric names are sorted as numbers."""
+        """Returns (name, address) of every worker, sorted by name; numeric names are sorted as
+        numbers."""
         assert self._client.scheduler is not None
         found = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         named = [(str(worker["name"]), address) for address, worker in found.items()]
@@ -232,7 +233,8 @@ class Controller:
         await asyncio.gather(*(work(part) for part in self._parts))
 
     async def _call(self, part: AgentState, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Result of `function` on an agent's worker. Raises one of UNREACHABLE if none arrives."""
+        """Runs `function` on the worker of an agent and returns the result. Raises one of
+        UNREACHABLE if no result arrives."""
         call = self._client.run(function, *arguments, workers=[part.worker])
         return (await asyncio.wait_for(call, CALL_LIMIT_S))[part.worker]
 
@@ -296,8 +298,8 @@ class Controller:
             self._watch.started(start_s)
 
     async def _start(self) -> float:
-        """Sends every agent the start in the agent's own clock; returns it in this process's
-        CLOCK_MONOTONIC (s)."""
+        """Chooses one start time and sends it to every agent, converted to the agent's clock.
+        Returns the start in seconds of this process's CLOCK_MONOTONIC."""
         slowest_s = max(2 * part.clock.error_s for part in self._parts if part.clock)
         lead_s = max(START_LEAD_S, LEAD_CALLS * slowest_s)
         at_monotonic_s, at_unix_s = time.monotonic() + lead_s, time.time() + lead_s
@@ -316,7 +318,7 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Polls until `done` is true for all agents. If all are `needed`, a failure is raised."""
+        """Polls until `done` is true for all agents. If all are `needed`, raises a failure."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -345,7 +347,7 @@ class Controller:
             self._look_for(part, _words(error))
 
     def _look_for(self, part: AgentState, why: str) -> None:
-        """Reads the answer file of an unreachable agent, if it is on this machine."""
+        """Marks an agent as unreachable. Reads its answer file if that is on this machine."""
         assert part.kept is not None
         part.silent = True
         mine = part.clock is not None and part.clock.boot == boot()
@@ -389,7 +391,8 @@ class Controller:
                 await self._call(part, worker_calls.forget, part.kept)
 
     def _noted(self, report: FleetLoadReport) -> FleetLoadReport:
-        """The report with the fields that only a Dask cluster has: scheduler, workers' clocks."""
+        """Returns the report with the fields that only a Dask cluster has: the scheduler, and the
+        clock of each worker."""
         places = []
         for place, part in zip(report.places or (), self._parts, strict=True):
             assert part.clock is not None
@@ -410,7 +413,7 @@ class Controller:
         return report.model_copy(update={"places": places, "fleet": fleet})
 
     def _here(self, spans: shards.Spans) -> shards.Spans:
-        """The spans of all workers, with their times converted to this machine's clock."""
+        """Returns the spans of all workers, with their times converted to this machine's clock."""
         ahead_ns: dict[int, int] = {}
         for part in self._parts:
             clock = part.clock
@@ -420,14 +423,14 @@ class Controller:
 
 
 def _words(error: BaseException) -> str:
-    """An error as one line of text."""
+    """Returns the type and the message of an error as one line of text."""
     return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
 
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """A context with a new cluster of `nodes` workers. It yields the scheduler's address. Raises
-    LoadFailed if its library is missing or cannot start the cluster."""
+    """Returns a context with a new cluster of `nodes` workers. It yields the scheduler's address.
+    Raises LoadFailed if the cluster's library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
@@ -453,9 +456,9 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
-    """Starts a cluster by `make` and returns it. A first Ctrl-C waits until the start has succeeded
-    or failed, because a partly started cluster could not be ended. A second Ctrl-C does not
-    wait."""
+    """Starts a cluster by calling `make` and returns it. A first Ctrl-C takes effect only after the
+    start has succeeded or failed, because a partly started cluster could not be ended. A second
+    Ctrl-C takes effect at once."""
     outcome: Future[Any] = Future()
 
     def work() -> None:
@@ -475,7 +478,7 @@ def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:
 
 
 def _end(made: Any, kind: ClusterKind) -> None:
-    """Shuts a cluster down; the workers of an SSH cluster end by themselves."""
+    """Shuts a cluster down. The workers of an SSH cluster end by themselves."""
     try:
         if kind.name == "ssh":
             with contextlib.suppress(*UNREACHABLE):

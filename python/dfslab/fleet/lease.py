@@ -19,12 +19,12 @@ from distributed import Client
 
 from dfslab.spec.clock import REAL, Clock
 
-# Seconds without the controller after which a cluster or an agent stops.
+# A cluster or an agent stops after this many seconds without its controller.
 LEASE_S = 5.0
 POLL_S = 0.5
-# Dask's settings by which each process of a cluster imports this module at its start.
+# Dask's settings that make each process of a cluster import this module when it starts.
 PRELOAD = {f"distributed.{process}.preload": [__name__] for process in ("scheduler", "nanny")}
-# The scheduler's entry for tasks without a client, which is always there.
+# The scheduler's list of clients always has this entry, which stands for tasks without a client.
 NO_CLIENT = "fire-and-forget"
 
 
@@ -36,11 +36,11 @@ class Lease:
         self._renewed_s = clock.monotonic_s()
 
     def renew(self) -> None:
-        """Notes that the controller lives."""
+        """Records that the controller lives at this time."""
         self._renewed_s = self._clock.monotonic_s()
 
     def is_over(self) -> bool:
-        """Whether the controller has been silent for longer than the lease."""
+        """Returns whether the controller has been silent for longer than the lease."""
         return self._clock.monotonic_s() > self._renewed_s + self._length_s
 
 
@@ -86,7 +86,7 @@ def _end_with_input() -> None:
 
 def close_without_clients(dask_scheduler: Any) -> None:
     """Makes a scheduler close, with its workers, when no client has been connected for the time of
-    a lease. Runs on the scheduler."""
+    a lease. This function runs in the scheduler's process."""
 
     def has_clients() -> bool:
         return any(name != NO_CLIENT for name in list(dask_scheduler.clients))
@@ -98,8 +98,8 @@ def close_without_clients(dask_scheduler: Any) -> None:
 
 
 def held(scheduler: str, connect_limit_s: float) -> Client:
-    """A client of a scheduler that dfslab started. The cluster ends soon after this client's
-    process has ended, or after the client is closed."""
+    """Returns a new client of a scheduler that dfslab started. The cluster ends soon after this
+    client's process has ended, or after the client is closed."""
     client = Client(scheduler, timeout=connect_limit_s, set_as_default=False)
     try:
         client.run_on_scheduler(close_without_clients)

@@ -1,5 +1,5 @@
-"""Records the run directories that clients use, and finds those and the agents' files that killed
-runs left.
+"""Records the run directories that clients use. Finds the directories and the agents' files that
+killed runs have left behind.
 
 A record is a file in the state folder whose owner holds a lock on it. The kernel releases the lock
 when the owner ends, also when it is killed.
@@ -22,13 +22,16 @@ from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.target import PosixTarget
 from dfslab.testbeds.cache import home
 
-# The names that dfslab gives to run directories: 48 random bits, so that none is reused.
+# The pattern of the names that dfslab gives to run directories. A name has 48 random bits, so that
+# no name is used twice.
 NAME = re.compile(r"dfslab-[0-9a-f]{12}")
 
 
 @dataclass
 class RunRecord:
-    """The record of a run in progress. `answers`: whether the file system still answers calls."""
+    """The record of a run in progress. `answers` tells whether the file system still answers
+    calls.
+    """
 
     answers: bool = False
 
@@ -42,18 +45,18 @@ class AbandonedRun:
 
 
 def folder() -> Path:
-    """The folder of all records of run directories."""
+    """Returns the folder that holds all records of run directories."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "loads"
 
 
 def parts_folder() -> Path:
-    """The folder of the files that agents write on their hosts."""
+    """Returns the folder that holds the files which agents write on their hosts."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts"
 
 
 @contextmanager
 def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
-    """A context in which the run directory of a plan is recorded.
+    """Returns a context in which the run directory of a plan is recorded. It yields the record.
 
     The record stays if the directory does, or if the file system does not answer. Only directories
     of a mounted file system are recorded: those of other targets cannot be removed without the
@@ -84,7 +87,7 @@ def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
 
 
 def abandoned() -> list[AbandonedRun]:
-    """The run directories that are recorded, whose run has ended, and which still exist.
+    """Returns the recorded run directories that still exist although their run has ended.
 
     Records without a directory are removed.
     """
@@ -101,7 +104,7 @@ def abandoned() -> list[AbandonedRun]:
 
 
 def remove(one: AbandonedRun) -> bool:
-    """Removes an abandoned run directory and its record, following no link.
+    """Removes an abandoned run directory and its record, without following symbolic links.
 
     Returns False if the directory is not one that dfslab made, or cannot be removed.
     """
@@ -110,7 +113,8 @@ def remove(one: AbandonedRun) -> bool:
         made = path.lstat()
         if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.geteuid():
             return False
-        # rmtree goes by descriptors: a folder that is swapped for a link meanwhile is not entered.
+        # rmtree uses file descriptors. So it does not enter a folder that is replaced by a link in
+        # the meantime.
         assert shutil.rmtree.avoids_symlink_attacks
         shutil.rmtree(path, ignore_errors=True)
     if os.path.lexists(path):
@@ -120,7 +124,7 @@ def remove(one: AbandonedRun) -> bool:
 
 
 def abandoned_locks() -> list[str]:
-    """The lock files of agents that have ended without an answer."""
+    """Returns the paths of the lock files of agents that have ended without an answer."""
     found = []
     for lock in sorted(parts_folder().glob("*/clients-*.json.lock")):
         with suppress(OSError), lock.open() as held:
@@ -140,7 +144,9 @@ def remove_lock(path: str) -> bool:
 
 
 def _left(record: Path) -> Path | None:
-    """The directory in a record whose owner has ended; None for any other file."""
+    """Returns the directory that a record names if the record's owner has ended. Returns None if
+    the owner lives or the file is no record.
+    """
     with suppress(OSError, ValueError, KeyError, TypeError):
         descriptor = os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

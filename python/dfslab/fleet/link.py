@@ -21,13 +21,15 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
-# Seconds that a process whose output has ended, or that was killed, may take to end. The kernel
-# holds a process with a thread in a call to a file system that does not answer.
+# A process whose output has ended, or that was killed, may take this many seconds to end. It takes
+# longer if one of its threads is in a call to a file system that does not answer: the kernel then
+# holds the process.
 END_LIMIT_S = 5.0
 
 
 class AgentLink:
-    """The connection to one agent on one host. `ended`: why the agent ended, None until then.
+    """The connection to one agent on one host. `ended` is the reason why the agent ended, None
+    while it runs.
 
     If `keep` is given, the agent also writes its answer to that file, and survives this process
     once the run has started. If `controller` is given, the agent survives no longer than that
@@ -78,14 +80,15 @@ class AgentLink:
         return self.ended is not None or self.answer is not None
 
     def fileno(self) -> int:
-        """The file descriptor of the agent's output. `select` calls this method."""
+        """Returns the file descriptor of the agent's output. `select` calls this method."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def say(self, command: ControllerCommand) -> None:
         """Sends a command to the agent.
 
-        Nothing is raised if the agent is lost; that is detected when its answer is read.
+        No error is raised if the agent is lost. The loss is detected when the agent's answer is
+        read.
         """
         self._write(json.dumps(command))
 
@@ -98,7 +101,7 @@ class AgentLink:
     def receive(self) -> None:
         """Reads the documents that the agent has sent.
 
-        If its output has ended, records why the agent ended.
+        If the agent's output has ended, records why the agent ended.
         """
         block = os.read(self.fileno(), BLOCK_BYTES)
         if not block:
@@ -129,8 +132,8 @@ class AgentLink:
             self.answer = document
 
     def _how(self) -> str:
-        """Text that states how the agent's process ended, with the last line of its error
-        output. A process that does not end is left behind and named."""
+        """Returns a text that states how the agent's process ended, with the last line of its error
+        output. If the process does not end, the text names it, and it is left behind."""
         try:
             status = self._process.wait(END_LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -150,7 +153,7 @@ class AgentLink:
             self._process.stdin.close()
 
     def close(self, deadline_s: float) -> None:
-        """Requests the agent's end and waits for it. An agent that still runs at `deadline_s`
+        """Stops the agent and waits for its end. An agent that still runs at `deadline_s`
         (CLOCK_MONOTONIC) is killed.
 
         Ctrl-C ends the wait, and the agent removes its files by itself.

@@ -1,5 +1,5 @@
-"""The process of one of two clients that observe each other's changes. It makes a change, or polls
-until it observes one.
+"""A process that runs one of two clients which observe each other's changes. It makes a change, or
+polls until it observes one.
 
 Commands and answers are JSON documents, one per line. Input: `{"act": change, "path": ..., "turn":
 n}` or `{"watch": change, "path": ..., "turn": n, "poll_s": ..., "limit_s": ...}`. Output for an
@@ -61,14 +61,16 @@ CHANGES = ("create", "append", "overwrite", "rename", "delete")
 
 
 def content(turn: int) -> bytes:
-    """A block of file content that is different for each trial. `turn`: number of the trial."""
+    """Returns a block of file content that is different for each trial. `turn` is the number of the
+    trial.
+    """
     return f"{turn:016d}".encode() * (BLOCK // 16)
 
 
 def before(change: str, path: str, turn: int) -> None:
     """Creates the files that must exist before a change can be made.
 
-    `turn`: number of the trial, which determines the content.
+    `turn` is the number of the trial, which determines the content of the files.
     """
     if change == "create":
         return
@@ -102,8 +104,8 @@ def clear(path: str) -> None:
 
 
 def look(change: str, path: str, turn: int) -> str:
-    """The state of the files that this client observes: "old", "new", or "torn" (neither of the
-    two)."""
+    """Returns the state that this client observes: "old", "new", or "torn" if it is neither of the
+    two."""
     if change in ("create", "delete"):
         return "new" if os.path.exists(path) == (change == "create") else "old"
     if change == "rename":

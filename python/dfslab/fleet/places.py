@@ -13,10 +13,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 @dataclass(frozen=True)
 class ClientHost:
-    """A host on which clients run. `prefix`: words before a command that make it run there.
-
-    `passing`: the host is ephemeral, so its clients' files are removed with the host, as on a
-    testbed that ends with its session.
+    """A host on which clients run. `prefix` has the words that are put before a command so that it
+    runs on that host. `passing` tells whether the host is ephemeral, as on a testbed that ends with
+    its session. The clients' files are then removed with the host.
     """
 
     name: str
@@ -36,7 +35,7 @@ PASSING_LIMIT_S = 2.0
 
 
 def patience_s(passing: bool) -> float:
-    """Seconds that agents may take to end after an interruption.
+    """Returns how many seconds agents may take to end after an interruption.
 
     The limit is shorter if all hosts are ephemeral (`passing`).
     """
@@ -53,11 +52,12 @@ class Nodes:
     """The Dask workers that have joined the scheduler at an address.
 
     `within` runs a function where that address can be reached, for example in the network of an
-    emulated host. `wanted` workers take part (0: all), each with `processes` processes, once
-    `expected` workers have joined. `passing`: whether the hosts are ephemeral (see ClientHost).
-    `own`: whether dfslab started the cluster. Agents of such a cluster stop when the process of
-    their controller has ended, so that no load continues after a controller was killed. Agents in a
-    cluster that the user started finish their shard.
+    emulated host. Once `expected` workers have joined, `wanted` of them take part (0: all), each
+    with `processes` processes. `passing` tells whether the hosts are ephemeral (see ClientHost).
+
+    `own` tells whether dfslab started the cluster. Agents of such a cluster stop when the process
+    of their controller has ended, so that no load continues after a controller was killed. Agents
+    in a cluster that the user started finish their shard.
     """
 
     scheduler: str
@@ -70,7 +70,9 @@ class Nodes:
 
     @property
     def controller(self) -> LiveProcess | None:
-        """This process, if the agents stop when it ends; None if the agents finish their shards."""
+        """This process if dfslab started the cluster, because its agents then stop when this
+        process ends. None if the agents finish their shards.
+        """
         return LiveProcess.of(os.getpid()) if self.own else None
 
 
@@ -82,8 +84,8 @@ class ClusterKind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """The number of workers of a cluster if `wanted` are requested. For SSH, it is the number
-        of workers on the listed hosts.
+        """Returns the number of workers of a cluster if `wanted` are requested. For SSH, it is the
+        number of workers on the listed hosts.
 
         Raises InputError if there are fewer hosts than wanted, or no host besides the first one,
         which runs the scheduler.

@@ -7,7 +7,8 @@ from typing import NamedTuple, TypedDict
 
 
 class SpanColumns(TypedDict):
-    """The spans of a workload run by column, in the form from which the core makes a table.
+    """The spans of a workload run, one list for each column. The core makes its span table from
+    this form.
 
     Times are Unix times; `parent_id` is 0 for a logical operation; `thread` is the client.
     """
@@ -31,9 +32,10 @@ class ControllerCommand(TypedDict, total=False):
 
 
 class Clocks(TypedDict):
-    """The clocks of an agent's host when the agent is at a barrier, in seconds.
+    """The readings of the clocks of an agent's host in seconds, taken when the agent is at a
+    barrier.
 
-    `boot`: id of the boot to which CLOCK_MONOTONIC belongs.
+    `boot` is the id of the boot to which CLOCK_MONOTONIC belongs.
     """
 
     monotonic_s: float
@@ -68,9 +70,9 @@ class AgentDocument(AgentAnswer, total=False):
 
 
 class HostClocks(NamedTuple):
-    """The clocks of a worker's host in seconds.
+    """The readings of the clocks of a worker's host in seconds.
 
-    `boot`: id of the boot to which CLOCK_MONOTONIC belongs; `host`: name of the host.
+    `boot` is the id of the boot to which CLOCK_MONOTONIC belongs; `host` is the name of the host.
     """
 
     unix_s: float
@@ -83,7 +85,7 @@ class HostClocks(NamedTuple):
 class Heard:
     """The output of an agent so far, as a Dask worker returns it.
 
-    `ended`: why the agent ended, None until then.
+    `ended` is the reason why the agent ended, None while it runs.
     """
 
     times_ready: int

@@ -28,8 +28,8 @@ from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
 from dfslab.spec.streams.vocabulary import Stream
 
-# Seconds between the agreement on the start and the start, which leave time for one message to
-# every agent.
+# The start is agreed this many seconds in advance, which leaves time for one message to every
+# agent.
 START_LEAD_S = 0.2
 POLL_S = 0.05
 
@@ -98,9 +98,9 @@ def _run(
 
 
 def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperation]:
-    """The first operations of each client of a stream.
+    """Returns the first operations of each client of a stream.
 
-    `most`: client -> largest number of operations to return.
+    `most` has for each client the largest number of operations to return.
     """
     spec = stream.text
     for client, limit in most.items():
@@ -149,7 +149,7 @@ def _wait(
 ) -> None:
     """Waits until `done` is true for all agents.
 
-    If all agents are `needed`, the first failure ends the wait with an error.
+    If all agents are `needed`, the first failure of an agent ends the wait with an error.
     """
     while not all(done(link) for link in links):
         live = [link for link in links if link.ended is None]

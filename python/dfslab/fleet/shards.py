@@ -1,5 +1,5 @@
-"""Combines the shards of a workload run, whose clients are distributed over several agents:
-their progress and their results."""
+"""Combines the progress and the results of the shards of a workload run. A shard is the part of the
+clients that one agent runs."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NO_ANSWER = "no_answer/"
 
 
 def unanswered(report: FleetLoadReport) -> str:
-    """Which call the file system has not answered, if that is why the run was given up; else an
-    empty text."""
+    """Returns which call the file system has not answered, if the run was given up for this reason.
+    Returns an empty text in all other cases."""
     calls = (one.first for one in report.errors if one.operation.startswith(NO_ANSWER))
     return next(calls, "")
 
@@ -46,8 +46,8 @@ def unanswered(report: FleetLoadReport) -> str:
 class Shard(Protocol):
     """A shard: those clients of a workload run that one agent runs.
 
-    `answer` is the agent's final document, None until then. `ended` is why the agent ended.
-    `progress` is the current phase and the share of it that is completed.
+    `answer` is the agent's final document, None until it arrives. `ended` is the reason why the
+    agent ended.
     """
 
     @property
@@ -72,14 +72,14 @@ class RunningShard(Shard, Protocol):
 
     @property
     def progress(self) -> tuple[float, str]:
-        """(completed share of the current phase from 0 to 1, name of the phase)."""
+        """The completed share of the current phase, from 0 to 1, and the name of the phase."""
 
 
 PHASES = ("preparing", "running", "verifying", "cleaning up")
 
 
 def turns(plan: LoadPlan) -> int:
-    """The number of barriers of a run.
+    """Returns the number of barriers of a run.
 
     A plan with `hold` set has one barrier before and one after every phase. Other plans have one
     barrier before every phase, and one after the last phase, because clients may use each other's
@@ -99,8 +99,9 @@ def fail(link: Shard) -> None:
 
 
 def progress_of(links: Sequence[RunningShard]) -> tuple[float, str]:
-    """The progress of a run: (share of all clients' work in the phase that is done, name of the
-    phase). The phase is the earliest in which any shard is."""
+    """Returns the progress of a run as the completed share of a phase and the name of the phase.
+    The phase is the earliest in which any shard is. The share is that of the work of all clients in
+    this phase."""
     known = [link for link in links if link.progress[1] in PHASES and link.ended is None]
     if not known:
         return 1.0, PHASES[-1]
@@ -141,7 +142,7 @@ def together(plan: LoadPlan, links: Sequence[Shard]) -> LoadRun:
 
 
 def joined(shards: Sequence[SpanColumns]) -> Spans:
-    """The spans of all shards, shard after shard."""
+    """Returns the spans of all shards in one table, shard after shard."""
     return Spans(
         name=[one for shard in shards for one in shard["name"]],
         start_unix_ns=[one for shard in shards for one in shard["start_unix_ns"]],
@@ -154,9 +155,10 @@ def joined(shards: Sequence[SpanColumns]) -> Spans:
 
 
 def shifted(spans: Spans, ahead_ns: Mapping[int, int]) -> Spans:
-    """The spans with their times moved back.
+    """Returns the spans with their times converted to a common clock.
 
-    `ahead_ns`: client -> by how many ns the clock of its host is ahead.
+    `ahead_ns` has for each client the time in ns by which the clock of its host is ahead. The
+    client's spans are moved back by this time.
     """
     shifts_ns = [ahead_ns[client] for client in spans.thread]
     return Spans(

@@ -1,5 +1,5 @@
-"""Callbacks by which a workload run reports its start, its barriers, and the operations done so
-far."""
+"""Callbacks by which a workload run reports its start, its barriers, and how many operations are
+done so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 class LiveCounts(NamedTuple):
     """Counts of the timed part of a run so far.
 
-    `latency_ns_max`: longest operation since the last report.
+    `latency_ns_max` is the duration of the longest operation since the last report.
     """
 
     done: int = 0
@@ -20,9 +20,9 @@ class LiveCounts(NamedTuple):
     latency_ns_max: int = 0
 
     def then(self, later: LiveCounts) -> LiveCounts:
-        """These counts, updated by the `later` report of the same host.
+        """Returns these counts, updated by the `later` report of the same host.
 
-        Counts are replaced; of the longest operations, the longer one is kept.
+        Counts are replaced by the later ones. Of the two longest durations, the longer one is kept.
         """
         return later._replace(latency_ns_max=max(self.latency_ns_max, later.latency_ns_max))
 
@@ -52,7 +52,9 @@ class Watch:
 
 
 def together(parts: Sequence[LiveCounts]) -> LiveCounts:
-    """The counts of several hosts, merged: sums, and the longest operation."""
+    """Returns the merged counts of several hosts: the sum of each count, and the duration of the
+    longest operation.
+    """
     if not parts:
         return LiveCounts()
     counts, errors, sums, longest = zip(*parts, strict=True)

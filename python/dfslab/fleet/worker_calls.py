@@ -25,8 +25,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 @dataclass(frozen=True)
 class OpenPart:
-    """An agent of this worker. `lease`: the agent stops when it is over; None: the agent finishes
-    its part without the controller. `over` is set when the agent needs no lease any more."""
+    """An agent of this worker. It stops when its `lease` is over. If `lease` is None, the agent
+    finishes its part without the controller. `over` is set when the agent needs no lease any more.
+    """
 
     link: AgentLink
     lease: Lease | None
@@ -37,7 +38,7 @@ _parts: dict[Path, OpenPart] = {}
 
 
 def clock() -> HostClocks:
-    """The current readings of the clocks of the worker's host."""
+    """Returns the current readings of the clocks of the worker's host."""
     return HostClocks(time.time(), time.monotonic(), boot(), platform.node())
 
 
@@ -61,8 +62,8 @@ def open_part(
 
 
 def hear(kept: Path) -> Heard:
-    """The output so far of the agent with the answer file `kept`, and why the agent ended, if it
-    has."""
+    """Returns the output so far of the agent with the answer file `kept`. If the agent has ended,
+    the result also tells why."""
     part = _parts[kept]
     link = part.link
     if part.lease is not None:
@@ -86,7 +87,7 @@ def send(kept: Path, command: ControllerCommand) -> None:
 def stop(kept: Path) -> None:
     """Makes the agent with the answer file `kept` stop and remove its files.
 
-    The call does not wait for its end.
+    The call does not wait for the agent's end.
     """
     if (part := _parts.get(kept)) is not None:
         _stop(part.link)
@@ -110,9 +111,8 @@ def forget(kept: Path) -> None:
 
 
 def alive(kept: Path) -> bool:
-    """Whether the agent with the answer file `kept` still runs on this machine.
-
-    Its lock file shows it.
+    """Returns whether the agent with the answer file `kept` still runs on this machine, that is,
+    whether its lock file is locked.
     """
     try:
         with lock_file(kept).open() as lock:
@@ -125,7 +125,9 @@ def alive(kept: Path) -> bool:
 
 
 def left_behind(kept: Path) -> KeptPart | None:
-    """The plan and the answer in an agent's answer file; None if the file does not exist."""
+    """Returns the plan and the answer in an agent's answer file; None if the file does not
+    exist.
+    """
     try:
         return kept_part(kept.read_text("utf-8"))
     except FileNotFoundError:

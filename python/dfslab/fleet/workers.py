@@ -18,8 +18,8 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files import scratch
 from dfslab.testbeds.daemon import tied_to_owner
 
-# Seconds after which a process must have started. Python and Dask take one second, but minutes on a
-# busy machine.
+# A process that has not started after this many seconds is considered failed. Python and Dask take
+# one second, but minutes on a busy machine.
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 5.0
 POLL_S = 0.05
@@ -27,12 +27,12 @@ LOCAL = "127.0.0.1"
 
 
 class ClusterFailed(Exception):
-    """A process of the cluster cannot be started, or has ended."""
+    """Raised when a process of the cluster cannot be started, or has ended."""
 
 
 @contextmanager
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
-    """A context with a cluster of a kind. It yields the scheduler's address.
+    """Returns a context with a cluster of the given kind. It yields the scheduler's address.
 
     A cluster of kind "dask" runs on the `hosts` of a testbed if there are any, else on this
     machine. Raises ClusterFailed if the cluster cannot be started.
@@ -60,11 +60,12 @@ def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator
 
 @contextmanager
 def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
-    """A context with a Dask scheduler on the first host, and a worker on every host. It yields the
-    scheduler's address.
+    """Returns a context with a Dask scheduler on the first host, and a worker on every host. It
+    yields the scheduler's address.
 
-    `host`: address of the first host, by which the others reach it. The hosts must share a file
-    system. Raises ClusterFailed with the last output of a process if the cluster cannot be started.
+    `host` is the address of the first host, by which the others reach it. The hosts must share a
+    file system. If the cluster cannot be started, raises ClusterFailed with the last output of a
+    process.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(scratch.folder("dask"))
@@ -111,7 +112,7 @@ def started(places: Sequence[ClientHost], host: str = LOCAL) -> Iterator[str]:
 
 @contextmanager
 def _process(place: ClientHost, log: Path, module: str, *words: str) -> Iterator[subprocess.Popen]:
-    """A context with a Dask process on a host. The process is killed at the end.
+    """Returns a context with a Dask process on a host. The process is killed at the end.
 
     The agents that the process started have ended by then.
     """

@@ -1,8 +1,8 @@
-"""Gives instruments access to a file system: a directory, an address, or a testbed that is started
-once and shared.
+"""Gives instruments access to a file system through a directory, an address, or a testbed that is
+started once and shared.
 
-A session owns what it opened (testbeds, temporary directories) until the session ends. It then
-removes all of this, also after an error or an interruption.
+A session owns what it opened (testbeds, temporary directories) until the session ends. The session
+then removes all of this, also after an error or an interruption.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ FSYNC: dict[bool | str, Fsync] = {False: "never", True: "close", "write": "write
 class InstrumentSession:
     """Resources that stay open for the duration of one command, such as the running testbed.
 
-    `trace_directory`: folder for traces (None: no traces are written). `recording`: file for the
-    operations of the next measured run (None: not recorded).
+    `trace_directory` is the folder for traces; if it is None, no traces are written. `recording` is
+    the file to which the operations of the next measured run are recorded; if it is None, they are
+    not recorded.
     """
 
     notify: Notify = lambda text: None
@@ -56,21 +57,22 @@ class InstrumentSession:
     recording: Path | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     cold_daemons: bool = False
-    # Kinds of links and disks whose rates were already measured. Hundreds of testbeds may have only
-    # a few kinds.
+    # Kinds of links and disks whose rates were already measured. They are not measured again:
+    # hundreds of testbeds may have only a few kinds.
     _hardware: set[str] = field(default_factory=set)
     _testbed: tuple[str, BaseTestbed] | None = None
-    # Whether the processes of a testbed that is started count their calls. A counting testbed is
-    # not reused for runs without counting.
+    # Whether the processes of a testbed that this session starts count their calls. A counting
+    # testbed is not reused for runs without counting.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
-    # Directory -> why no more runs are tried there.
+    # For each directory that has not answered, the reason why no more runs are tried there.
     _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def reach(self, scenario: Scenario) -> Endpoint:
-        """The endpoint (a live address or an existing directory) of a scenario's file system.
+        """Returns the endpoint of a scenario's file system: a live address or an existing
+        directory.
 
         Starts a testbed if the scenario needs one. Raises InputError if the directory is missing or
         not writable, or if nothing answers at the address.
@@ -91,7 +93,7 @@ class InstrumentSession:
         return Endpoint(directory=str(self._temporary_directory()))
 
     def _reach_directory(self, directory: Path) -> Endpoint:
-        """The endpoint of an existing directory. Raises RunFailed if it does not answer."""
+        """Returns the endpoint of an existing directory. Raises RunFailed if it does not answer."""
         if reason := self._unanswered.get(directory):
             raise RunFailed(f"not tried again: {reason}")
 
@@ -113,7 +115,9 @@ class InstrumentSession:
             self._unanswered[Path(directory)] = reason
 
     def server_processes(self) -> list[int]:
-        """The first processes of the running testbed's hosts, and its daemons outside of hosts."""
+        """Returns the ids of the server processes of the running testbed: the first process of each
+        host, and the daemons that run outside of hosts.
+        """
         if self.testbed is None:
             return []
         hosts = self.testbed.cluster.hosts if self.testbed.cluster is not None else []
@@ -121,7 +125,7 @@ class InstrumentSession:
         return [*(one.init.pid for one in hosts), *(one.pid for one in started if one is not None)]
 
     def target(self, scenario: Scenario) -> FileTarget:
-        """The file system as a target of the load generator.
+        """Returns the description of the file system with which the load generator calls it.
 
         Raises InputError if the load generator cannot call the file system as the scenario
         requests.
@@ -148,8 +152,8 @@ class InstrumentSession:
         )
 
     def places(self, scenario: Scenario) -> Sequence[ClientHost] | Nodes:
-        """Where the clients of a scenario run: on client hosts of a testbed, on Dask workers, or in
-        local processes.
+        """Returns where the clients of a scenario run: on client hosts of a testbed, on Dask
+        workers, or in local processes.
 
         Raises InputError if there are fewer hosts or workers than the scenario requires.
         """
@@ -176,7 +180,7 @@ class InstrumentSession:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """The workers of the Dask cluster that the scenario requests.
+        """Returns the workers of the Dask cluster that the scenario requests.
 
         A cluster that this session starts runs until the session ends.
         """
@@ -219,7 +223,7 @@ class InstrumentSession:
 
     @property
     def traceable(self) -> Traceable:
-        """The running testbed, whose processes count their calls.
+        """The running testbed, typed as one whose processes count their calls.
 
         Raises RunFailed if no testbed runs, or if its processes cannot count.
         """
@@ -228,18 +232,18 @@ class InstrumentSession:
         return self.testbed
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """A context in which the processor limits of the testbed's hosts are lifted."""
+        """Returns a context in which the processor limits of the testbed's hosts are lifted."""
         return nullcontext() if self.testbed is None else self.testbed.whole_processors()
 
     def use(self, testbed: BaseTestbed) -> None:
         """Makes the session use a testbed that the caller has started.
 
-        The caller must take it down.
+        The caller must stop the testbed.
         """
         self._testbed = ("", testbed)
 
     def close(self) -> None:
-        """Take down everything that this session opened."""
+        """Stops and removes everything that this session opened."""
         self._testbed = self._temporary = None
         self._clusters.clear()
         self._stack.close()
@@ -250,13 +254,14 @@ class InstrumentSession:
         return self._temporary
 
     def _reach_testbed(self, scenario: Scenario) -> Endpoint:
-        """Starts the testbed of a scenario, and returns its endpoint.
+        """Starts the testbed of a scenario, unless it already runs, and returns its endpoint.
 
         A session has one testbed at a time. If the configuration needs another one, the running
-        testbed is taken down first.
+        testbed is stopped first.
         """
         key = scenario.model_dump_json(include={"deployment", "file_system"}) + str(self.traced)
-        # The empty key is that of a testbed that the caller started: the session keeps to it.
+        # The empty key is that of a testbed that the caller started, which serves every
+        # configuration.
         if self._testbed is None or self._testbed[0] not in ("", key):
             if self._testbed is not None:
                 self.close()
@@ -299,9 +304,9 @@ class InstrumentSession:
 
 
 def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
-    """The parameters that make the processes of a testbed count their calls.
+    """Returns the parameters that make the processes of a testbed count their calls.
 
-    Raises InputError if they cannot count.
+    Raises InputError if the processes cannot count.
     """
     if not issubclass(kind, Traceable):
         raise InputError("run.methods", "trace", f"the processes of {name} count no calls")
@@ -309,8 +314,8 @@ def _tracing(kind: type[BaseTestbed], name: str) -> dict[str, LevelValue]:
 
 
 def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
-    """The parameters of a scenario's testbed: the file system's parameters as text with units,
-    and the number of instances of each role."""
+    """Returns the parameters of a scenario's testbed: the file system's parameters as text with
+    units, and the number of instances of each role."""
     system = discover.file_system(scenario.file_system.name)
     given: dict[str, LevelValue] = {}
     for key, value in parameters(scenario, system).items():
@@ -324,7 +329,7 @@ def testbed_parameters(scenario: Scenario) -> dict[str, LevelValue]:
 def writable(directory: Path) -> None:
     """Raises InputError if files cannot be created in a directory.
 
-    To test it, a file is created and removed.
+    The test creates a file and removes it.
     """
     key = "file_system.access.directory"
     if not directory.is_dir():
@@ -344,10 +349,11 @@ def writable(directory: Path) -> None:
 
 
 def _called(target: FileTarget, workload: WorkloadChoice) -> FileTarget:
-    """The target, with the workload's way of calling it (`mmap`, `sync_io`).
+    """Returns the target with the workload's options `mmap` and `sync_io`, which tell how files are
+    accessed.
 
-    Only a mounted file system offers these ways. Raises InputError if they are requested of another
-    target.
+    Only a mounted file system supports these options. Raises InputError if they are requested for
+    another target.
     """
     requested = {"mmap": workload.mmap, "sync_io": workload.sync_io}
     if isinstance(target, PosixTarget):
@@ -374,8 +380,8 @@ def session(
     progress: Callable[[float, str], None] | None = None,
     watch: Watch | None = None,
 ) -> Iterator[InstrumentSession]:
-    """A context with one session for everything that runs inside. The session is closed at the
-    end."""
+    """Returns a context with one session for everything that runs inside. The session is closed at
+    the end."""
     opened = InstrumentSession(notify, trace_directory, progress=progress, watch=watch)
     try:
         yield opened
@@ -394,11 +400,11 @@ class InSession:
         self.session = session
 
     def within(self, session: InstrumentSession) -> Self:
-        """A copy of the instrument that works in the given session."""
+        """Returns a copy of the instrument that works in the given session."""
         return type(self)(session)
 
     def opened(self) -> AbstractContextManager[InstrumentSession]:
-        """A context with the instrument's session.
+        """Returns a context with the instrument's session.
 
         An instrument without a session gets a new one that ends with the context.
         """

@@ -1,4 +1,4 @@
-"""Calls a file system that may not answer, without waiting for it for ever."""
+"""Calls a file system that may not answer, with a limit on the time to wait for its answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TypeVar
 
 from dfslab.method import RunFailed
 
-# Seconds that a file system may take to answer a call that creates or looks up one file.
+# A file system that has not answered after this many seconds is considered unresponsive. The limit
+# is for a call that creates or looks up one file.
 ANSWER_LIMIT_S = 15.0
 T = TypeVar("T")
 
 
 def answered(place: str, work: Callable[[], T], limit_s: float = ANSWER_LIMIT_S) -> T:
-    """The result of `work`, which calls the file system at `place`.
+    """Runs `work`, which calls the file system at `place`, and returns its result.
 
     Raises RunFailed if `work` has not ended after `limit_s` seconds. Its thread is then left
     behind, since a thread in a call to a file system cannot be ended.

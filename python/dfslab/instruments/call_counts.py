@@ -1,4 +1,5 @@
-"""Counts how many system calls of the client, and calls at the servers, one operation causes.
+"""Counts how many system calls of the client, and how many calls at the servers, one operation
+causes.
 
 Two short runs of one client are compared; the second has up to three times the operations. Calls
 are counted from the start of a phase to its end, so preparation and removal of files are excluded.
@@ -35,13 +36,16 @@ LEAST_SHARE, LEAST_CALLS = 0.01, 3
 # timing.
 WAITS = frozenset({"futex", "clock_nanosleep", "nanosleep", "sched_yield", "restart_syscall"})
 Counts = dict[str, float]
-# (number of operations, system calls, server calls) of one phase. The calls are counts by name.
+# The counts of one phase: the number of operations, the counts of system calls by name, and the
+# counts of server calls by name.
 Marked = tuple[int, Counts, Counts]
 Observe = Callable[[], Mapping[str, ServerCounts]]
 
 
 def refused(plan: LoadPlan) -> str:
-    """The reason why the calls of a workload cannot be counted per operation; empty if they can."""
+    """Returns the reason why the calls of a workload cannot be counted per operation. The reason is
+    empty if they can be counted.
+    """
     if plan.stream.given:
         return "its operations are given ones, so that no part of them is like the whole"
     return ""
@@ -49,10 +53,11 @@ def refused(plan: LoadPlan) -> str:
 
 def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
     """Counts the calls per operation of each phase: system calls, and server calls if the servers
-    count them.
+    count their calls.
 
-    `observe` returns the server counts since its last call. A phase of one operation has 0
-    `operations`. Raises InputError if strace is not installed, and LoadFailed if a run fails.
+    `observe` returns the server counts since its last call. For a phase of one operation, the
+    result's `operations` is 0. Raises InputError if strace is not installed, and LoadFailed if a
+    run fails.
     """
     if shutil.which(STRACE[0]) is None:
         raise InputError("run.count_calls", True, "strace must be installed to count system calls")
@@ -66,7 +71,8 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 
 
 def _shortened(stream: Stream, most: int) -> Stream:
-    """The operation stream of one client, shortened to at most `most` operations in each phase.
+    """Returns the operation stream of one client, shortened to at most `most` operations in each
+    phase.
 
     A phase with fewer operations keeps all of them in the long run, and a third of them in the
     short run.
@@ -106,7 +112,9 @@ class _Marks:
         self._places.append((ended, self._log.stat().st_size))
 
     def phases(self) -> list[tuple[Counts, Counts]]:
-        """(system calls, server calls) of each phase, from the records at its start and its end."""
+        """Returns (system calls, server calls) for each phase. They are computed from the records
+        at its start and its end.
+        """
         text = self._log.read_bytes()
         main = text.partition(b" ")[0]
         spans = zip(self._places[::2], self._places[1::2], self._servers[1::2], strict=True)
@@ -119,8 +127,8 @@ class _Marks:
 def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream) -> list[Marked]:
     """Runs the stream under strace.
 
-    Returns (operations, system calls, server calls) of each phase, or of the whole stream if it has
-    no phases.
+    Returns (operations, system calls, server calls) for each phase, or for the whole stream if it
+    has no phases.
     """
     each = [phase.operations_per_client for phase in stream.all_phases]
     with scratch.folder("calls") as folder:
@@ -145,19 +153,19 @@ def _counted(plan: LoadPlan, place: ClientHost, observe: Observe, stream: Stream
 
 
 def system_calls(text: bytes, main: bytes) -> Counts:
-    """Number of calls by name in a part of strace's log. Calls that wait are excluded.
+    """Returns the number of calls by name in a part of strace's log. Calls that wait are excluded.
 
-    Calls of the agent's main thread `main` are excluded, too, because this thread only reports
-    progress.
+    Calls of the agent's main thread, whose id is `main`, are excluded, too, because this thread
+    only reports progress.
     """
     names = Counter(name.decode() for thread, name in BEGUN.findall(text) if thread != main)
     return {name: float(calls) for name, calls in names.items() if name not in WAITS}
 
 
 def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
-    """Name of a call -> its count summed over all servers.
+    """Returns for each name of a call its count, summed over all servers.
 
-    `observed`: the counts of each server, as a testbed reports them.
+    `observed` has the counts of each server, as a testbed reports them.
     """
     found: Counts = {}
     for server in observed.values():
@@ -167,8 +175,8 @@ def server_calls(observed: Mapping[str, ServerCounts]) -> Counts:
 
 
 def _between(short: Marked, long: Marked) -> CountedCalls:
-    """Calls per operation: the additional calls of the long run, divided by the operations that
-    it has in addition to the short run."""
+    """Returns the calls per operation: the additional calls of the long run, divided by the
+    operations that it has in addition to the short run."""
     done = long[0] - short[0]
     ours, theirs = _slope(short[1], long[1], done), _slope(short[2], long[2], done)
     return CountedCalls(
@@ -181,8 +189,8 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
-    """Name of a call -> its additional calls in the long run, divided by the additional
-    operations (`operations`)."""
+    """Returns for each name of a call its additional calls in the long run, divided by the number
+    of additional operations (`operations`)."""
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
     return {

@@ -23,8 +23,8 @@ _PORTS = re.compile(r"(?:mfs#)?((?:[\w.-]+:\d+,?)+)$")
 
 
 def existing(place: str, web_address: str = "") -> ExistingFileSystem:
-    """Kind, source, servers, size and layout of a file system. `place`: a directory on its mount,
-    or the URI of its server.
+    """Returns the kind, source, servers, size and layout of a file system. `place` is a directory
+    on its mount, or the URI of its server.
 
     Raises InputError if `place` is neither an existing directory nor a URI at which a file system
     answers.
@@ -53,19 +53,19 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """What an existing file system reports about its deployment. `command` runs commands that only
-    read."""
+    """Returns what an existing file system reports about its deployment. `command` runs a command
+    that only reads, and returns its output."""
     known = _described().get(found.file_system)
     return SystemDiscovery() if known is None else known.discover(found, command)
 
 
 def recognised_types() -> list[str]:
-    """The types of mounts that a description is known for."""
+    """Returns the types of mounts that dfslab can recognise."""
     return sorted({one for known in _described().values() for one in known.mount_types})
 
 
 def _described() -> dict[str, KnownMount]:
-    """File system name -> how its mounts are recognised.
+    """Returns for each file system, by name, the rule by which its mounts are recognised.
 
     Only file systems with an `existing.py` are included.
     """
@@ -89,7 +89,8 @@ def _queried(uri: str, web_address: str) -> ExistingFileSystem:
 
 
 def _known(kind: str, source: str) -> tuple[str, KnownMount]:
-    """(name of the file system, rule that recognised it) for a mount of type `kind` with a source.
+    """Returns (name of the file system, rule that recognised it) for a mount of type `kind` with
+    the given source.
 
     The name is "" if no rule matches.
     """
@@ -100,7 +101,7 @@ def _known(kind: str, source: str) -> tuple[str, KnownMount]:
 
 
 def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
-    """The extended attributes among `names` that the directory has."""
+    """Returns those extended attributes of the directory whose names are in `names`."""
     found = {}
     for name in names:
         try:
@@ -111,7 +112,9 @@ def _attributes(directory: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _mount(directory: Path) -> tuple[str, str, str, str]:
-    """(type, source, mount point, options) of the innermost mount that contains the directory."""
+    """Returns (type, source, mount point, options) of the innermost mount that contains the
+    directory.
+    """
     best = ("", "", "", "")
     for line in MOUNTS.read_text().splitlines():
         fields, _, rest = line.partition(" - ")
@@ -125,12 +128,12 @@ def _mount(directory: Path) -> tuple[str, str, str, str]:
 
 
 def _decoded(field: str) -> str:
-    """A field of the mount table in plain text. The kernel writes blanks and `#` as octal
+    """Returns a field of the mount table as plain text. The kernel writes blanks and `#` as octal
     escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)
 
 
 def _servers(source: str) -> list[str]:
-    """The server addresses that the source of a mount contains."""
+    """Returns the server addresses that the source of a mount contains."""
     named = _PORTS.match(source) or _HOSTS.match(source)
     return named.group(1).split(",") if named else []

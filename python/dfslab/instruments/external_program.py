@@ -1,6 +1,6 @@
 """Runs a workload that is an external program.
 
-The run is timed, or the calls of all its JVMs are counted.
+The run is timed (method "measure"), or the calls of all its JVMs are counted (method "trace").
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from dfslab.testbeds.capabilities import Traceable
 from dfslab.testbeds.daemon import tied_to_owner
 from dfslab.testbeds.errors import last_lines
 
-# Operation name under which the duration of the whole program is reported as latency.
+# Name of the operation whose latency is the duration of the whole program.
 OPERATION = "command"
 READY, GO = b"ready", b"go\n"
 LOG = "command.log"
 POLL_S = 0.05
-# Seconds that a command has to end after an interruption.
+# A command that has not ended this many seconds after an interruption is killed.
 INTERRUPTED_S = 10.0
 
 
 def is_command(point: Point) -> bool:
-    """Whether the workload of a configuration is an external program, not a stream of
+    """Returns whether the workload of a configuration is an external program, not a stream of
     operations."""
     return discover.workload(point.scenario.workload.name).argv is not None
 
@@ -113,7 +113,8 @@ def _run(
 ) -> tuple[float, list[str]]:
     """Runs the program.
 
-    Returns (seconds of the timed part, command line). `begin` is called just before the timed part.
+    Returns the seconds of the timed part, and the command line. `begin` is called just before the
+    timed part.
     """
     scenario = point.scenario
     target = session.target(scenario)
@@ -149,7 +150,8 @@ def _run(
 
 
 def to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a user's command in this terminal, with its output on stderr. Returns its exit status.
+    """Runs a user's command in this terminal, with its output on stderr. Returns the command's exit
+    status.
 
     The command also receives an interruption; it then has a short time to end. Raises OSError if
     the command is not executable.
@@ -180,9 +182,9 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """The environment of a client process.
+    """Returns the environment of a client process.
 
-    It has the testbed's mark, so that the process ends with the testbed.
+    It contains the testbed's mark, so that the process ends with the testbed.
     """
     if testbed is None:
         return dict(os.environ)
@@ -197,11 +199,11 @@ def _there(program: str, environment: Mapping[str, str], install: str) -> None:
 
 
 class _Failed(Exception):
-    """The external program failed or exceeded its time limit."""
+    """Raised when the external program fails or exceeds its time limit."""
 
 
 class _Program:
-    """One process of the program, with its output in a log. The process is ended in every case."""
+    """One process of the program, with its output in a log. The process never outlives the run."""
 
     def __init__(
         self,
@@ -217,9 +219,10 @@ class _Program:
     def to_end(self, begin: Callable[[], None], says_ready: bool) -> float:
         """Runs the program to its end. Returns the seconds of the timed part.
 
-        The timed part begins at the start. If `says_ready` is true, it begins when the ready
-        program receives the signal to continue. Raises _Failed if the program fails or exceeds its
-        time limit, which includes its preparation.
+        The timed part begins at the start. If `says_ready` is true, the program reports when it is
+        ready, and the timed part begins when the program then receives the signal to continue.
+        Raises _Failed if the program fails or exceeds its time limit, which includes its
+        preparation.
         """
         if not says_ready:
             begin()
@@ -251,8 +254,8 @@ class _Program:
             except BrokenPipeError:
                 raise _Failed(f"ended with {child.wait()} before it was told to go on") from None
             finally:
-                # Kill the whole process group. Its number cannot be reused before the program has
-                # been waited for.
+                # Kill the whole process group. The operating system cannot assign its number to
+                # another process before this process has waited for the program.
                 if child.returncode is None:
                     os.killpg(child.pid, signal.SIGKILL)
         if status:

@@ -39,7 +39,7 @@ ANY_NUMBER = 2**62
 class Measured:
     """One measured run: the load generator's report, and everything else that the result stores.
 
-    `complete`: no operation failed, no client was lost, and no time limit ended the run.
+    `complete` tells that no operation failed, no client was lost, and no time limit ended the run.
     """
 
     report: LoadReport
@@ -97,14 +97,15 @@ def run_load(
 ) -> Measured:
     """Runs the load generator once, with all counters. `changes` override entries of the plan.
 
-    `conductor` injects faults during the run. It is closed at the end, so that the testbed is
-    healthy.
+    `conductor` injects faults during the run. It is closed at the end, which undoes its faults, so
+    that the testbed is healthy.
     """
     run = point.scenario.run
     target = session.target(point.scenario)
-    # A processor score takes seconds, and only ratios of scores at different shares are meaningful.
-    # Scores are measured before the daemons run, because their JIT compilation would use the same
-    # processor share.
+    # A processor score takes seconds to measure, and only ratios of scores at different processor
+    # shares are meaningful, so scores are measured only if the shares vary. They are measured
+    # before the daemons run, because the daemons' JIT compilation would use the same processor
+    # share.
     scores = session.testbed.scores if session.testbed is not None and shares_vary(point) else None
     if session.cold_daemons:
         session.cold_daemons = False
@@ -116,8 +117,8 @@ def run_load(
     plan = _plan(point, repetition, session, target).model_copy(
         update={**(changes or {}), "hold": disks is not None}
     )
-    # A design has hundreds of runs, of which only the rates are used. Reading the daemons' counters
-    # would take as long as a run, so it is skipped.
+    # An experimental design has hundreds of runs, of which only the rates are used. Reading the
+    # daemons' counters would take as long as a run, so it is skipped.
     observed = None if point.scenario.design.factor else session.testbed
     if observed is not None:
         observed.observe()  # discards the counts from before this run
@@ -159,7 +160,7 @@ def only_time_was_up(load: MeasuredLoad) -> bool:
 def _plan(
     point: Point, repetition: int, session: access.InstrumentSession, target: FileTarget
 ) -> LoadPlan:
-    """The plan of one run, which the load generator executes."""
+    """Returns the plan of one run, which the load generator executes."""
     run = point.scenario.run
     return LoadPlan(
         stream=stream_spec(point.scenario, repetition),
@@ -187,11 +188,11 @@ def _run(
     try:
         done = fleet.run_load(plan, places, *listeners)
     except WrongPlan as error:
-        # If the testbed has failed, the scenario is not to blame. In this case, this call raises
-        # the testbed's error.
+        # If the testbed has failed, the error is not the scenario's fault. In this case, this call
+        # raises the testbed's error.
         session.reach(point.scenario)
-        # On a testbed, the error is no InputError: the testbed owns its files, so another run may
-        # succeed.
+        # On a testbed, RunFailed is raised instead of InputError: the testbed owns its files, so
+        # another run may succeed.
         if session.testbed is not None:
             raise RunFailed(f"{where(point)}: {error}") from error
         advice = _advised(point.scenario, error)
@@ -209,7 +210,7 @@ def _run(
 
 
 def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | None:
-    """The effect of the faults on the run; None without faults.
+    """Returns the effect of the faults on the run; None for a run without faults.
 
     Raises RunFailed if the testbed is not healthy afterwards.
     """
@@ -220,7 +221,7 @@ def _faults(report: LoadReport, conductor: Conductor | None) -> FaultReport | No
 
 
 def _advised(scenario: Scenario, error: Exception | str) -> str:
-    """The text of an error of the target.
+    """Returns the text of an error of the target.
 
     If the file system's description has advice on this error, the advice is appended.
     """
@@ -231,7 +232,7 @@ def _advised(scenario: Scenario, error: Exception | str) -> str:
 def _calls(
     plan: LoadPlan, places: Sequence[ClientHost] | Nodes, session: access.InstrumentSession
 ) -> CallCounts:
-    """Counts the calls per operation at the kernel and at the servers.
+    """Counts the system calls and the server calls that one operation causes.
 
     If they cannot be counted, the result states the reason.
     """
@@ -256,7 +257,9 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
-    """For a cold run on a testbed, the check that the run read from disks; None for other runs."""
+    """Returns the check that a cold run on a testbed read from disks. Returns None for other
+    runs.
+    """
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed) if wanted else None
 
@@ -264,7 +267,7 @@ def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks |
 def _listeners(
     session: access.InstrumentSession, conductor: Conductor | None, disks: cold.Disks | None
 ) -> tuple[ProgressReport | None, Watch | None]:
-    """The listeners of a run: (progress callback, watch of live values).
+    """Returns the listeners of a run: the progress callback, and the watch of live values.
 
     They also notify the fault conductor and the disk check.
     """
@@ -296,7 +299,7 @@ def to_result(
     measured: Measured,
     session: access.InstrumentSession,
 ) -> Result:
-    """The result of a measured run, as it is stored."""
+    """Returns the result of a measured run, as it is stored."""
     report = measured.report
     metrics = {metric.RATE: Metric(value=report.rate_per_s)}
     if report.throughput_bytes_per_s:
@@ -331,7 +334,9 @@ def _times(kind: str, operation: str, summary: Summary) -> dict[str, Metric]:
 
 
 def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str]:
-    """Notes that a reader needs to interpret the results of a run, such as failed operations."""
+    """Returns notes that a reader needs to interpret the results of a run, such as the number of
+    failed operations.
+    """
     failed = [
         _advised(scenario, f"{e.count} {e.operation} failed ({e.kind}): {e.first}")
         for e in load.errors
@@ -349,7 +354,7 @@ def notes_of(load: MeasuredLoad, complete: bool, scenario: Scenario) -> list[str
 
 
 def _cut_short(load: MeasuredLoad, complete: bool) -> list[str]:
-    """A note if the time limit ended the run.
+    """Returns a list with one note if the time limit ended the run, else an empty list.
 
     Such a run is incomplete, although no operation failed.
     """
@@ -377,9 +382,10 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 
 
 def _unsettled(load: MeasuredLoad) -> list[str]:
-    """Notes on rates that did not reach a steady state.
+    """Returns notes on rates that did not reach a steady state.
 
-    Phases are judged one by one, because they differ. Phases that are too short are not judged.
+    Each phase is checked separately, because phases differ. Phases that are too short are not
+    checked.
     """
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]
@@ -391,8 +397,8 @@ def _unsettled(load: MeasuredLoad) -> list[str]:
 
 
 def _steps(report: LoadReport) -> list[Step]:
-    """The primitives of each operation as steps: their seconds per operation, summed over all
-    calls of the primitive."""
+    """Returns the primitive calls of each operation as steps. The time of a step is the seconds per
+    operation, summed over all calls of the primitive."""
     steps = []
     for name, counted in report.steps.items():
         operation, _, step = name.partition("/")

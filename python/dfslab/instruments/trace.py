@@ -85,17 +85,16 @@ def record(
 
 
 def read(text: str) -> TraceProfile:
-    """Parses the JSON text of a profile that the core has written.
-
-    The core limits the depth of its trees.
+    """Parses the JSON text of a profile that the core has written. The core limits the depth of the
+    profile's trees.
     """
     return TraceProfile.model_validate(json.loads(text))
 
 
 def profile(paths: Sequence[Path], reading: Reading | None = None) -> TraceProfile:
-    """The compressed and ranked call trees of OTLP files.
+    """Reads OTLP files and returns their call trees, compressed and ranked.
 
-    Raises InputError with the file that is wrong.
+    Raises an InputError that names the malformed file.
     """
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
@@ -114,8 +113,9 @@ def spread(paths: Sequence[Path], scheduler: str, reading: Reading | None = None
     """Does the same as `profile`, but the workers of a Dask cluster read the files. Every worker
     must be able to access them.
 
-    Raises RunFailed with a file that could not be read. The result does not depend on which worker
-    reads which file. Files whose samples show common traces are read again together.
+    Raises a RunFailed error that names a file that could not be read. The result does not depend on
+    which worker reads which file. Files that may contain parts of the same traces are read again
+    together.
     """
     options = _options(reading)
     groups = [[path] for path in sorted(paths)]
@@ -149,7 +149,7 @@ def _parts(scheduler: str, groups: Sequence[Sequence[Path]], options: str) -> li
 def part(paths: list[str], options: str) -> tuple[str, str]:
     """Reads some files at a worker.
 
-    Returns ("part", partial profile in base64), or (kind of error, error text).
+    Returns "part" with the partial profile in base64, or the kind of an error with its text.
     """
     try:
         with core_form.readable([Path(path) for path in paths], _core.InputError) as files:
@@ -162,7 +162,7 @@ def part(paths: list[str], options: str) -> tuple[str, str]:
 
 
 def folded(paths: Sequence[Path], reading: Reading | None = None) -> str:
-    """The call trees as folded stacks, for flame graph tools."""
+    """Returns the call trees of the files as folded stacks, for flame graph tools."""
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
             return _core.trace_folded(files, _options(reading))
@@ -171,7 +171,7 @@ def folded(paths: Sequence[Path], reading: Reading | None = None) -> str:
 
 
 def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
-    """The call trees in the format of pprof, gzip-compressed."""
+    """Returns the call trees of the files in the format of pprof, gzip-compressed."""
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
             found = _core.trace_pprof(files, _options(reading))
@@ -181,9 +181,8 @@ def pprof(paths: Sequence[Path], reading: Reading | None = None) -> bytes:
 
 
 def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str, int]:
-    """A random sample of complete call trees with about `most` spans.
-
-    Returns (the trees as OTLP JSON, number of trees left out).
+    """Returns a random sample of complete call trees with about `most` spans as OTLP JSON, and the
+    number of trees that were left out.
     """
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
@@ -193,9 +192,8 @@ def otlp(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[str
 
 
 def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_core.SpanTable, int]:
-    """A random sample of complete call trees with about `most` spans.
-
-    Returns (table of spans, sorted by trace; number of trees left out).
+    """Returns a random sample of complete call trees with about `most` spans as a table sorted by
+    trace, and the number of trees that were left out.
     """
     try:
         with core_form.readable(paths, _core.InputError, reading) as files:
@@ -205,7 +203,7 @@ def spans(paths: Sequence[Path], reading: Reading | None, most: int) -> tuple[_c
 
 
 def profile_of(table: _core.SpanTable, rows: Sequence[int]) -> TraceProfile:
-    """The profile of those spans that are in the given rows of a table."""
+    """Returns the profile of those spans that are in the given rows of a table."""
     with scratch.folder("spans") as folder:
         path = folder / "spans.otlp"
         table.write(rows, str(path))
@@ -234,8 +232,8 @@ class ProfileStream:
                 raise InputError("message", None, str(error)) from error
 
     def snapshot(self) -> tuple[TraceProfile, int]:
-        """(profile of the complete traces, number of spans that wait until their traces are
-        complete).
+        """Returns the profile of the complete traces, and the number of spans that are held back
+        until their traces are complete.
 
         A trace counts as complete if nothing was added to it since the last snapshot.
         """
@@ -244,6 +242,8 @@ class ProfileStream:
             return read(self._stream.snapshot("{}")), waiting
 
     def finish(self) -> TraceProfile:
-        """Ends the stream. Returns the whole profile with the savings of faster steps."""
+        """Ends the stream. Returns the profile of all spans, which also estimates the savings of
+        faster steps.
+        """
         with self._lock:
             return read(self._stream.finish("{}"))

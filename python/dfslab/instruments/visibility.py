@@ -1,4 +1,6 @@
-"""Measures when a client's changes become visible to another client, and counts stale answers."""
+"""Measures how long it takes until a client's changes become visible to another client, and counts
+stale answers.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ Z_90 = 1.6449
 
 
 class VisibilityTrial(NamedTuple):
-    """The outcome of one change.
+    """The outcome of one trial, in which one change was made.
 
-    `visible_s`: seconds until the change was visible (None: never). `stale` and `torn`: numbers of
-    polls that returned the old state, or a mixture.
+    `visible_s` is the number of seconds until the change was visible, None if it never was. `stale`
+    and `torn` are the numbers of polls that returned the old state, or a mixture of old and new.
     """
 
     visible_s: float | None
@@ -97,7 +99,7 @@ class Observer:
         return line
 
     def do(self, document: ObserverCommand) -> Answered:
-        """Send a command, wait for the answer and return it."""
+        """Sends a command, waits for the answer and returns it."""
         self.say(document)
         return self.hear()
 
@@ -123,7 +125,7 @@ def visibility(
     changes: Sequence[str] = CHANGES,
 ) -> list[Visibility]:
     """Measures the time from a change's acknowledgement at one client until another client observes
-    the change. Each kind of change is tried `trials` times and has one entry.
+    the change. Each kind of change is tried `trials` times and has one entry in the result.
 
     The other client polls every POLL_S seconds. Raises InputError if there are no two clients with
     a directory, and RunFailed if a call fails.
@@ -155,7 +157,7 @@ def visibility(
 
 @contextmanager
 def _cleared(writer: Observer) -> Iterator[deque[str]]:
-    """A context for the files of trials.
+    """Returns a context that removes the files of trials at its end.
 
     It yields a container for the path of the latest trial; that path is removed at the end, also
     after Ctrl-C.
@@ -170,7 +172,7 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
-    """The places of two clients. They are different hosts if the testbed has hosts.
+    """Returns the hosts of the two clients. They are different hosts if the testbed has hosts.
 
     Raises InputError if there are no two clients.
     """
@@ -185,7 +187,8 @@ def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHo
 
 @contextmanager
 def _folder(place: ClientHost, directory: str) -> Iterator[str]:
-    """A context with a new directory below `directory` at a host.
+    """Returns a context with a new directory below `directory` at a host. It yields the directory's
+    path.
 
     The directory is removed at the end if it is empty.
     """
@@ -201,7 +204,7 @@ def _folder(place: ClientHost, directory: str) -> Iterator[str]:
 def _run(place: ClientHost, *words: str) -> None:
     """Runs a command at a host, in a session that a terminal's Ctrl-C does not reach.
 
-    Raises RunFailed if it fails.
+    Raises RunFailed if the command fails.
     """
     done = subprocess.run(
         [*place.prefix, *words], capture_output=True, text=True, check=False, start_new_session=True
@@ -213,7 +216,7 @@ def _run(place: ClientHost, *words: str) -> None:
 def _trial(
     writer: Observer, reader: Observer, change: str, path: str, turn: int
 ) -> VisibilityTrial:
-    """Makes one change at the writer and measures how long the reader does not observe it.
+    """Makes one change at the writer and measures how long it takes until the reader observes it.
 
     The reader has observed the old state before the change, and it keeps polling.
     """
@@ -240,7 +243,7 @@ def _trial(
 
 
 def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
-    """The summary of all trials of one kind of change."""
+    """Returns the summary of all trials of one kind of change."""
     times = sorted(trial.visible_s for trial in trials if trial.visible_s is not None)
     return VisibilitySummary(
         trials=len(trials),
@@ -254,10 +257,11 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
-    """Quantiles of times in seconds, which must be ascending, with an interval of the median.
+    """Returns quantiles of times in seconds, which must be ascending, with a 90 % interval of the
+    median.
 
-    The interval is between the order statistics whose ranks enclose the median with 90 % (binomial,
-    normal approximation).
+    The interval is between the order statistics whose ranks enclose the median with a probability
+    of 90 % (binomial distribution, normal approximation).
     """
     count = len(times_s)
     half = Z_90 * math.sqrt(count) / 2

@@ -33,8 +33,8 @@ def to_result(
     limits: Sequence[Limit] = (),
     limits_of_phases: Sequence[Sequence[Limit]] = (),
 ) -> Result:
-    """Converts a prediction to a Result. `limits`: the resources and waits that limit the rate
-    (models/tree/limits.py), `limits_of_phases`: those that limit each phase.
+    """Converts a prediction to a Result. `limits` are the resources and waits that limit the rate
+    (models/tree/limits.py), `limits_of_phases` those that limit each phase.
 
     Each interval is [value / `factor`, value * `factor`]. `factors` overrides the factor for single
     metrics, by metric name.
@@ -112,8 +112,8 @@ def to_open_result(
 ) -> Result:
     """Converts a prediction for an open workload to a Result.
 
-    `reach`: interval factors of the rate and of the response times, each >= 1. Below saturation the
-    rate equals the offered rate, so its interval has no width.
+    `reach` has the interval factor of the rate and that of the response times, each >= 1. Below
+    saturation the rate equals the offered rate, so its interval has no width.
     """
     rate_reach = reach[0] if found.rate_per_s < found.offered_per_s else 1.0
     metrics = {metric_names.RATE: _around(found.rate_per_s, rate_reach)}

@@ -23,8 +23,8 @@ else:
     scipy = lazily("scipy")
 
 NAMES = ("mean", "ideal", "serial")
-# Standard deviation of the natural logarithm of a rate, assumed when only one value was measured: a
-# factor of three (exp 1.1) either way.
+# Standard deviation of the natural logarithm of a rate, assumed when only one value was measured.
+# It corresponds to a factor of three (exp 1.1) up or down.
 UNKNOWN_SD = 1.1
 
 
@@ -54,8 +54,8 @@ class Mean:
         self._logs: dict[str, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Mean:
-        """Stores the logarithm of each measured configuration's rate. RunFailed without measured
-        results.
+        """Stores the logarithm of each measured configuration's rate. Raises RunFailed if there are
+        no measured results.
         """
         self._logs = {}
         for one in observations(results):
@@ -65,8 +65,8 @@ class Mean:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the mean rate of the configurations with the same operations, or of all
-        configurations if no configuration has the same operations.
+        """Predicts the geometric mean rate of the fitted configurations with the same operations.
+        If no fitted configuration has the same operations, it is the mean of all of them.
         """
         if not self._logs:
             raise NothingLearnt("mean: needs measured results to learn from (--from RUN)")
@@ -85,7 +85,7 @@ class Ideal:
 
     Calibrated constants are taken as zero, so this is a roofline of disks and network adapters. An
     operation that uses neither has no bound. The predicted value is the bound itself. The interval
-    covers the measured rates of the fitted configurations, relative to their bounds.
+    covers the measured rates of the fitted configurations, each taken relative to its bound.
     """
 
     name = "ideal"
@@ -104,8 +104,8 @@ class Ideal:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts the bound of one configuration. The Result has no metric where no declared
-        resource is used.
+        """Predicts the bound of one configuration. The Result has no metric if the operations use
+        no declared resource.
         """
         situation = situation_of(point.scenario)
         bound = _bound(situation)
@@ -132,9 +132,9 @@ class Ideal:
 
 
 class Serial:
-    """The baseline by Amdahl's law, fitted for each operation: clients / rate = u + v clients,
-    where u is the parallel and v the serial time of a byte in seconds. All other factors are
-    ignored.
+    """The baseline by Amdahl's law, fitted for each operation. The law is clients / rate = u + v
+    clients, with the rate in bytes per second. For one byte, u is the parallel and v the serial
+    time in seconds. All other factors are ignored.
     """
 
     name = "serial"
@@ -156,7 +156,7 @@ class Serial:
         for key, pairs in groups.items():
             clients, rates = np.array(pairs).T
             columns = np.column_stack([np.ones_like(clients), clients])
-            # Minimise relative errors, because predictions are judged by relative errors.
+            # Minimise relative errors, because predictions are rated by relative errors.
             weights = rates / clients
             (u, v), _ = scipy.optimize.nnls(columns * weights[:, None], np.ones_like(clients))
             errors = np.log(rates * (u + v * clients) / clients)

@@ -1,5 +1,5 @@
-"""Predicts by a file system's hand-written net, for components that the step language cannot
-express.
+"""Predicts by a net that was written by hand for one file system, for components that the step
+language cannot express.
 
 PVFS has such a net (Nguyen & Apon 2012). It models each packet and page and has no constants to
 calibrate. Its prediction error is estimated from the fitted configurations.
@@ -25,13 +25,15 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Point
 
 NAMES = ("components",)
-# Level of network detail, such as packets -> (result of the simulation, CPU seconds that it took).
+# For each level of network detail, such as packets: the result of the simulation, and the CPU
+# seconds that it took.
 Levels = Mapping[str, tuple["Simulated", float]]
-# Clients -> relative half-width of the 90 % interval before any fit. These are the errors in Nguyen
-# & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at four, and over 40 %
-# at eight for many points.
+# For each number of clients, the relative half-width of the 90 % interval before any fit. These are
+# the errors in Nguyen & Apon 2012 (sections 6.2 to 6.4): within 20 % at one client, within 25 % at
+# four, and over 40 % at eight for many points.
 UNFITTED_ERROR = {1: 0.20, 4: 0.25, 8: 0.50}
-# Number of residuals at one number of clients that is enough to estimate the error at this number.
+# The error at a number of clients is estimated from the residuals at this number if there are at
+# least FEWEST_RESIDUALS of them.
 FEWEST_RESIDUALS = 5
 # A station that is busy for at least this fraction of the time limits the rate.
 LIMITING_SHARE = 0.8
@@ -43,7 +45,7 @@ def make(name: str) -> Components:
 
 
 class Simulated(Protocol):
-    """The result of a simulation by the file system's own net."""
+    """The result of a simulation by the net in the file system's folder."""
 
     @property
     def rate_per_s(self) -> float:
@@ -63,11 +65,11 @@ class Simulated(Protocol):
 
     @property
     def utilisation(self) -> Mapping[str, float]:
-        """Station -> fraction of time for which its servers were busy."""
+        """For each station, the fraction of time for which its servers were busy."""
 
 
 def _own_net(situation: Situation) -> Any:
-    """Returns the Python module `net.py` in the file system's folder. Raises InputError where the
+    """Returns the Python module `net.py` in the file system's folder. Raises InputError if the
     folder has none."""
     path = situation.system.folder / "net.py"
     if not path.exists():
@@ -83,7 +85,8 @@ class Components:
 
     def __init__(self, clock: Clock = REAL) -> None:
         self._clock = clock
-        # Clients -> residuals: logarithms of predicted over measured rates.
+        # For each number of clients, the residuals: the logarithms of predicted over measured
+        # rates.
         self._residuals: dict[int, list[float]] = {}
 
     def fit(self, results: Sequence[Result]) -> Components:
@@ -202,8 +205,8 @@ def _fired(net: Any, setup: Any, situation: Situation) -> Simulated:
 
 
 def compared(levels: Levels) -> dict[str, NetworkLevel]:
-    """Returns for every level of network detail: throughput, relative error against the finest
-    level, firings and CPU seconds.
+    """Returns for each level of network detail its throughput, its relative error against the
+    finest level, its firings and its CPU seconds.
     """
     finest, _ = next(iter(levels.values()))
     return {

@@ -1,8 +1,8 @@
 """The methods that learn from many runs. Each is one model over hardware, layout and workload.
 
-The target is bytes per second (operations per second where files are empty) over an Encoding. The
-90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al. 2021). Those of
-the grey-box model are wider where its errors are larger (models/learn/reach.py).
+A method predicts bytes per second (operations per second where files are empty) from the columns of
+an Encoding. The 90 % intervals are cross-conformal with whole layouts as folds (CV+, Barber et al.
+2021). Those of the grey-box model are wider where its errors are larger (models/learn/reach.py).
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ NAMES = ("greybox", "boosting", "gaussian", "linear", "linear-split")
 # for each operation.
 LINEAR = ("linear", "linear-split")
 CONFORMAL_FOLDS = 5
-# Least number of configurations to learn from: a conformal interval of confidence 1 - a needs more
-# than 1 / a residuals.
+# Smallest number of configurations to learn from: a conformal interval of confidence 1 - a needs
+# more than 1 / a residuals.
 FEWEST = round(1 / (1 - CONFIDENCE)) + 1
 FEWEST_GROUPS = 4
 MOST_CALIBRATED = 20
-# Keys whose combinations are the cells of the grey-box model: workload and cache state.
+# The keys whose combinations of values are the cells of the grey-box model: workload and cache
+# state.
 CELLS = ("workload.name", "workload.cache")
 
 
@@ -56,10 +57,12 @@ def make(name: str) -> LearntModel:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training data: one row per configuration, the geometric mean over its repetitions.
+    """Training data, with one row for each configuration. A row is the geometric mean over the
+    configuration's repetitions.
 
-    Arrays have shape (rows,). `rates`: bytes per second. `groups`: index of the row's testbed
-    (deployment and layout). `layouts`: index of the layout, which several testbeds may share.
+    Arrays have shape (rows,). `rates` are in bytes per second. `groups` has the index of each row's
+    testbed (deployment and layout), and `layouts` the index of its layout, which several testbeds
+    may share.
     """
 
     points: list[Point]
@@ -88,15 +91,17 @@ def rows_of(results: Sequence[Result]) -> TrainingRows:
 
 
 def testbed_key(point: Point) -> str:
-    """Returns the identity of a configuration's testbed: the deployment and the file system's
-    parameters.
+    """Returns a text that identifies a configuration's testbed: the deployment and the file
+    system's parameters.
     """
     return point.testbed
 
 
 @dataclass(frozen=True)
 class _Query:
-    """A configuration as a cache key, compared by its digest only."""
+    """A configuration that serves as the key of a cache. Two of them are equal if their digests
+    are.
+    """
 
     id: str
     point: Point = field(compare=False, repr=False)
@@ -104,8 +109,8 @@ class _Query:
 
 @lru_cache(maxsize=4096)
 def _described(query: _Query) -> tuple[float, float]:
-    """Returns (log rate by the sequence model with prior constants, log line rate) of a
-    configuration; both are natural logarithms of bytes per second.
+    """Returns two natural logarithms of bytes per second for a configuration: the sequence model's
+    rate with prior constants, and the line rate.
 
     Neither depends on fitted constants, so all folds and models of a study share the cache.
     """
@@ -131,8 +136,8 @@ class Priors:
         self._known: dict[str, tuple[float, float]] = {}
 
     def matrix(self, points: Sequence[Point]) -> np.ndarray:
-        """Returns an array of shape (points, 2): log rate and log line rate, natural logarithms of
-        bytes per second.
+        """Returns an array of shape (points, 2) with the natural logarithms of two rates in bytes
+        per second: the sequence model's rate and the line rate.
         """
         return np.array([self._of(point) for point in points]).reshape(len(points), 2)
 
@@ -193,7 +198,8 @@ class LearntModel:
         # folds hold out testbeds, and with too few of these, single rows.
         wholes = [g for g in (rows.layouts, rows.groups) if len(set(g)) >= FEWEST_GROUPS]
         groups = wholes[0] if wholes else np.arange(len(rows.points))
-        # Rows are few: on a busy machine, synchronising threads costs more than they gain.
+        # There are few rows. On a busy machine, synchronising several threads costs more time than
+        # they save.
         with threadpool_limits(limits=1):
             if self.name == "greybox":
                 grey = self.fitted.fit(matrix, target, groups=groups)
@@ -308,8 +314,8 @@ class LearntModel:
 
 
 def trusted(results: Sequence[Result], rows: TrainingRows) -> Calibration | None:
-    """Returns constants that are fitted on some configurations, or None if the priors predict the
-    other configurations better.
+    """Returns constants that are fitted on some configurations. Returns None if the priors predict
+    the other configurations better.
 
     The criterion is the median absolute error of the log rate on rows outside the fit. Without such
     rows, the fitted constants are returned. A few rows with effects that the description lacks can

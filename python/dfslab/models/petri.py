@@ -1,7 +1,7 @@
 """The Petri model: compiles operation trees into a timed coloured Petri net and fires the net with
-the workload's stream.
+the workload's stream of operations.
 
-It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Calibrated constants are those of
+It follows Nguyen & Apon 2012 (PVFS as a coloured Petri net). Its constants are calibrated by
 models/fit/demand.py.
 
 Service times are `deterministic`, `exponential`, or `by_kind`, the default. By kind, data
@@ -57,8 +57,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 NAMES = ("petri",)
 REPLICATIONS = 4
 THREADS = 2
-# Largest number of firings of one replication: for a prediction, and for a configuration that the
-# model is fitted on.
+# Largest numbers of firings of one replication: for a prediction, and for a configuration on which
+# the model is fitted.
 RUN_FIRINGS = 250_000
 FIT_FIRINGS = 60_000
 # Smallest number of firings of one phase of a workload with several phases.
@@ -66,8 +66,8 @@ FEWEST_FIRINGS = 20_000
 # Smallest number of simulated operations per client, unless the stream is shorter.
 FEWEST_OPERATIONS = 6
 PROBED_OPERATIONS = 2
-# Largest number of firings for a trace. A prefix does not represent a trace, so the trace is
-# simulated completely, up to this limit.
+# Largest number of firings for a replayed trace. The beginning of a trace does not represent the
+# rest, so the trace is simulated completely, up to this limit.
 TRACE_FIRINGS = 4_000_000
 PROBED_OF_TRACE = 64
 
@@ -88,8 +88,8 @@ class PetriModel:
         self.residual_sd: Mapping[str, float] | None = None
 
     def fit(self, results: Sequence[Result]) -> PetriModel:
-        """Calibrates the constants, then estimates the residuals of this model on the fitted
-        configurations.
+        """Calibrates the constants, then compares this model's predictions with the measurements of
+        the fitted configurations to estimate its residuals.
         """
         calibration = calibrate(results)
         errors: dict[str, list[float]] = {}
@@ -150,7 +150,9 @@ class PetriModel:
 
 
 def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
-    """Returns how much of the stream was simulated, and the batch size of pipelined units."""
+    """Returns how much of the stream was simulated, and into how many units a pipelined transfer
+    was split.
+    """
     return StreamSimulation(
         operations_per_client=found.operations,
         operations_per_client_offered=found.offered,
@@ -162,8 +164,8 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Returns the sequence model's prediction with the simulated figures in it. Bounds and unloaded
-    times remain those of the sequence model.
+    """Returns the sequence model's prediction with its figures replaced by the simulated ones.
+    Bounds and unloaded times remain those of the sequence model.
     """
     return replace(
         sequence,
@@ -191,7 +193,7 @@ def fire(
     """Fires a net until no transition can fire. Returns the engine's report on each replication.
     `first` is the number of the first replication.
 
-    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if a
+    The engine asserts Little's law and the utilisation law at the stations. Raises RunFailed if the
     net is malformed.
     """
     limits = RunLimits(seed=seed, replications=replications, threads=THREADS)
@@ -210,8 +212,8 @@ def job_of(
     service: str = "by_kind",
     units: int = MOST_UNITS,
 ) -> NetJob:
-    """Returns the input of a configuration's net, with the operation types that occur in
-    `stream`.
+    """Returns the input from which a configuration's net is built. It has the operation types that
+    occur in `stream`.
     """
     values = {**situation.environment, **constants, **situation.symbols}
     kinds = sorted({one.operation for one in stream})
@@ -247,11 +249,12 @@ def simulate(
     replications: int = REPLICATIONS,
     goal: Goal | None = None,
 ) -> Simulation:
-    """Fires the nets of one configuration, with about `firings` firings in each replication.
+    """Simulates one configuration by firing its nets, with about `firings` firings in each
+    replication.
 
-    The phases of a workload are simulated one after the other, each by a separate net. Equal
-    phases are simulated once. With a goal, the number of replications doubles until the goal is
-    met. Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
+    The phases of a workload are simulated one after the other, each by a separate net. Equal phases
+    are simulated once. With a goal, the number of replications doubles until the goal is met.
+    Doubling keeps the number of tests small, so that repeated tests hardly bias the interval.
     """
     spec = stream_spec(situation.scenario)
     if len(situation.phases) == 1:
@@ -277,7 +280,7 @@ def _of_phase(
     replications: int,
     goal: Goal | None,
 ) -> Simulation:
-    """Fires the net of one phase, with about `firings` firings in each replication."""
+    """Simulates one phase by firing its net, with about `firings` firings in each replication."""
     situation, offered = part.situation, part.offered
     scenario, clients = situation.scenario, situation.scenario.workload.clients
     units, operations = MOST_UNITS, 0
@@ -330,9 +333,10 @@ def _firings_per_operation(part: PhaseStream, constants: Mapping[str, float], un
 class _Replication:
     """The report of one replication, converted to the model's metrics.
 
-    `rated` selects the rate. "whole" and "trace": all operations divided by the time of the last
-    completion, as in a measurement. "steady": the rate while all clients are active. All but
-    "trace" also count the time of deferred work, because a sustained rate includes it.
+    `rated` selects how the rate is computed. With "whole" and "trace", it is the number of all
+    operations divided by the time of the last completion, as in a measurement. With "steady", it is
+    the rate while all clients are active. All but "trace" also count the time of deferred work,
+    because a sustained rate includes it.
     """
 
     def __init__(
@@ -376,8 +380,9 @@ def _client(row: LogRow) -> int:
 
 
 def _steady_rate_per_s(ends: Sequence[tuple[int, int]], clients: int) -> float:
-    """Returns the rate in operations per second between the latest first completion and the
-    earliest last completion of any client. `ends` lists (time in ns, client).
+    """Returns the rate in operations per second while all clients are active. This time begins when
+    the last client has completed its first operation, and ends when the first client completes its
+    last one. `ends` has the time in ns and the client of each completion.
     """
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}

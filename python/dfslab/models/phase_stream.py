@@ -1,4 +1,4 @@
-"""The operations of one phase of a configuration, as a net simulates them."""
+"""Provides the operations of one phase of a configuration, as a net simulates them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def streams(spec: Stream, limit: int, clients: int) -> list[PlannedOperation]:
 
 @dataclass(frozen=True)
 class PhaseStream:
-    """The operations of one phase of a configuration's stream. `index`: number of the phase."""
+    """The operations of one phase of a configuration's stream. `index` is the number of the
+    phase.
+    """
 
     situation: Situation
     spec: Stream
@@ -36,10 +38,11 @@ class PhaseStream:
         return self.spec.phases[self.index].operations_per_client
 
     def first(self, limit: int, clients: int) -> list[PlannedOperation]:
-        """Returns the first `limit` operations of the phase of each client, interleaved."""
+        """Returns the first `limit` operations of each client in the phase, interleaved."""
         if len(self.spec.phases) < 2:
             return streams(self.spec, limit, clients)
-        # Earlier phases are shortened, too: a phase then uses the files of its first operations.
+        # Earlier phases are shortened as well, so that this phase uses only files that their first
+        # operations create.
         short = [
             one.model_copy(update={"operations_per_client": min(limit, one.operations_per_client)})
             for one in self.spec.phases

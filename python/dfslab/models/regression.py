@@ -31,7 +31,7 @@ else:
     sm = lazily("statsmodels.api")
 
 NAMES = ("regression", "regression-linear")
-# Largest extrapolated logarithm of a rate, because exp(300) is still a finite JSON number.
+# Largest allowed logarithm of an extrapolated rate: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
 FEWEST_CONFIGURATIONS = 3
 
@@ -48,8 +48,8 @@ class FittedRegression:
     reports.
 
     R² = 1 - SSE / TSS, where SSE is the sum of squared *errors* (the list in Kumar 2018 swaps the
-    labels) and TSS the total sum of squares. It is 0 if all rates are equal. `first_order`:
-    quantity -> share of the target's variance that the quantity explains alone.
+    labels) and TSS the total sum of squares. It is 0 if all rates are equal. `first_order` has for
+    each quantity the share of the target's variance that the quantity explains alone.
     """
 
     columns: Columns
@@ -86,8 +86,8 @@ class FittedRegression:
 
 
 class Regression:
-    """Ordinary least squares of the rate. Predicts the median rate (the mean for the linear form)
-    with a 90 % prediction interval.
+    """Ordinary least squares of the rate. The prediction is the median rate (the mean rate for the
+    linear form) with a 90 % prediction interval.
     """
 
     def __init__(self, scale: str = "log") -> None:
@@ -113,7 +113,7 @@ class Regression:
         return self
 
     def run(self, point: Point) -> Result:
-        """Predicts one configuration. RunFailed before a fit."""
+        """Predicts one configuration. Raises RunFailed if the regression was not fitted."""
         if self.fitted is None:
             raise NothingLearnt("regression: needs measured results to learn from (--from RUN)")
         row = self.fitted.columns.matrix([point])
@@ -141,8 +141,8 @@ class Regression:
 def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
-    """Returns (target, matrix, points) with one row per configuration, the mean of its
-    repetitions.
+    """Returns the target, the matrix and the points with one row for each configuration, which is
+    the mean over its repetitions.
     """
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (

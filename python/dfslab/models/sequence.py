@@ -1,8 +1,9 @@
-"""The sequence model: evaluates operation trees as formulas, with queueing (Wu 2013, corrected, and
-MVA).
+"""The sequence model: evaluates operation trees as formulas (Wu 2013, corrected), with queueing by
+mean value analysis (MVA).
 
-It computes unloaded latency by critical path, demands per resource, and bounds. Closed workloads
-are solved by exact MVA, open workloads by open stations and finite call queues.
+It computes the unloaded latency along the critical path, the demand at each resource, and bounds of
+the rate. Closed workloads are solved by exact MVA, open workloads by open stations and finite call
+queues.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def make(name: str) -> SequenceModel:
 
 
 class SequenceModel:
-    """Predicts from the file system's description. Its constants are fitted by
-    models/fit/demand.py.
+    """Predicts from the operation trees in the file system's description. Its constants are fitted
+    by models/fit/demand.py.
     """
 
     name = "sequence"

@@ -1,4 +1,4 @@
-"""The results of a simulated workload, and when its replications end."""
+"""The results of a simulated workload, and the condition that ends its replications."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dfslab.models.tree.placement import Station
 
 @dataclass(frozen=True)
 class Goal:
-    """The condition that ends the replications: the half-width of the interval of `metric` is at
-    most `precision` times its mean, or there are `most` replications.
+    """The condition that ends the replications. Either the half-width of the interval of `metric`
+    is at most `precision` times its mean, or there are `most` replications.
 
     The metric is the latency of an operation; any other metric stands for the rate.
     """
@@ -40,10 +40,11 @@ class Goal:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The pooled results of one configuration's replications; times are in seconds.
+    """The results of one configuration, pooled over its replications; times are in seconds.
 
-    `errors`: relative standard error of the rate (key "rate") and of each operation's latency.
-    `phases`: rate per second of each phase, empty for a workload of one phase.
+    `errors` has the relative standard error of the rate (key "rate") and of each operation's
+    latency. `phases` has the rate per second of each phase; it is empty for a workload of one
+    phase.
     """
 
     rate_per_s: float
@@ -59,8 +60,8 @@ class Simulation:
     phases: Sequence[float] = ()
 
     def half_width(self, goal: Goal) -> float:
-        """Returns the relative half-width of the interval of a goal's metric; 0 if the net has no
-        random element."""
+        """Returns the relative half-width of the confidence interval of a goal's metric; 0 if the
+        net has no random element."""
         error = self.errors.get(goal.figure, self.errors["rate"])
         return quantiles.student(0.5 + CONFIDENCE / 2, max(1, self.replications - 1)) * error
 

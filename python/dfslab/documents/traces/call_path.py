@@ -76,16 +76,16 @@ class CallPath:
         return sum(":" in name for name in self.names)
 
     def is_below(self, other: CallPath) -> bool:
-        """Whether this call is inside the call `other`, at any depth."""
+        """Returns whether this call is inside the call `other`, at any depth."""
         many = len(other.names)
         return len(self.names) > many and self.names[:many] == other.names
 
     def is_at_or_below(self, other: CallPath) -> bool:
-        """Whether this call is `other`, or is inside `other`."""
+        """Returns whether this call is `other`, or is inside `other`."""
         return self.names[: len(other.names)] == other.names
 
     def ends_with(self, steps: str) -> bool:
-        """Whether the path, written without processes, ends with `steps`."""
+        """Returns whether the path, written without processes, ends with `steps`."""
         return f"/{'/'.join(self.steps)}".endswith(f"/{steps}")
 
     def __str__(self) -> str:

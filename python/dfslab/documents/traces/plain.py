@@ -1,4 +1,6 @@
-"""Converts a trace profile to plain data for JSON. Its trees may be too deep for recursion."""
+"""Converts a trace profile to plain data for JSON. The conversion uses no recursion, because the
+profile's trees may be too deep for it.
+"""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@ from dfslab.documents.traces.trace_profile import TraceProfile
 
 
 def given(profile: TraceProfile) -> dict[str, Any]:
-    """Returns the fields of a profile that were set, as arguments for an object of a class that
-    extends the profile.
+    """Returns the fields of a profile that were set explicitly. They serve as arguments for the
+    constructor of a class that extends the profile.
     """
     return {name: value for name, value in profile if name in profile.model_fields_set}
 
 
 class PartGain(Document):
-    """What a faster processor, disk or link would save, as fractions of end-to-end time with
-    bounds.
+    """How much end-to-end time a faster processor, disk or link would save, as a fraction of that
+    time with bounds.
     """
 
     # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
@@ -32,7 +32,8 @@ class PartGain(Document):
     # Lower bound of the saving, from the sums of the trace; `most` is the upper bound.
     least: float
     most: float
-    # Lower end of the 90 % prediction interval for other runs; `high` is the upper end.
+    # Lower end of the 90 % prediction interval of the saving in other runs; `high` is the upper
+    # end.
     low: float
     high: float
     # The verdict, "faster", "no gain" or "cannot tell", according to the bounds.
@@ -43,15 +44,15 @@ class PartGain(Document):
 
 
 class PartShare(Document):
-    """The share of a processor, disk or link in a ranking of self time."""
+    """The share of one processor, disk or link in the self time of all parts."""
 
     part: str
     share: float
 
 
 class PartRanking(Document):
-    """Processors, disks and links, ranked by what each would save, and two other rankings for
-    comparison.
+    """A ranking of processors, disks and links by the time that a faster one would save, and two
+    other rankings for comparison.
     """
 
     # Factor by which each part is made faster.
@@ -59,7 +60,7 @@ class PartRanking(Document):
     # Sum of the durations of the clients' outermost calls, seconds.
     end_to_end_s: float
     parts: list[PartGain]
-    # Ranking by self time of all work that the operations cause.
+    # Ranking by the self time of all work that the operations cause, in any thread.
     by_sum: list[PartShare]
     # Ranking by self time of the threads that finish last (the usual critical path).
     by_last_finisher: list[PartShare]
@@ -102,7 +103,7 @@ class CohortComparison(Document):
     tests: int
     # Whether several pairs of cohorts were compared.
     several: bool
-    # Relative change of every step, for colours.
+    # Relative change of the mean duration of every step, for the colours of a drawing.
     changes: dict[CallPath, float]
     # Significant changes, in descending order of their effect on total time.
     rows: list[StepChange]
@@ -151,8 +152,8 @@ class TraceAnalysis(TraceProfile):
 
 
 class Received(Document):
-    """What a receiver of spans accepted: messages and bytes. `refused` is the number of messages
-    that it refused.
+    """What a receiver of spans accepted: numbers of messages and bytes. `refused` is the number of
+    messages that it refused.
     """
 
     messages: int

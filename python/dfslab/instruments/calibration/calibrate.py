@@ -43,7 +43,9 @@ class Quantity:
     values: tuple[float, ...]
 
     def document(self) -> QuantityDocument:
-        """The quantity as JSON. Its name is left out, because the document has it as key."""
+        """Returns the quantity as a JSON document. The name is left out, because the profile has it
+        as key.
+        """
         return QuantityDocument(
             self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
         )
@@ -53,7 +55,8 @@ class Quantity:
 class QuantityDocument:
     """A measured quantity as JSON, in SI units.
 
-    `confidence`: the probability with which the interval from `low` to `high` holds the mean.
+    `confidence` is the probability with which the interval from `low` to `high` contains the true
+    mean.
     """
 
     unit: str
@@ -66,7 +69,7 @@ class QuantityDocument:
 
 @dataclass(frozen=True)
 class MachineDocument:
-    """A machine's profile as JSON: name -> measured quantity."""
+    """A machine's profile as JSON. `quantities` has each measured quantity by its name."""
 
     kernel: str
     processors: int | None
@@ -74,7 +77,9 @@ class MachineDocument:
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """The mean of independent measurements of a positive quantity, and its confidence interval."""
+    """Returns the mean of independent measurements of a positive quantity, and its confidence
+    interval.
+    """
     mean = statistics.fmean(values)
     reach = math.inf
     if len(values) > 1:
@@ -84,7 +89,7 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
 
 
 class _Here:
-    """This machine as both ends of a connection. The class has the interface of an emulated
+    """This machine as both ends of a connection. The class has the interface of a testbed's
     host."""
 
     address = "127.0.0.1"
@@ -98,9 +103,10 @@ class _Here:
 
 
 def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Median time in seconds of a small direct read (O_DIRECT) at a random offset of a file.
+    """Returns the median time in seconds of a small direct read (O_DIRECT) at a random offset of a
+    file.
 
-    `chance`: source of the offsets.
+    `chance` is the random number generator for the offsets.
     """
     file = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
@@ -123,7 +129,7 @@ def measure(
     report: Callable[..., None] = lambda *_: None,
     seed: int = 0,
 ) -> list[Quantity]:
-    """Measures all quantities of this machine, each `repeats` times. `directory`: a folder on the
+    """Measures all quantities of this machine, each `repeats` times. `directory` is a folder on the
     disk to measure.
 
     Files that are created in `directory` are removed. `report` receives the progress.
@@ -166,8 +172,8 @@ def repeated(
     done: int = 0,
     total: int = 0,
 ) -> list[Quantity]:
-    """Measures every quantity of `kinds` (name, unit, function) `repeats` times. Returns the mean
-    and interval of each.
+    """Measures every quantity of `kinds` `repeats` times. Returns the mean and interval of each. A
+    kind is (name, unit, function that measures once).
 
     For progress reports: `done` of `total` measurements precede these, and `where` is the host that
     is measured.
@@ -187,15 +193,15 @@ def repeated(
 
 
 def document(found: Sequence[Quantity]) -> MachineDocument:
-    """The quantities as a JSON profile."""
+    """Returns the quantities as a JSON profile."""
     quantities = {one.name: one.document() for one in found}
     return MachineDocument(platform.release(), os.cpu_count(), quantities)
 
 
 def toml(found: Sequence[Quantity]) -> str:
-    """A deployment in TOML with one node, which has this machine's hardware.
+    """Returns a deployment in TOML with one node, which has this machine's hardware.
 
-    Comments give the intervals.
+    Comments give the confidence intervals.
     """
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -222,7 +228,7 @@ def toml(found: Sequence[Quantity]) -> str:
 
 
 def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """One line of TOML that sets `key` to `share` times the quantity. A comment gives the
-    interval."""
+    """Returns one line of TOML that sets `key` to `share` times the quantity, with a comment that
+    gives the confidence interval."""
     words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
     return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'

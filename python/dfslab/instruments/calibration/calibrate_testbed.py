@@ -1,7 +1,7 @@
 """Measures the hardware of a testbed's hosts: disks, links, and processors under their limits.
 
-The first host of every group of nodes is measured. Streams and round trips go to a host of the
-other group with the fastest link, so that the measured group limits the rate where possible.
+The first host of every group of nodes is measured. Streams and round trips go to a host of another
+group, the one with the fastest link, so that the measured group limits the rate where possible.
 Page-cache hits are measured on the mounted file system if a host has one, else on the host's disk.
 """
 
@@ -42,8 +42,8 @@ MeasuredHosts = dict[str, list[Quantity]]
 def measure(
     scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
 ) -> MeasuredHosts:
-    """Measures the hardware of a testbed. Returns group of nodes -> the measured quantities of the
-    group's first host.
+    """Measures the hardware of a testbed. Returns for each group of nodes, by name, the measured
+    quantities of the group's first host.
 
     The scenario's testbed is started for the measurement. Raises InputError if the scenario has no
     testbed of several hosts, and RunFailed if a host does not answer.
@@ -122,7 +122,7 @@ def _kinds(
 
 
 def _copied_bytes(group: NodeGroup) -> int:
-    """Size in bytes of the buffer for the memory copy.
+    """Returns the size in bytes of the buffer for the memory copy.
 
     It is chosen so that two such buffers and the daemons fit into the host's memory limit.
     """
@@ -130,9 +130,9 @@ def _copied_bytes(group: NodeGroup) -> int:
 
 
 class _Processor:
-    """Runs the probe process inside a host once.
+    """Runs the probe process inside a host once and keeps all results.
 
-    Its results are then returned one after the other, one for each repetition.
+    The results are then returned one after the other, one for each repetition.
     """
 
     def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
@@ -157,7 +157,7 @@ class _Processor:
 class HostsDocument:
     """The profile of a testbed's hosts as JSON.
 
-    `groups`: group of nodes -> name of the quantity -> quantity.
+    `groups` has for each group of nodes its measured quantities by name.
     """
 
     kernel: str
@@ -165,7 +165,7 @@ class HostsDocument:
 
 
 def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
-    """The measured quantities as a JSON profile."""
+    """Returns the measured quantities as a JSON profile."""
     groups = {
         name: {one.name: one.document() for one in quantities} for name, quantities in found.items()
     }
@@ -173,8 +173,8 @@ def document(found: Mapping[str, Sequence[Quantity]]) -> HostsDocument:
 
 
 def toml(found: MeasuredHosts, deployment: Deployment) -> str:
-    """A deployment in TOML with the measured disk and adapter of every group of nodes, and the
-    network between them. Comments give the intervals."""
+    """Returns a deployment in TOML with the measured disk and adapter of every group of nodes, and
+    the network between them. Comments give the intervals."""
     by_group = {name: {one.name: one for one in found[name]} for name in found}
     count = len(next(iter(found.values()))[0].values)
     lines = [f"# Measured on hosts of a testbed, kernel {platform.release()}; {count} times each."]
@@ -200,13 +200,14 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
 
 
 def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) -> list[str]:
-    """The TOML lines of one group of nodes. The rates are those of one of its disks.
+    """Returns the TOML lines of one group of nodes. The declared disk rates are those of one of its
+    disks.
 
-    `fastest`: declared rate of the peer's link in bytes per second.
+    `fastest` is the declared rate of the peer's link in bytes per second.
     """
     each = 1 / group.disk.count
     # A stream runs at the rate of the slower of its two links. If this link is faster than the
-    # peer's, its rate is hidden.
+    # peer's, the stream cannot show this link's rate.
     hidden = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
@@ -224,5 +225,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
 
 
 def _lowest(quantities: Iterable[Quantity]) -> Quantity:
-    """The shortest of several round trips. Longer ones include delays of adapters."""
+    """Returns the shortest of several round trips. Longer ones include larger delays of
+    adapters.
+    """
     return min(quantities, key=lambda one: one.mean)

@@ -1,4 +1,5 @@
-"""Measures the processor in one process: memory copies, system calls, and page-cache hits.
+"""Measures in one process what the processor delivers: memory copies, system calls, and page-cache
+hits.
 
 As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits.
 Test files are created next to FILE and removed again. On a mounted file system their pages are read
@@ -25,8 +26,8 @@ CALLS = 20_000
 
 
 def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
-    """Bytes per second at which one core copies memory. The default size exceeds any processor
-    cache.
+    """Returns the bytes per second at which one core copies memory. The default size exceeds any
+    processor cache.
 
     The memory in use is twice `size_bytes`, rounded to whole MiB.
     """
@@ -45,7 +46,7 @@ def _each_s(work: Callable[[], Any], clock: Clock) -> float:
 
 
 def system_call(clock: Clock = REAL) -> float:
-    """Seconds of the cheapest system call (getppid).
+    """Returns the seconds that the cheapest system call (getppid) takes.
 
     The overhead of the measuring loop is subtracted.
     """
@@ -55,13 +56,13 @@ def system_call(clock: Clock = REAL) -> float:
 def kept_reads(
     path: Path, size_bytes: int = KEPT_BYTES, clock: Clock = REAL
 ) -> tuple[float, float]:
-    """Measures page-cache hits in newly written files. Returns (bytes per second, seconds per
-    call).
+    """Measures page-cache hits in newly written files. Returns the rate in bytes per second, and
+    the seconds per call.
 
     Files are named `path` with a number appended. The rate is that of an application that opens
-    each file, reads it once and closes it, without the cost of calls: bytes divided by the extra
-    time of large reads over the same number of reads of one byte. Reading a file twice would be
-    faster, but applications do not do that.
+    each file, reads it once and closes it, without the cost of calls. To exclude this cost, the
+    time of as many one-byte reads is subtracted from the time of the large reads that read the
+    files. Reading a file twice would be faster, but applications do not do that.
     """
     made: list[Path] = []
     try:
@@ -76,7 +77,7 @@ def kept_reads(
         sizes = [_read_through(one) for one in made]
         took_s = clock.monotonic_s() - began
         calls = sum(-(-size // READ_BYTES) for size in sizes)
-        # The calls can never take most of the time. A measured call time that says so was
+        # The calls can never take most of the time. A measured call time that implies this was
         # disturbed, so at least half of the time is attributed to copying.
         return sum(sizes) / max(took_s / 2, took_s - calls * call_s), call_s
     finally:
@@ -85,7 +86,7 @@ def kept_reads(
 
 
 def _written(path: Path, size_bytes: int) -> Path:
-    """Write a new file of whole MiB, at least one, and return its path."""
+    """Writes a new file of whole MiB, at least one, and returns its path."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         block = os.urandom(BLOCK_BYTES)
@@ -118,9 +119,9 @@ def _read_through(path: Path) -> int:
 
 
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
-    """Measures all quantities.
+    """Measures all quantities and returns their values by name.
 
-    Returns name -> value. At most twice `size_bytes` of memory is in use at a time.
+    At most twice `size_bytes` of memory is in use at a time.
     """
     copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))

@@ -1,1 +1,3 @@
-"""Finds out what a place is: its file system, its servers, and the hardware of this machine."""
+"""Finds out what exists at a place: its file system, its servers, and the hardware of this
+machine.
+"""

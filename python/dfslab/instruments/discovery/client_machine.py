@@ -20,8 +20,8 @@ MBIT_BYTES_PER_S = 1e6 / 8
 class ClientLink:
     """The network adapter by which this machine reaches a server.
 
-    `rate_bytes_per_s`: the rate each way that the driver reports; None for virtual adapters, whose
-    rate means nothing.
+    `rate_bytes_per_s` is the rate in each direction that the driver reports. It is None for virtual
+    adapters, whose reported rate has no meaning.
     """
 
     interface: str
@@ -37,18 +37,18 @@ class LocalDisk:
 
 
 def cores() -> int:
-    """The number of processors of this machine."""
+    """Returns the number of processors of this machine."""
     return os.cpu_count() or 1
 
 
 def memory_bytes() -> int:
-    """The memory of this machine in bytes."""
+    """Returns the memory of this machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def link_to(address: str, system: Path = SYS) -> ClientLink | None:
-    """The adapter by which this machine reaches `address` ("host:port" or a host's name); None if
-    there is no route to it, or if it is this machine."""
+    """Returns the adapter by which this machine reaches `address` ("host:port" or a host's name).
+    Returns None if there is no route to the address, or if it is this machine."""
     host = address.rpartition(":")[0] or address
     own = _own_address(host)
     if not own or own.startswith("127."):
@@ -60,8 +60,9 @@ def link_to(address: str, system: Path = SYS) -> ClientLink | None:
 
 
 def link_rate(interface: Path) -> float | None:
-    """The rate in bytes/s that `speed` in a folder of /sys/class/net reports in Mbit/s; None for
-    virtual adapters and unknown rates."""
+    """Returns the rate of a network interface in bytes/s. `interface` is its folder in
+    /sys/class/net, in which the file `speed` reports Mbit/s. Returns None for virtual adapters and
+    unknown rates."""
     if not (interface / "device").exists():
         return None
     try:
@@ -72,14 +73,16 @@ def link_rate(interface: Path) -> float | None:
 
 
 def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
-    """The disk of a local directory; None if it is on no block device, such as tmpfs."""
+    """Returns the disk of a local directory. Returns None if the directory is on no block device,
+    as on tmpfs.
+    """
     number = os.stat(directory).st_dev
     found = system / f"dev/block/{os.major(number)}:{os.minor(number)}"
     if not found.exists():
         return None
     device = found.resolve()
     if not (device / "queue").exists():
-        # A partition's queue is that of its disk.
+        # A partition has no request queue in sysfs; that of its disk is used.
         device = device.parent
     try:
         rotates = (device / "queue/rotational").read_text().strip() == "1"
@@ -89,7 +92,9 @@ def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
 
 
 def _own_address(host: str) -> str:
-    """The address of this machine from which packets to a host are sent. Nothing is sent."""
+    """Returns the address of this machine from which packets to a host would be sent. Nothing is
+    sent.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unconnected:
         try:
             unconnected.connect((host, 9))

@@ -1,4 +1,4 @@
-"""Finds out what a place is: a directory, an address, or a running testbed."""
+"""Finds out what exists at a place: a directory, an address, or a running testbed."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ COMMAND_LIMIT_S = 10.0
 UNUSED_PORT = 9
 KEY = "PLACE"
 MEMORY_TYPES = ("tmpfs", "ramfs")
-# Schemes of addresses whose file systems report nothing of themselves -> their description.
+# Keys are the schemes of addresses whose file systems report nothing about themselves. Values are
+# the names of their descriptions.
 OBJECT_STORES = {"s3": "s3"}
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveredPlace:
-    """An existing file system, and what is known of it before anything is measured.
+    """An existing file system, and what is known about it before anything is measured.
 
-    text: as the user named it. system: the file system's description. directory, uri: where clients
-    reach it. discovery: what it reports of its deployment. found: its mount or the server's answer;
-    None for a testbed. testbed: the running testbed, with `deployment` as it was declared.
-    link, disk: hardware of this machine that the kernel shows.
+    text: the place as the user named it. system: the name of the file system's description.
+    directory, uri: where clients reach the file system. discovery: what the file system reports
+    about its deployment. found: its mount or the server's answer; None for a testbed. testbed: the
+    running testbed. deployment: the testbed's deployment as it was declared. link, disk: hardware
+    of this machine that the kernel shows.
     """
 
     text: str
@@ -57,12 +59,12 @@ class DiscoveredPlace:
 
     @property
     def is_local(self) -> bool:
-        """Whether this machine's kernel alone serves the file system."""
+        """Whether the kernel of this machine alone serves the file system, without servers."""
         return not discover.file_system(self.system).has_servers
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether files are in this machine's memory only, on tmpfs."""
+        """Whether files are only in this machine's memory, as on tmpfs."""
         return self.found is not None and self.found.type in MEMORY_TYPES
 
     @property
@@ -72,10 +74,12 @@ class DiscoveredPlace:
 
 
 def find(text: str, web_address: str = "") -> DiscoveredPlace:
-    """What is at a place: an existing directory, an address such as hdfs://HOST:PORT/, or a running
-    testbed's name. Nothing is written, except for an empty directory that is removed again.
+    """Returns what exists at a place: an existing directory, an address such as hdfs://HOST:PORT/,
+    or a running testbed's name. Nothing is written, except for an empty directory that is removed
+    again.
 
-    InputError if there is nothing, if it is not writable, or if dfslab does not describe it.
+    Raises InputError if nothing exists there, if it is not writable, or if dfslab has no
+    description of it.
     """
     if "://" in text:
         return _addressed(text, web_address)
@@ -96,7 +100,9 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
 
 
 def probed(place: DiscoveredPlace) -> Probed:
-    """Probes the hardware of a place: round trips to servers, memory, the disk of a local one."""
+    """Probes the hardware of a place. Returns the times of round trips to servers, the speed of
+    memory, and for a local place the speed of the disk.
+    """
     share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
     if place.testbed is not None or not place.directory:
@@ -109,8 +115,8 @@ def probed(place: DiscoveredPlace) -> Probed:
 
 
 def command_output(words: Sequence[str]) -> str:
-    """The standard output of a command that only reads; "" if it is missing, fails or takes longer
-    than COMMAND_LIMIT_S seconds."""
+    """Returns the standard output of a command that only reads. Returns "" if the command is
+    missing, fails or takes longer than COMMAND_LIMIT_S seconds."""
     try:
         done = subprocess.run(
             list(words),
@@ -126,7 +132,9 @@ def command_output(words: Sequence[str]) -> str:
 
 
 def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` where the place's clients are: in the network of a testbed's client host."""
+    """Runs `work` where the place's clients are and returns its result. The clients of a testbed
+    are in the network of its first client host.
+    """
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)
     return work()

@@ -1,7 +1,8 @@
-"""Short measurements of hardware that an expectation is based on: round trips, memory, local disk.
+"""Short measurements of the hardware on which an expectation is based: round trips, memory, local
+disk.
 
-Hardware is probed, not the operations of the file system, so that an expectation is no fit of what
-it is compared with.
+Hardware is probed, not the operations of the file system. So an expectation is not fitted to the
+results with which it is compared.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ REPEATS = 3
 SEED = 1
 LOADAVG = Path("/proc/loadavg")
 RUNNABLE_SAMPLES, RUNNABLE_PAUSE_S = 20, 0.05
-# Bytes that each round of a disk's probe writes at most (testbeds/hosts/hardware.py).
+# Largest number of bytes that each round of a disk's probe writes (testbeds/hosts/hardware.py).
 PROBED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class DiskProbe:
-    """What a local disk delivers to direct I/O: rates in bytes/s, time of a small read in s."""
+    """What a local disk delivers to direct I/O: rates in bytes/s, and the time of a small read in
+    seconds.
+    """
 
     read_bytes_per_s: float
     write_bytes_per_s: float
@@ -42,10 +45,11 @@ class DiskProbe:
 class Probed:
     """The probed hardware of a client.
 
-    round_trips_s: role -> median time of a TCP connection to each of its processes, in seconds.
-    copy_bytes_per_s, call_s: reads that the page cache answers, per core. disk: of a local
-    directory; None elsewhere, or where direct I/O is refused. processor_share: of one processor
-        that a thread gets while this machine does its other work.
+    round_trips_s: for each role, the median times of a TCP connection to each of its processes, in
+    seconds. copy_bytes_per_s, call_s: speed of reads that the page cache answers, in bytes/s of one
+    core and seconds per call. disk: the probe of a local directory's disk; None for other places,
+    or where direct I/O is refused. processor_share: the share of one processor that a thread gets
+    while this machine does its other work.
     """
 
     round_trips_s: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -56,8 +60,9 @@ class Probed:
 
 
 def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
-    """The share of a processor that one more thread gets while this machine does its other work:
-    processors / (runnable threads + 1), at most 1. Counted RUNNABLE_SAMPLES times."""
+    """Returns the share of a processor that one more thread gets while this machine does its other
+    work. It is processors / (runnable threads + 1), at most 1. Threads are counted RUNNABLE_SAMPLES
+    times."""
     counts = []
     for _ in range(RUNNABLE_SAMPLES):
         clock.sleep(RUNNABLE_PAUSE_S)
@@ -70,8 +75,8 @@ def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
 
 
 def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
-    """Median seconds until a host accepts or refuses a TCP connection to "host:port"; None if it
-    does not answer."""
+    """Returns the median number of seconds until a host accepts or refuses a TCP connection to
+    "host:port". Returns None if the host does not answer."""
     host, _, port = address.rpartition(":")
     times = []
     for _ in range(TRIPS):
@@ -88,7 +93,7 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Role -> round trips in seconds to those of its addresses that answer."""
+    """Returns for each role the round trips in seconds to those of its addresses that answer."""
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()
@@ -97,8 +102,8 @@ def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]
 
 
 def memory(directory: Path) -> tuple[float, float]:
-    """(Bytes/s, seconds a call) of reads that the page cache answers. Files in `directory` are
-    made and removed."""
+    """Measures reads that the page cache answers. Returns their rate in bytes/s and the seconds per
+    call. Files are created in `directory` and removed."""
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         rates, calls = zip(
             *(probe.kept_reads(Path(made) / "data") for _ in range(REPEATS)), strict=True
@@ -107,7 +112,9 @@ def memory(directory: Path) -> tuple[float, float]:
 
 
 def local_disk(directory: Path) -> DiskProbe | None:
-    """Direct transfers to and from the disk of a directory; None where direct I/O is refused."""
+    """Measures direct transfers to and from the disk of a directory. Returns None where direct I/O
+    is refused.
+    """
     chance = random.Random(SEED)
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         path = Path(made) / "data"

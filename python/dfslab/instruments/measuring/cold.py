@@ -1,4 +1,5 @@
-"""Checks that a cold run was cold, by comparing bytes read from files with bytes read from disks.
+"""Checks whether a cold run, which begins with empty caches, read its files from disks, by
+comparing bytes read from files with bytes read from disks.
 
 The check needs a testbed, because the disks of other servers cannot be observed.
 """
@@ -23,18 +24,18 @@ READS = frozenset({"read", "pread"})
 # Operations that load no file content into memory, so they may occur in a checked run in addition
 # to reads.
 CHANGES_NO_BYTES = frozenset({"open", "close", "stat", "exists", "list", "rename", "lock"})
-# Least ratio of bytes read from disks to bytes read from files. About 1 is expected. Less is
-# possible, because a medium may compress and random reads may hit the same place twice. Warm caches
-# reduce disk reads to nearly nothing.
+# Smallest allowed ratio of bytes read from disks to bytes read from files. About 1 is expected. A
+# smaller ratio is possible, because a medium may compress and random reads may read the same place
+# twice. Warm caches reduce disk reads to nearly nothing.
 LEAST_SHARE = 0.1
-# Largest number of operations that are examined to find the bytes that a run reads for the first
-# time.
+# The bytes that a run reads for the first time are determined from at most this number of
+# operations.
 LOOKED_AT = 200_000
 
 
 def unverified(scenario: Scenario) -> list[str]:
-    """A note if the servers of a cold run are not on a testbed of dfslab, because their caches
-    cannot be emptied."""
+    """Returns a list with one note if the servers of a cold run are not on a testbed of dfslab,
+    because their caches cannot be emptied. Else the list is empty."""
     choice = scenario.file_system
     system = discover.file_system(choice.name)
     if scenario.workload.cache != "cold" or choice.access.testbed or not system.has_servers:
@@ -76,11 +77,11 @@ class Disks:
         self._read_bytes.append(self._testbed.disks_read_bytes())
 
     def read(self, stream: Stream, report: LoadReport) -> DisksRead:
-        """The bytes read from disks in the run and in each phase. Raises RunFailed if a phase read
-        close to nothing from disks.
+        """Returns the bytes read from disks in the run and in each phase. Raises RunFailed if a
+        phase read close to nothing from disks.
 
-        Without emulated disks, the numbers are None. Only phases that merely read existing content
-        are checked.
+        Without emulated disks, the numbers are None. Only phases that do nothing but read existing
+        content are checked.
         """
         marks = [known for known in self._read_bytes if known is not None]
         if not marks:
@@ -128,10 +129,11 @@ def _refuse_warm(disks: DiskReads, planned_bytes: int, what: str) -> None:
 
 
 def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
-    """Number of a phase -> bytes that the phase reads for the first time.
+    """Returns for each phase, by number, the bytes that the phase reads for the first time.
 
     For each file this is at most its size and at most the bytes read from it. In long runs only the
-    first operations are examined. That underestimates the bytes, so a run is refused less easily.
+    first operations are examined. That underestimates the bytes, so such a run is less likely to be
+    rejected.
     """
     one_place = _in_one_place(stream)
     clients = report.per_client
@@ -142,8 +144,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
         if one.operation not in READS:
             continue
         key = one.phase, one.owner, one.file
-        # The operation "read" is not sequential and has the file's length instead of an offset.
-        # Each such read counts as another place.
+        # The operation "read" may read parts of a file in any order. Its `offset_bytes` is the
+        # file's length instead of an offset. Each such read counts as another place.
         somewhere = one.operation == "read"
         place = (one.client, one.number) if somewhere else one.offset_bytes
         each = moved.setdefault(key, {})
@@ -163,8 +165,8 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Number of a phase that reads one place of a file repeatedly -> whether each of its
-    transfers has the full size."""
+    """Returns the numbers of the phases that read one place of a file repeatedly. The value of a
+    number tells whether each transfer of the phase has the full size."""
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

@@ -1,4 +1,6 @@
-"""The processor time of programs that have nothing to do with a run, by the process table."""
+"""Measures with the kernel's process table how much processor time programs used that have nothing
+to do with a run.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ PARENT, TIMES = 1, slice(11, 15)
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """A process: its parent's number, and the ticks that it and its ended children have used."""
+    """A process of the process table: its parent's number, and the ticks of processor time that it
+    and its ended children have used.
+    """
 
     parent: int
     ticks: int
 
 
 def process_table(proc: Path = PROC) -> dict[int, ProcessRow]:
-    """Returns process number -> process, of all processes that can be read."""
+    """Returns all processes that can be read, by process number."""
     found = {}
     for name in os.listdir(proc):
         if not name.isdigit():
@@ -40,8 +44,8 @@ def process_table(proc: Path = PROC) -> dict[int, ProcessRow]:
 
 
 def known_ticks(table: Mapping[int, ProcessRow], roots: Collection[int]) -> int:
-    """Returns the ticks of the kernel's threads, of the processes `roots`, and of everything that
-    these processes have started.
+    """Returns the processor time in ticks of the kernel's threads, of the processes `roots`, and of
+    everything that these processes have started.
     """
     children: dict[int, list[int]] = {}
     for pid, row in table.items():

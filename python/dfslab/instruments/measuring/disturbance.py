@@ -24,9 +24,10 @@ WORK = slice(0, 3)
 
 @dataclass(frozen=True)
 class Moment:
-    """The counters of the machine at one time. None: the kernel does not report the counter.
+    """The counters of the machine at one time. A counter is None if the kernel does not report it.
 
-    `worked_ticks`: of all processes. `known_ticks`: of the run's own processes and of the kernel.
+    `worked_ticks` is the processor time of all processes, `known_ticks` that of the run's own
+    processes and of the kernel.
     """
 
     total_ticks: int | None
@@ -39,11 +40,11 @@ class Moment:
 
 
 class MachineWatch:
-    """Reads the disturbance counters of the machine on which this process runs. Tests can replace
-    the files and the clock.
+    """Reads the counters that show disturbances of the machine on which this process runs. Tests
+    can replace the files and the clock.
 
-    `roots`: processes of the file system's servers. They, this process, and everything that these
-    processes start belong to the run.
+    `roots` are the processes of the file system's servers. They, this process, and everything that
+    these processes start belong to the run.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class MachineWatch:
         )
 
     def _ticks(self) -> list[int]:
-        """Returns the clock ticks of all processors by state; empty if the kernel does not report
-        stolen time."""
+        """Returns the clock ticks of all processors in each state; an empty list if the kernel does
+        not report stolen time."""
         try:
             words = self._stat.read_text(encoding="ascii").split("\n", 1)[0].split()
             ticks = [int(word) for word in words[1 : 1 + COUNTED]]
@@ -146,10 +147,10 @@ def _share(before: Moment, now: Moment) -> float | None:
 
 
 def _others_share(before: Moment, now: Moment) -> float | None:
-    """The processor time of other programs, as a share of the time of all processors.
+    """Returns the processor time of other programs, as a share of the time of all processors.
 
-    All work less the work of the run's own processes: so programs count that began and ended
-    meanwhile.
+    It is all processor time minus that of the run's own processes. So it includes programs that
+    both began and ended during the run.
     """
     if None in (before.total_ticks, now.total_ticks, before.worked_ticks, now.worked_ticks):
         return None
@@ -160,8 +161,8 @@ def _others_share(before: Moment, now: Moment) -> float | None:
 
 
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
-    """Returns the throttled time as a share of all processors' time, because the kernel throttles a
-    group on each processor separately."""
+    """Returns the throttled time as a share of the time of all processors. The divisor is all
+    processors' time because the kernel throttles a group on each processor separately."""
     if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
         return None
     return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

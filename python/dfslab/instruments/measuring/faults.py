@@ -15,7 +15,7 @@ from dfslab.testbeds.base import BaseTestbed
 from dfslab.testbeds.errors import TestbedError
 
 LOOK_EVERY_S = 0.02
-# Action -> the action that undoes it. The effect of a fault lasts until then.
+# For each action, the action that undoes it. The effect of a fault lasts until it is undone.
 UNDONE_BY = {"kill": "restart", "pause": "resume", "cut": "heal", "slow": "heal"}
 
 
@@ -44,7 +44,9 @@ class Conductor:
         self._left: dict[str, str] = {}
 
     def started(self, at_s: float) -> None:
-        """Starts the schedule. `at_s`: start time of the clients, in seconds of CLOCK_MONOTONIC."""
+        """Starts the schedule. `at_s` is the start time of the clients, in seconds of
+        CLOCK_MONOTONIC.
+        """
         self._start_s = at_s
         self._thread = threading.Thread(target=self._run, name="faults", daemon=True)
         self._thread.start()
@@ -53,7 +55,7 @@ class Conductor:
         """Receives the progress of the run. When the timed part ends, pauses and network faults are
         undone.
 
-        The audit of acknowledged data then reads from a file system that answers, even if killed
+        So the file system answers when acknowledged data is audited afterwards, even if killed
         daemons stay down.
         """
         if phase == "running":
@@ -162,7 +164,7 @@ def _check(testbed: BaseTestbed, fault: Fault) -> None:
 def quietly(conductor: Conductor) -> None:
     """Closes the conductor while another error is handled.
 
-    An error of closing is dropped in favour of that error.
+    An error that closing causes is dropped, so that the other error is reported.
     """
     with suppress(RunFailed):
         conductor.close()

@@ -34,9 +34,10 @@ def measured_load(
     faults: FaultReport | None,
     machine: MachineDuring | None = None,
 ) -> MeasuredLoad:
-    """The document of a measured run, from the load generator's report and all additional records.
+    """Returns the document of a measured run, built from the load generator's report and all
+    additional records.
 
-    `seed`: for the bootstrap of the intervals of rates.
+    `seed` is the seed of the bootstrap that computes the intervals of rates.
     """
     operations = report.operations
     return MeasuredLoad(

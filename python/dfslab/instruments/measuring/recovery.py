@@ -17,15 +17,15 @@ STEP_S = 0.1
 # before the fault.
 WINDOW = 5
 RECOVERED_SHARE = 0.8
-# Share of the time before a fault that counts as warm-up. It is excluded from the rate before the
-# fault.
+# The first part of the time before a fault counts as warm-up, up to this share of it. It is
+# excluded from the rate before the fault.
 SETTLED_SHARE = 0.3
 DISRUPTIVE = ("kill", "pause", "cut", "slow")
 
 
 def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
-    """When the operations of a run ended: (from, to, number of operations that ended between
-    these times). The times are seconds after the start of the run."""
+    """Returns when the operations of a run ended. Each entry is (from, to, number of operations
+    that ended between these times). The times are seconds after the start of the run."""
     parts = [(phase.start_s, phase.ends) for phase in report.phases] or [(0.0, report.ends)]
     found = []
     for start_s, ends in parts:
@@ -38,9 +38,8 @@ def ends_of(report: LoadReport) -> list[tuple[float, float, int]]:
 
 
 def errors_of(report: LoadReport) -> list[tuple[float, int]]:
-    """(second of the run, number of operations that failed in that second).
-
-    `second` counts from the start of the run.
+    """Returns the failed operations over time. Each entry is (second, number of operations that
+    failed in that second), with the second counted from the start of the run.
     """
     parts = [(phase.start_s, phase.seconds) for phase in report.phases] or [(0.0, report.seconds)]
     return [
@@ -51,9 +50,11 @@ def errors_of(report: LoadReport) -> list[tuple[float, int]]:
 
 
 def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[float]:
-    """Completed operations per second in every interval of STEP_S until `until_s`.
+    """Returns the rate curve up to `until_s`: completed operations per second in each interval of
+    STEP_S.
 
-    Operations that ended between two times are spread evenly over the time between.
+    `ends` has numbers of operations that ended between two times. They are spread evenly over the
+    time between.
     """
     counts = [0.0] * max(1, int(until_s / STEP_S))
     for low, high, count in ends:
@@ -66,9 +67,9 @@ def curve(ends: Sequence[tuple[float, float, int]], until_s: float) -> list[floa
 def recoveries(
     rates: Sequence[float], errors: Sequence[tuple[float, int]], faults: Sequence[FaultDone]
 ) -> list[Recovery]:
-    """How the run recovers after each disruptive fault, until the next one.
+    """Returns how the run recovers after each disruptive fault, until the next one.
 
-    `rates`: the curve of completed operations per second.
+    `rates` is the rate curve, in completed operations per second.
     """
     hits = sorted((one for one in faults if one.action in DISRUPTIVE), key=lambda f: f.at_s)
     if not hits:
@@ -105,11 +106,11 @@ class _Return(TypedDict):
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
-    """When the rate returns to `usual` after a fault, and how many operations are missing until
-    then.
+    """Returns when the rate returns to `usual` after a fault, and how many operations are missing
+    until then.
 
-    `after`: rates of the intervals after the fault. `usual`: rate before the fault, in operations
-    per second.
+    `after` has the rates of the intervals after the fault. `usual` is the rate before the fault, in
+    operations per second.
     """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
@@ -125,7 +126,7 @@ def _as_before(after: Sequence[float], usual: float | None) -> _Return:
         return {**found, "recovered_after_s": 0.0, "shortfall": 0.0}
     fell = below.index(True)
     # Delayed operations complete in a burst when the fault ends. A window must therefore not
-    # average the silence and the burst.
+    # average the time without operations and the burst.
     back = next(
         (
             i
@@ -153,10 +154,10 @@ def _silent_s(rates: Sequence[float]) -> float:
 def fault_report(
     report: LoadReport, faults: Sequence[FaultDone], late: Sequence[str]
 ) -> FaultReport:
-    """The fault report of a result: the faults with their times, the rate curve, the recoveries,
-    and lost data.
+    """Returns the fault report of a result: the faults with their times, the rate curve, the
+    recoveries, and lost data.
 
-    `late`: faults that did not happen during the run.
+    `late` lists the faults that did not happen during the run.
     """
     rates = curve(ends_of(report), _together_s(report))
     return FaultReport(
@@ -170,9 +171,9 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """The stonewall time of the run in seconds, when the first client finished.
+    """Returns the time in seconds at which the first client finished (the stonewall).
 
-    After it, some clients have finished, so a lower rate is not due to a fault.
+    After it, fewer clients run, so a lower rate is not due to a fault.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s
@@ -181,14 +182,14 @@ def _together_s(report: LoadReport) -> float:
 
 
 def lost_data(audit: AuditReport | None) -> bool:
-    """Whether files are missing or differ from the data whose write was acknowledged; false
-    without an audit."""
+    """Returns whether files are missing or differ from the data whose write was acknowledged.
+    Returns false if there was no audit."""
     return audit is not None and bool(audit.missing or audit.wrong)
 
 
 def notes(faults: FaultReport) -> list[str]:
-    """Notes for the reader: faults that did not happen or failed, and files that differ from the
-    acknowledged data."""
+    """Returns notes for the reader about faults that did not happen or failed, and about files that
+    differ from the acknowledged data."""
     found = [f"the load ended before: {text}" for text in faults.not_done]
     found += [f"{one.text()} failed: {one.failed}" for one in faults.done if one.failed]
     audit = faults.audit

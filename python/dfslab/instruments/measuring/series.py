@@ -12,18 +12,19 @@ from dfslab.documents.measured_load import RateInterval
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# With fewer seconds than this, the bootstrap would have too few blocks.
+# Smallest number of seconds for an interval. With fewer seconds, the bootstrap would have too few
+# blocks.
 FEWEST_SECONDS = 20
 
 
 def rate_interval(
     seconds: Sequence[Second], steady: Steady | None, seed: int
 ) -> RateInterval | None:
-    """The mean rate over the whole seconds of the steady state, with its confidence interval. None
-    if there are too few seconds.
+    """Returns the mean rate over the whole seconds of the steady state, with its confidence
+    interval. Returns None if there are too few seconds.
 
-    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. `seed`: for
-    its random blocks.
+    The circular block bootstrap (Politis and Romano 1992) preserves autocorrelation. `seed` is the
+    seed for its random blocks.
     """
     counts = np.array([second.count for second in seconds[:-1]], float)
     if steady and steady.reached:
@@ -42,7 +43,7 @@ def rate_interval(
 
 
 def block_length(series: np.ndarray) -> int:
-    """The block length in seconds for the bootstrap of a series.
+    """Returns the block length in seconds for the bootstrap of a series of rates per second.
 
     It is twice the largest lag with significant autocorrelation, at least the cube root of the
     number of seconds, and at most a quarter of this number.
@@ -60,8 +61,8 @@ def block_length(series: np.ndarray) -> int:
 
 
 def resampled_means(series: np.ndarray, block: int, seed: int) -> np.ndarray:
-    """The means of bootstrap samples that are as long as the series. `block`: length of a block in
-    seconds.
+    """Returns the means of bootstrap samples that are as long as the series. `block` is the length
+    of a block in seconds.
 
     The samples consist of blocks of the series. A block that reaches the end of the series
     continues at its start.

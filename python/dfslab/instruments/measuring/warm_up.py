@@ -28,7 +28,7 @@ WARM_UP_MIX: dict[OperationName, float] = {
 }
 WARM_UP_OPERATIONS = 400
 # A JVM compiles a method with full optimisation after some ten thousand calls, so the warm-up makes
-# more.
+# more than that.
 WARM_UP_CALLS = 16_000
 WARM_UP_CLIENTS = 8
 WARM_UP_SMALL_BYTES = 64 << 10
@@ -76,10 +76,12 @@ def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession)
 
 
 def shares_vary(point: Point) -> bool:
-    """Whether the hosts' processor shares differ between the configurations of the scenario."""
+    """Returns whether the hosts' processor shares differ between the configurations of the
+    scenario.
+    """
     return any(key.endswith(".share") for key in point.labels)
 
 
 def where(point: Point) -> str:
-    """A text that identifies a configuration in error messages."""
+    """Returns a text that identifies a configuration in error messages."""
     return ", ".join(f"{key} = {value}" for key, value in point.labels.items()) or "the scenario"

@@ -1,4 +1,6 @@
-"""Converts merged call profiles of traced JVMs into the document type that span profiles have."""
+"""Converts merged call profiles of traced JVMs into a trace profile, the document type that
+profiles of spans have as well.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ MOST_RANKED = 1000
 
 
 def profile(paths: Sequence[Path]) -> TraceProfile:
-    """Merges the call profiles of many processes into one document with the tree by calling
-    context and rankings."""
+    """Merges the call profiles of many processes into one document, which has the call tree by
+    calling context and rankings of its steps."""
     files = [(str(path), read(path)) for path in paths]
     return document(files, merge(files))
 
 
 def document(files: Sequence[tuple[str, File]], top: MergedStep) -> TraceProfile:
-    """The document of call profiles that are already read (`files`) and merged (`top`: root of
-    the tree)."""
+    """Returns the document of call profiles that are already read (`files`) and merged. `top` is
+    the root of the merged tree."""
     if not top.children:
         raise InputError("profile", None, "holds no call", files[0][0])
     work, waits = rankings(top)
@@ -79,9 +81,9 @@ def _losses(files: Iterable[File]) -> dict[str, int]:
 
 
 def rankings(top: MergedStep) -> tuple[list[Entry], list[Entry]]:
-    """(ranking of work, ranking of waits), each by descending self time.
+    """Returns the ranking of work and the ranking of waits, each by descending self time.
 
-    Steps of kind "detail" are in neither.
+    Steps of kind "detail" are in neither of them.
     """
     entries = [(path, node) for path, node in walk(top) if node.count and node.kind != "detail"]
     all_ns = sum(node.own_ns for _, node in entries)
@@ -113,9 +115,9 @@ def _entry(path: CallPath, node: MergedStep, all_ns: int) -> Entry:
 
 
 def _by_name(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries summed by step name.
+    """Returns the entries summed by step name.
 
-    The process name that precedes the first step of a process is left out.
+    The name of the process, which precedes the name of its first step, is left out.
     """
     named: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -125,7 +127,9 @@ def _by_name(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _sum(name: str, entries: Sequence[Entry]) -> Entry:
-    """The sum of entries that have one name. Its kind is that of the first entry."""
+    """Returns the sum of entries that have the same name. The kind of the sum is that of the first
+    entry.
+    """
     total_ns = sum(one.total_ns for one in entries)
     timed = sum(one.timed or 0 for one in entries)
     return Entry(
@@ -154,9 +158,10 @@ def _mean_s(total_ns: int, timed: int) -> float | None:
 
 
 def _nested(top: MergedStep) -> list[TreeNode]:
-    """The tree as documents; at each level, the node with the longest total time comes first.
+    """Returns the tree as nested documents. At each level, the node with the longest total time
+    comes first.
 
-    Built without recursion, because the tree could be too deep.
+    They are built without recursion, because the tree could be too deep.
     """
     written: dict[int, TreeNode] = {}
     for _, node in reversed(list(walk(top))):
@@ -193,7 +198,7 @@ def _written(node: MergedStep, children: list[TreeNode]) -> TreeNode:
         served_ns=node.served_ns,
         again=False,
         times=None,
-        # The profile of a process has no spread of the calls of that process.
+        # The profile has sums for each process, but no spread of one process's calls.
         of={name: (*sums, None) for name, sums in sorted(node.of.items())},
         instances=sorted(node.of),
         exemplars=[],

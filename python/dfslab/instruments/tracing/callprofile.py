@@ -30,8 +30,8 @@ KINDS = ("", "service", "disk", "queue", "lock", "blocked", "send", "receive", "
 WORK = ("service", "disk")
 WAITS = ("queue", "lock", "blocked", "send", "receive", "sleep")
 WRITTEN_LIMIT_S = 30.0
-# A profile that was written less than this many nanoseconds after a request may have been begun
-# before the request.
+# Writing a profile may take this number of nanoseconds. So a profile that was written less than
+# this time after a request may have been begun before the request.
 WRITE_NS = 200_000_000
 ProfileCount = Annotated[int, Field(ge=0, lt=2**63)]
 Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
@@ -40,7 +40,7 @@ Nanoseconds = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 class CallTreeRow(CheckedModel):
     """One row of a process's call trees.
 
-    A row is a step, or (`under`) a parent path in another process.
+    A row is a step, or, if `under` is set, the path of a parent in another process.
     """
 
     above: int = Field(ge=-1)
@@ -56,12 +56,13 @@ class CallTreeRow(CheckedModel):
     min_ns: Nanoseconds | None = 0
     max_ns: Nanoseconds | None = 0
     durations: list[tuple[ProfileCount, ProfileCount]] = []
-    # False if a server's counters have no times. Sums without extremes have null in their place.
+    # False if the counters of a server record no times. `min_ns` and `max_ns` are None if the
+    # server does not record extremes.
     timed: bool = True
 
 
 class Losses(CheckedModel):
-    """What a profile lost, as counts.
+    """Counts of what a profile lost.
 
     These are calls that were counted but not timed, calls that were attributed to another step,
     context propagations with unknown parent, and exemplars that were left out.
@@ -74,8 +75,8 @@ class Losses(CheckedModel):
 
 
 class InstrumentationPoint(CheckedModel):
-    """What happened to one line of the instrumentation-points file in a process, for example
-    whether it was instrumented."""
+    """The state of one line of the instrumentation-points file in a process, for example whether
+    the point was instrumented."""
 
     point: str
     step: str
@@ -85,8 +86,8 @@ class InstrumentationPoint(CheckedModel):
 class File(CheckedModel):
     """The call profile of one process, with sums since the process started.
 
-    `host`: the host on which all processes of the trace ran; "" if they ran on several hosts, or if
-    the host is not known.
+    `host` is the host on which all processes of the trace ran; "" if they ran on several hosts, or
+    if the host is not known.
     """
 
     format: Literal["dfslab-profile/1"]
@@ -110,11 +111,11 @@ class File(CheckedModel):
 def await_written(
     folder: Path, limit_s: float = WRITTEN_LIMIT_S, discard: bool = False, clock: Clock = REAL
 ) -> dict[str, File]:
-    """Waits until every process has written its next profile. Returns file name -> profile.
+    """Waits until every process has written its next profile. Returns the profiles by file name.
 
     If `discard` is true, each process has by then discarded its exemplar traces; its sums remain.
-    Raises RunFailed if a profile is not written within `limit_s`, for example because its process
-    died or was never traced.
+    Raises RunFailed if a profile is not written within `limit_s` seconds, for example because its
+    process died or was never traced.
     """
     requested_ns = clock.unix_ns()
     deadline = clock.monotonic_s() + limit_s
@@ -146,10 +147,10 @@ def await_written(
 
 
 def _forget_file(folder: Path, name: str) -> Path:
-    """The path of a request file.
+    """Returns the path of a request file.
 
-    While it exists, it requests the agent that writes the profile `name` to discard its exemplar
-    traces.
+    While the file exists, it requests the agent that writes the profile `name` to discard its
+    exemplar traces.
     """
     return folder / (name.removesuffix(SUFFIX) + FORGET)
 
@@ -174,7 +175,7 @@ class MergedStep:
     min_ns: int | None = None
     max_ns: int = 0
     durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # Process -> (number of calls, self time in ns, bytes, total time in ns) of this step.
+    # The sums of this step by process: (number of calls, self time in ns, bytes, total time in ns).
     of: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     children: dict[str, MergedStep] = field(default_factory=dict)
 
@@ -194,7 +195,7 @@ class MergedStep:
         return self.call.name
 
     def child(self, name: str) -> MergedStep:
-        """The child node for the step `name`. It is created if it is missing."""
+        """Returns the child node for the step `name`. It is created if it is missing."""
         if name not in self.children:
             self.children[name] = MergedStep(CallPath.of(name, self.path))
         return self.children[name]
@@ -229,7 +230,9 @@ class MergedStep:
             self.durations[low] += count
 
     def quantile_ns(self, q: float) -> int:
-        """The `q` quantile of the durations in ns, with a relative error of at most 0.8 %."""
+        """Returns the quantile `q` (from 0 to 1) of the durations in ns, with a relative error of
+        at most 0.8 %.
+        """
         wanted, observed = q * sum(self.durations.values()), 0
         for low, count in sorted(self.durations.items()):
             observed += count
@@ -239,7 +242,7 @@ class MergedStep:
         return 0
 
     def deviation_ns(self) -> float:
-        """The standard deviation of the durations in ns; 0 for fewer than two calls."""
+        """Returns the standard deviation of the durations in ns; 0 for fewer than two calls."""
         count = sum(self.durations.values())
         if count < 2:
             return 0.0
@@ -256,22 +259,23 @@ class MergedStep:
     def own_ns(self) -> int:
         """The self time in ns.
 
-        If the step waited for another process, the work of that process is subtracted.
+        If the step waited for another process, the time that the other process worked is
+        subtracted.
         """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
 
 
 def is_profile(path: Path) -> bool:
-    """Whether a file is a JVM call profile, judged by its first bytes."""
+    """Returns whether a file is a JVM call profile, according to its first bytes."""
     with path.open("rb") as file:
         return BEGINNING.match(file.read(64)) is not None
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """The given files.
+    """Returns the given files, with each folder replaced by files in it.
 
-    A folder is replaced by its JVM profiles, or, if it has none, by its trace files.
+    These are the folder's JVM profiles, or, if it has none, its trace files.
     """
     found: list[Path] = []
     for path in paths:
@@ -281,7 +285,7 @@ def expand(paths: Iterable[Path]) -> list[Path]:
 
 
 def read(path: Path) -> File:
-    """Reads one profile. Raises InputError with what is wrong with the file."""
+    """Reads one profile. Raises an InputError that states what is wrong with the file."""
     try:
         table = json.loads(path.read_bytes())
         stated = table.get("format") if isinstance(table, dict) else None
@@ -299,19 +303,19 @@ def read(path: Path) -> File:
 
 
 def written(file: File) -> str:
-    """The profile as JSON text, in the form that `read` parses."""
+    """Returns the profile as JSON text, in the form that `read` parses."""
     table = {"format": file.format, **file.model_dump(mode="json")}
     return json.dumps(table, separators=(",", ":"))
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merges profiles, given as (file name, profile).
+    """Merges profiles, given as pairs of file name and profile.
 
-    Returns the root of the tree, which is not a step.
+    Returns the root of the merged tree, which is not a step.
     """
     top = MergedStep()
     for name, file in files:
-        # For each row: (node, depth, whether its child is the first step of a process).
+        # For each row: its node, its depth, and whether its child is the first step of a process.
         places: list[tuple[MergedStep, int, bool]] = []
         for number, row in enumerate(file.nodes):
             if row.above >= number:
@@ -336,7 +340,7 @@ def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
 
 
 def since(earlier: File, later: File) -> File:
-    """The increase of one process's sums between two profiles.
+    """Returns the increase of one process's sums from the profile `earlier` to the profile `later`.
 
     Minima and maxima are those since the process started.
     """
@@ -373,7 +377,7 @@ def since(earlier: File, later: File) -> File:
 
 
 def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
-    """Yields (path in the process's tree, row) for every row of a profile."""
+    """Yields every row of a profile with the row's path in the process's tree."""
     known: list[tuple[str, ...]] = []
     for row in file.nodes:
         above = known[row.above] if row.above >= 0 else ()
@@ -382,7 +386,7 @@ def _places(file: File) -> Iterator[tuple[tuple[str, ...], CallTreeRow]]:
 
 
 def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
-    """Yields (path, node) of every step. A parent precedes its children."""
+    """Yields every step's call path and node. A parent precedes its children."""
     open_nodes = [top]
     while open_nodes:
         node = open_nodes.pop()
@@ -392,7 +396,7 @@ def walk(top: MergedStep) -> Iterator[tuple[CallPath, MergedStep]]:
 
 
 def folded(top: MergedStep) -> str:
-    """The merged tree as folded stacks with self times in nanoseconds, sorted by stack."""
+    """Returns the merged tree as folded stacks with self times in nanoseconds, sorted by stack."""
     lines = [
         f"{';'.join(name.replace(';', ':') for name in path.names)} {max(0, node.own_ns)}\n"
         for path, node in walk(top)

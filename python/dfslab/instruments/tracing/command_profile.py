@@ -28,14 +28,14 @@ def write_increase(
     began_unix_ns: int,
     host: str = "",
 ) -> int:
-    """Writes to `folder` the profile of every process between two readings, and the exemplar traces
-    of that time. Returns the number of profiles.
+    """Writes to `folder` the increase of every process's profile between two readings, and the
+    exemplar traces of that time. Returns the number of profiles.
 
-    `before` and `after`: file name -> profile at each reading. A process that is missing from
-    `before` started between the readings. `began_unix_ns`: time of the first reading (Unix time).
-    `source`: folder with the exemplar traces; it may be `folder` itself. `host`: the one host of
-    all processes; "" if there are several. Earlier profiles in `folder`, and processes without a
-    call, are left out.
+    `before` and `after` have the profiles of each reading by file name. A process that is missing
+    from `before` started between the readings. `began_unix_ns` is the time of the first reading
+    (Unix time in ns). `source` is the folder with the exemplar traces; it may be `folder` itself.
+    `host` is the one host of all processes; "" if there are several. Earlier profiles in `folder`
+    are removed, and processes without a call are left out.
     """
     exemplars = {path.name: path for path in source.glob(f"*{EXEMPLARS}")}
     kept: dict[str, str] = {}
@@ -58,7 +58,9 @@ def write_increase(
 
 
 def _with_calls(rows: Sequence[CallTreeRow]) -> list[CallTreeRow]:
-    """Returns the rows with calls and their ancestors. The row numbers in `above` are adjusted."""
+    """Returns the rows with calls, and the ancestors of these rows. The row numbers in `above` are
+    adjusted.
+    """
     is_kept = [row.count > 0 for row in rows]
     for index in reversed(range(len(rows))):
         if is_kept[index] and rows[index].above >= 0:

@@ -1,7 +1,7 @@
-"""Converts traces in forms that the core cannot read to temporary files in forms that it can.
+"""Converts traces from forms that the core cannot read to temporary files in forms that it can.
 
-Archives of gzip are decompressed, Jaeger's single trace objects are put into the object of Jaeger's
-API, and times of day of `strace -tt` become seconds. Other files are used unchanged.
+Files compressed by gzip are decompressed, Jaeger's single trace objects are put into the object of
+Jaeger's API, and times of day of `strace -tt` become seconds. Other files are used unchanged.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 # Largest share of the free space for temporary files that decompressed traces may take.
 MOST_OF_FREE = 0.5
-# Pattern of {"traceID": …, "spans": …} and of lists of such objects. Jaeger's API has them under
-# the key "data".
+# Matches text that begins with an object {"traceID": …, "spans": …} or a list of such objects.
+# Jaeger's API has them under the key "data".
 TRACE_OBJECT = re.compile(
     rb'^\s*(\[\s*)?\{\s*(?:"traceID"\s*:\s*"[^"]*"\s*,\s*"(?:spans|processes|warnings)"\s*:'
     rb'|"(?:spans|processes)"\s*:\s*[\[{].*"(?:operationName|serviceName)")',
@@ -36,8 +36,8 @@ TRACE_OBJECT = re.compile(
 
 @dataclass(frozen=True)
 class _Change:
-    """The conversion that a file needs: decompression, text to add around its JSON, or times in
-    seconds."""
+    """The conversion that a file needs: whether it is decompressed, the text that is added around
+    its JSON, and whether its times are converted to seconds."""
 
     unpack: bool = False
     before: bytes = b""
@@ -49,11 +49,12 @@ class _Change:
 def readable(
     paths: Sequence[Path], errors: type[Exception], reading: Reading | None = None
 ) -> Iterator[list[str]]:
-    """Yields paths of files with the same content in forms that the core reads.
+    """Yields the paths of files that have the content of the given files in forms that the core
+    reads.
 
-    Raises InputError with a file whose form is recognised but cannot be read. Exceptions of the
-    class `errors`, which the core raises for malformed files, are raised again with the names of
-    the given files.
+    Raises an InputError that names a file whose form is recognised but cannot be read. Exceptions
+    of the class `errors`, which the core raises for malformed files, are raised again with the
+    names of the given files.
     """
     form = reading.format if reading else ""
     with tempfile.TemporaryDirectory(prefix="dfslab-trace-") as folder:
@@ -117,8 +118,8 @@ def _chunks(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _in_seconds(source: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines of strace, each with its time in seconds since the midnight before the first
-    line."""
+    """Yields the lines of strace's output. The time of each line is given in seconds since the
+    midnight before the first line."""
     stamps = strace_stamps.Stamps()
     with io.TextIOWrapper(source, encoding="utf-8", errors="surrogateescape") as lines:
         for number, line in enumerate(lines, 1):

@@ -26,7 +26,7 @@ HEAD_BYTES = 1 << 18
 
 
 def formats() -> dict[str, CounterFormat]:
-    """File system -> format of its servers' counters.
+    """Returns for each file system, by name, the format of its servers' counters.
 
     Only file systems with such a format are included.
     """
@@ -39,23 +39,25 @@ def formats() -> dict[str, CounterFormat]:
 
 
 def recognise(path: Path) -> str:
-    """The name of the file system whose counters a file contains; empty if it contains none."""
+    """Returns the name of the file system whose counters a file contains. The name is empty if the
+    file contains no known counters.
+    """
     head = plain_file.beginning(path, HEAD_BYTES)
     return next((name for name, one in formats().items() if one.recognise(head)), "")
 
 
 def read(path: Path) -> list[tuple[str, File]]:
-    """(name, profile) of every process whose counters are in a file.
+    """Returns the name and the profile of every process whose counters are in a file.
 
-    Raises InputError with what is wrong with the file.
+    Raises an InputError that states what is wrong with the file.
     """
     text = plain_file.content(path, MOST_BYTES, "trace").decode(errors="replace")
     return [(str(path), file) for file in understood(recognise(path), text, path.name)]
 
 
 def understood(system: str, text: str, name: str, empty: bool = False) -> list[File]:
-    """The profiles of the processes whose counters a text contains, in the format of the file
-    system `system`.
+    """Returns the profiles of the processes whose counters a text contains. The format is that of
+    the file system `system`.
 
     `name` labels the text in errors. Raises InputError if the format is wrong, or if the text
     contains no call and `empty` is false.
@@ -109,7 +111,7 @@ def _file(service: str, reported: Counters) -> File:
 
 
 def _with_own_times(file: File) -> File:
-    """The profile with self times added.
+    """Returns the profile with self times added.
 
     The self time of a row is its total time minus the total times of its child rows.
     """
@@ -125,7 +127,7 @@ def _with_own_times(file: File) -> File:
 
 
 def between(earlier: Iterable[File], later: Sequence[File]) -> list[File]:
-    """The calls of each process between two readings of its counters.
+    """Returns for each process the calls between two readings of its counters.
 
     If a process restarted in between, all its later counts are returned.
     """
@@ -143,8 +145,8 @@ def record(testbed: MountedTestbed, system: str, command: Sequence[str], folder:
     """Runs a command on the first client host of a mounted testbed. Returns the exit status of the
     command.
 
-    `folder` receives a profile of the calls that each server counted during the command, and the
-    single calls that the file system recorded.
+    The function writes to `folder` a profile of the calls that each server counted during the
+    command, and the single calls that the file system recorded.
     """
     host = testbed.clients[0]
     script = f'cd {shlex.quote(str(testbed.mount_point))} && exec "$@"'

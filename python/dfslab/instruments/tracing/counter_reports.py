@@ -1,8 +1,9 @@
 """Converts counters of servers and clients to reports of mean times, which can be imported as
 results.
 
-Counters have no clients and no period, so rates are unknown. Calls without times have no figure;
-`dfslab trace report` shows their numbers.
+The reports have no rates, because counters record neither the number of clients nor a period. Calls
+that are counted without times are left out of the reports; `dfslab trace report` shows their
+numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ NO_TIMES = "holds counts without times and without a period: `dfslab trace repor
 
 
 def report(path: Path) -> ToolReport | None:
-    """Returns the mean time of every call whose time is counted; None if the file has no known
-    counters.
+    """Returns the mean time of every call whose time is counted. Returns None if the file has no
+    counters of a known format.
 
     Raises InputError if the file is malformed or counts no times.
     """

@@ -26,10 +26,10 @@ class CallSelection(CheckedModel):
 
 
 class Reading(CheckedModel):
-    """How the files of a profile are read.
+    """The options for reading the files of a profile.
 
-    `sampled`: probability with which calls were recorded. If `format` is empty, it is recognised
-    from the file.
+    `sampled` is the probability with which calls were recorded. If `format` is empty, it is
+    recognised from the file.
     """
 
     sampled: float = 1.0
@@ -37,7 +37,7 @@ class Reading(CheckedModel):
     choice: CallSelection = CallSelection()
 
     def options(self) -> str:
-        """The options as JSON for the core.
+        """Returns the options as JSON text for the core.
 
         `steps` is a list, because the core applies its rules in their order.
         """
@@ -47,7 +47,7 @@ class Reading(CheckedModel):
     def refuse_for_sums(self) -> None:
         """Raises InputError if an option concerns single calls.
 
-        Files of sums, such as JVM profiles, have no single calls.
+        The method is called for files of sums, such as JVM profiles, which have no single calls.
         """
         requested = {
             "--sampled": self.sampled if self.sampled != 1 else "",

@@ -21,23 +21,25 @@ LOOPBACK = "127.0.0.1"
 PATH = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 MOST_BYTES = 64 * 2**20
-# Budgets in bytes for the messages that are being read from all clients. Large and small messages
-# have separate budgets, so that large ones never block small ones.
+# Largest numbers of bytes that the messages which are being read from all clients take in memory.
+# Large and small messages have separate limits, so that large ones never block small ones.
 SMALL_BYTES = 2**20
 MOST_LARGE_BYTES, MOST_SMALL_BYTES = 128 * 2**20, 64 * 2**20
 # Largest number of clients served at the same time, and of clients that wait to be accepted.
 MOST_CLIENTS, BACKLOG = 512, 256
-# Most digits of a message's length, and most bytes of the line before a chunk.
+# Largest number of digits of a message's length, and of bytes of the line before a chunk.
 MOST_DIGITS, MOST_LINE_BYTES = 12, 1024
 # Names of this machine that a request may use. A request with another name reached the loopback
-# address through DNS rebinding and is refused.
+# address by DNS rebinding, an attack of a web page, and is refused.
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SILENCE_S = 10.0
 NOTHING = ("holds no spans", "file is empty")
 
 
 class Refused(Exception):
-    """A request is rejected. `status`: HTTP status of the answer; its text is the reason."""
+    """The error of a rejected request. `status` is the HTTP status of the answer; the error's text
+    is the reason.
+    """
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -45,7 +47,9 @@ class Refused(Exception):
 
 
 class Receiver:
-    """Merges the received spans, and counts accepted and rejected messages."""
+    """Merges the spans of all messages into one profile, and counts accepted and rejected
+    messages.
+    """
 
     def __init__(self) -> None:
         self.stream = ProfileStream()
@@ -66,7 +70,9 @@ class Receiver:
         self.count(messages=1, size_bytes=len(body))
 
     def count(self, messages: int = 0, size_bytes: int = 0, refused: int = 0) -> None:
-        """Adds to the counts, under a lock, because request handlers run in several threads."""
+        """Adds to the counts. A lock protects them, because request handlers run in several
+        threads.
+        """
         with self._lock:
             self.counts = Received(
                 messages=self.counts.messages + messages,
@@ -75,7 +81,7 @@ class Receiver:
             )
 
     def snapshot(self) -> ReceivedProfile:
-        """The profile of the spans received so far."""
+        """Returns the profile of the spans received so far."""
         profile, waiting = self.stream.snapshot()
         return self._received(profile, ended=False).model_copy(update={"waiting": waiting})
 
@@ -88,9 +94,9 @@ class Receiver:
 
 
 def inflated(body: bytes, encoding: str) -> bytes:
-    """The body of a request, decompressed according to its content-encoding.
+    """Returns the body of a request, decompressed according to its content-encoding.
 
-    Raises Refused if it exceeds the largest size of a message.
+    Raises Refused if the content exceeds the largest size of a message.
     """
     if encoding in ("", "identity"):
         return body
@@ -168,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _check_sender(self) -> None:
         """Raises Refused for requests of web pages, which can reach the loopback address by another
-        name."""
+        host name."""
         host, origin = self.headers.get("host"), self.headers.get("origin")
         if host is not None and not is_local(host):
             raise Refused(403, "the host must be this machine's loopback")
@@ -241,8 +247,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class SpanServer(ThreadingHTTPServer):
-    """An HTTP server for at most MOST_CLIENTS clients at the same time. A client that hangs up is
-    not reported as an error."""
+    """An HTTP server for at most MOST_CLIENTS clients at the same time. A client that closes its
+    connection early is not reported as an error."""
 
     daemon_threads = True
     request_queue_size = BACKLOG
@@ -275,8 +281,8 @@ class SpanServer(ThreadingHTTPServer):
 
 @contextmanager
 def serving(receiver: Receiver, port: int) -> Iterator[int]:
-    """A context that receives requests on the loopback address. It yields the port; `port` 0 picks
-    a free one.
+    """Returns a context in which a server receives requests on the loopback address. It yields the
+    port; with `port` 0, the system picks a free one.
 
     Raises InputError if the port is in use.
     """
@@ -302,7 +308,8 @@ def receive(
     ready: Callable[[int], None],
     clock: Clock = REAL,
 ) -> ReceivedProfile:
-    """Receives spans for `duration_s` seconds or (None) until Ctrl-C. Returns the whole profile.
+    """Receives spans for `duration_s` seconds, or until Ctrl-C if it is None. Returns the whole
+    profile.
 
     `write` is called with the profile as JSON every `interval_s` seconds and at the end; `ready` is
     called with the port.

@@ -1,5 +1,5 @@
-"""Reads exemplar traces of JVMs: the slowest calls with their arguments, which are recorded in
-addition to sums."""
+"""Reads exemplar traces of JVMs. These are the slowest calls with their arguments, which JVMs
+record in addition to sums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_CALLS, MOST_SPANS = 6, 200
 class _Span:
     """One recorded call.
 
-    `cause`: parent path in another process, as printed text; "" if there is none.
+    `cause` is the path of its parent in another process, as printed text; "" if there is none.
     """
 
     span_id: str
@@ -38,7 +38,7 @@ class _Span:
 
 @dataclass(frozen=True)
 class _Tree:
-    """A call tree in one process. `spans`: (span, depth) of each call, the root call first."""
+    """A call tree in one process. `spans` has each call and its depth, the root call first."""
 
     service: str
     spans: list[tuple[_Span, int]]
@@ -50,10 +50,11 @@ class _Tree:
 
 
 def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
-    """For each kind of root call, the slowest exemplar with the number of the others. The slowest
-    kind comes first.
+    """Returns for each kind of root call the slowest exemplar, with the number of the others. The
+    slowest kind comes first.
 
-    `cause` is the parent path in another process, because exemplars have no trace id.
+    `cause` is the path of the parent in another process, because exemplars have no trace id by
+    which the parent could be found.
     """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
@@ -66,7 +67,7 @@ def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
 
 
 def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The exemplar files that agents wrote next to the given profiles."""
+    """Yields the exemplar files that agents wrote next to the given profiles."""
     for path in paths:
         if path.name.endswith(SUFFIX):
             path = path.with_name(path.name.removesuffix(SUFFIX) + EXEMPLARS)
@@ -75,8 +76,8 @@ def exemplar_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def later_than(path: Path, unix_ns: int) -> str:
-    """The text of an agent's exemplar file, without the spans that began before `unix_ns` (Unix
-    time in ns)."""
+    """Returns the text of an agent's exemplar file, without the spans that began before `unix_ns`
+    (Unix time in ns)."""
     document: OtlpDocument = json.loads(path.read_bytes())
     for resource in document["resourceSpans"]:
         for scope in resource["scopeSpans"]:
@@ -87,7 +88,7 @@ def later_than(path: Path, unix_ns: int) -> str:
 
 
 def _of(path: Path) -> list[_Tree]:
-    """The call trees in an exemplar file. The list is empty for a file in another format.
+    """Returns the call trees in an exemplar file. The list is empty for a file in another format.
 
     Errors in the file are skipped here, because the reader of the profile's sums reports and counts
     them.
@@ -109,7 +110,7 @@ def _of(path: Path) -> list[_Tree]:
 
 
 def _trees(spans: list[_Span], service: str) -> Iterator[_Tree]:
-    """The call trees of one trace in one process.
+    """Yields the call trees of one trace in one process.
 
     Each tree starts at a span without a recorded parent.
     """
@@ -147,7 +148,7 @@ def _span(span: OtlpSpan) -> _Span:
 
 
 def _shown(tree: _Tree) -> Timeline:
-    """The exemplar as a timeline for display. Times are seconds since the start of its root
+    """Returns the exemplar as a timeline for display. Times are seconds since the start of its root
     call."""
     root = tree.root
     calls = [

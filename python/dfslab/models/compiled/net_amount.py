@@ -1,7 +1,7 @@
-"""Converts a description's expressions to amounts of a net.
+"""Converts the expressions of a file system's description to amounts in a net.
 
 Expressions are evaluated for a configuration, except for the symbols that differ from token to
-token, such as the file size.
+token, such as the file size. Where these occur, the result is an expression over token fields.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 else:
     sympy = lazily("sympy")
 
-# Units of a pipeline and repetitions of a loop are batched into at most this many tokens.
+# Largest number of tokens into which the units of a pipeline, or the repetitions of a loop, are
+# batched.
 MOST_UNITS = 64
 FILE_SIZE = symbol("file_size")
-# Symbols whose value each token carries -> the token's field.
+# Symbols whose value each token carries, with the token's field that has the value.
 OF_TOKENS = {
     FILE_SIZE: main("size"),
     symbol("scattered"): main("scattered"),
@@ -43,9 +44,10 @@ OF_TOKENS = {
 }
 _OF_SEVERAL = ("Max", "Min")
 _ROUNDED = ("ceiling", "floor")
-# Logical operator -> the operand value that decides the result without the other operand.
+# For each logical operator, the operand value that decides the result without the other operand.
 _DECIDES = {"and": False, "or": True}
-# SymPy's comparison -> (comparison in the net's expressions, whether the operands are exchanged).
+# For each comparison of SymPy: the comparison in the net's expressions, and whether the operands
+# are exchanged.
 _COMPARED = {
     "StrictGreaterThan": ("gt", False),
     "GreaterThan": ("ge", False),
@@ -87,8 +89,8 @@ class Amounts:
         return self._guard(sympify(condition))
 
     def _joined(self, condition: Expr) -> bool | Condition:
-        """Returns a conjunction or disjunction, simplified by the operands whose truth value is
-        known.
+        """Returns the value of a conjunction or disjunction. Operands whose truth value is known
+        are removed, or decide the result.
         """
         decides = _DECIDES[condition.name]
         guards: list[Condition] = []
@@ -110,8 +112,8 @@ class Amounts:
         return round(number)
 
     def turns(self, expression: Expr, most: int) -> tuple[int | Expr, Amount]:
-        """Returns (repetitions, count per repetition): a count batched into at most `most`
-        repetitions.
+        """Batches a count into at most `most` repetitions. Returns the number of repetitions, and
+        the count of each repetition.
         """
         count = self.of(expression)
         if isinstance(count, Expr):
@@ -184,7 +186,9 @@ class Amounts:
 
 
 def _folded(name: str, parts: Sequence[Expr]) -> Expr:
-    """Applies the binary operation `name` to several operands, from left to right."""
+    """Returns an expression that applies the binary operation `name` to several operands, from left
+    to right.
+    """
     return reduce(lambda one, other: Expr(name, one, other), parts)
 
 

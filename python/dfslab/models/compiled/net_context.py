@@ -15,7 +15,8 @@ from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
 
-# One branch of a choice: a guard, and the entry that tokens take for which the guard holds.
+# One branch of a choice: its guard, and the entry for tokens that satisfy the guard. An entry is a
+# function that returns the arcs into a part of the net (token_flow.EntryArcs).
 Way = tuple[Condition, EntryArcs]
 
 
@@ -23,11 +24,11 @@ Way = tuple[Condition, EntryArcs]
 class Context:
     """The context in which a node of an operation tree is compiled.
 
-    `stack`: (role, instance) of each call around the node. `scale`: executions per token. `calm`:
-    executions without the batch factor of the innermost pipeline, for overlapping work. `shifts`:
-    fields added to the choice of an instance. `key`: the field that distinguishes branches.
-    `pipeline_index` and `pipelines`: index and number of equal concurrent pipelines over all
-    clients.
+    `stack` has the role and instance of each call around the node. `scale` is the number of
+    executions for each token, and `calm` the same without the batch factor of the innermost
+    pipeline, for overlapping work. `shifts` are the fields added to the choice of an instance.
+    `key` is the field that distinguishes branches. Over all clients, `pipelines` equal pipelines
+    run concurrently; `pipeline_index` is the number of one of them.
     """
 
     page: str
@@ -50,8 +51,8 @@ class Context:
         return self.stack[-1][0]
 
     def at(self, role: str, instance: Expr) -> Context:
-        """Returns this context with the innermost role and instance replaced. It stands for a move
-        to another role, not for a call.
+        """Returns this context with the innermost role and instance replaced. The new context is
+        that of a move to another role, not of a call.
         """
         return replace(self, stack=(*self.stack[:-1], (role, instance)))
 
@@ -67,16 +68,16 @@ class TreeCompiler(Protocol):
     most_units: int
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """Returns the entry of the net for `node`. Tokens that leave the node continue with
-        `then`.
+        """Returns the entry of that part of the net which runs `node`. Tokens that leave the node
+        continue with `then`.
         """
 
     def unique(self, name: str) -> str:
         """Returns a unique name: `name`, numbered from its second use on."""
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """Adds a place that tokens leave by the branch whose guard holds; returns its entry. `ways`
-        lists (guard, entry) of the branches.
+        """Adds a place at which each token takes the branch whose guard holds. Returns the entry of
+        the place. `ways` lists the guard and the entry of each branch.
         """
 
     def instance(self, role: str, context: Context) -> Expr:
@@ -108,4 +109,6 @@ class TreeCompiler(Protocol):
         then: EntryArcs,
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
-        """Returns the entry that runs all branches and copies of a `Par` concurrently."""
+        """Returns the entry of the part of the net that runs all branches and copies of `node`
+        concurrently. Tokens continue with `then`.
+        """

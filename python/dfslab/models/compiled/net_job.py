@@ -1,5 +1,5 @@
-"""Builds the closed loop around the operation trees of a net: clients, their operation streams, and
-monitors.
+"""Builds the closed loop around the operation trees of a net: clients that run their operation
+streams one operation after another, and monitors.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ ENTERING = tuple(map(other, ENTERED))
 class Watched:
     """The monitors of a net: their definitions by name (`named`), and what each of them measures.
 
-    `spans`: operation -> monitor of its response time. `steps`: monitor of a step's time ->
-    (operation, step). `idle`: station -> monitor of its idle servers. `ends`: monitors that log
-    completed operations. `laws`: stations at which the engine asserts the utilisation law.
+    `spans` has for each operation the monitor of its response time. `steps` has for each monitor of
+    a step's time the operation and the step. `idle` has for each station the monitor of its idle
+    servers. `ends` are the monitors that log completed operations. `laws` are the stations at which
+    the engine asserts the utilisation law.
     """
 
     named: Mapping[str, MonitorDefinition]
@@ -54,7 +55,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class NetJob:
-    """The input of a net: operation trees, placement, amounts and clients."""
+    """The input from which a net is built: operation trees, placement, amounts and clients."""
 
     trees: Mapping[str, Node]
     placement: Placement
@@ -70,8 +71,8 @@ class NetJob:
     def net(
         self, name: str, clients: int, stream: Sequence[PlannedOperation]
     ) -> tuple[Net, Watched]:
-        """Returns the net of `clients` clients, each of which runs its operations of `stream` in
-        order, and the net's monitors.
+        """Returns a net and its monitors. In the net, each of `clients` clients runs its operations
+        of `stream` in order.
         """
         flow = TokenFlow(name)
         reader = TreeReader(self.placement, self.environment, self.client, self.written_back)
@@ -93,8 +94,8 @@ class NetJob:
         for at, operation in enumerate(names):
             ways.append((equal(main("kind"), at), self._operation(trees, operation, ready)))
         begun = ways[0][1] if len(ways) == 1 else trees.branch("which operation", "clients", ways)
-        # The instances that an operation uses follow from one random number, which is uniform over
-        # the instances of every role.
+        # One random number selects the instances that an operation uses. It is uniform over the
+        # instances of every role.
         roles = {role for group in self.placement.deployment.node for role in group.roles}
         counts = [self.placement.deployment.instances(role) for role in roles]
         even = math.lcm(*[count for count in counts if count])
@@ -165,7 +166,7 @@ class NetJob:
 
     def _meaning(self, client: int, index: int) -> dict[str, float]:
         """Returns the token fields that a replayed trace adds to an operation, from the operation's
-        classified call. Returns none without a trace.
+        classified call. Returns no fields if no trace is replayed.
         """
         if self.trace is None:
             return {}

@@ -1,5 +1,5 @@
-"""Models a shared/exclusive lock as a net: numbered tickets keep the order of requests, and one
-token holds the lock's state.
+"""Models a shared/exclusive lock as a part of a net: numbered tickets keep the order of requests,
+and one token holds the lock's state.
 
 An exclusive holder takes the state token, so the lock's idle place is empty. Shared holders are
 counted in the token. A fair lock is granted in FIFO order, so a reader never overtakes a writer.
@@ -26,7 +26,7 @@ PAGE = "locks"
 
 
 class Lock:
-    """The lock of one role in a net. Each instance of the role has a separate lock."""
+    """The lock of one role. Each instance of the role has a separate lock."""
 
     def __init__(self, flow: TokenFlow, station: Station, fair: bool) -> None:
         self._flow, self.station, self._fair = flow, station, fair
@@ -50,8 +50,8 @@ class Lock:
         flow.transition(f"{station} shared no more", PAGE, [self._shared, self.idle], less, here)
 
     def hold(self, mode: str, where: Expr, body: EntryArcs) -> EntryArcs:
-        """Returns the entry that acquires the lock of instance `where`, then continues with
-        `body`."""
+        """Returns the entry of a part of the net that acquires the lock of instance `where` in
+        `mode`, "shared" or "exclusive". Tokens then continue with `body`."""
         self._sites += 1
         site = self._sites
         rules = [*self._here, equal(main("back"), site)]
@@ -72,7 +72,7 @@ class Lock:
         return entry
 
     def release(self, mode: str, where: Expr) -> EntryArcs:
-        """Returns the entry that releases the lock of instance `where`."""
+        """Returns the entry of a part of the net that releases the lock of instance `where`."""
 
         def entry(row: Changes, delay: Amount) -> list[Arc]:
             node = reread(where, row)

@@ -1,8 +1,10 @@
-"""Models the stations of a net: queue, servers, start transition, and the return to the requester.
+"""Builds the queueing stations of a net. A station has a queue, servers, a start transition, and a
+return to the requester.
 
-All requests for one kind of resource wait in one queue place. A station (the nodes of one group)
-takes the requests whose `node` belongs to it, first come first served at every node. A request
-carries its `demand` and a return address `back`, which routes the token after service.
+All requests for one kind of resource wait in one queue place. A station stands for the nodes of one
+group. It takes the requests whose `node` belongs to it, first come first served at every node. A
+request carries its `demand` in seconds and a return address `back`, which routes the token after
+service.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ OUT, IN = "nic.out", "nic.in"
 @dataclass(frozen=True)
 class MessageTiming:
     """The timing of one message in seconds: how long the sender's and the receiver's adapter are
-    busy, and the start of the latter.
+    busy, and when the receiver's adapter starts.
 
-    The receiver's adapter starts `lead` seconds after the sender's, so that both end with the last
-    byte. As in models/tree/reader.py, adapters do not store and forward.
+    It starts `lead` seconds after the sender's adapter, so that both end with the last byte. As in
+    models/tree/reader.py, adapters do not store and forward.
     """
 
     held_out: Amount
@@ -65,13 +67,13 @@ class Stations:
 
     @property
     def made(self) -> dict[Station, str]:
-        """Station -> place of its idle servers, for the stations that the net contains."""
+        """For each station that the net contains, the place of its idle servers."""
         return dict(self._made)
 
     @property
     def serving(self) -> list[DeclaredStation]:
-        """Returns the places of idle servers and served tokens, for stations whose service time is
-        a demand.
+        """For each station whose service time is a demand, the place of idle servers and the place
+        of served tokens.
 
         Resources that are held around other work are omitted, because no arc states their holding
         time.
@@ -108,8 +110,8 @@ class Stations:
         step: tuple[str, str],
         then: EntryArcs,
     ) -> EntryArcs:
-        """Returns the entry that queues for a server of `resource` at node `where`, uses the server
-        for `demand` seconds, and continues with `then`.
+        """Returns the entry of a part of the net in which a token queues for a server of `resource`
+        at node `where`, uses the server for `demand` seconds, and continues with `then`.
         """
         site = self._site()
         stations = [s for s, _ in self._placement.stations(resource, None)]
@@ -122,8 +124,8 @@ class Stations:
     def hold(
         self, resource: Resource, servers: int, where: Expr, step: tuple[str, str], body: EntryArcs
     ) -> EntryArcs:
-        """Returns the entry that queues for one of the `servers` of `resource` at node `where` and
-        runs `body` while holding the server.
+        """Returns the entry of a part of the net in which a token queues for one of the `servers`
+        of `resource` at node `where` and runs `body` while it holds the server.
         """
         site = self._site()
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
@@ -133,8 +135,8 @@ class Stations:
         return self._ask(_queue(station), where, 0.0, site)
 
     def release(self, resource: Resource, servers: int, where: Expr) -> EntryArcs:
-        """Returns the entry that releases the server of `resource` at node `where` which `hold`
-        took.
+        """Returns the entry of a part of the net that releases the server of `resource` at node
+        `where`. A token took this server by the entry that `hold` returned.
         """
         (station,) = [s for s, _ in self._placement.stations(resource, servers)]
 
@@ -144,7 +146,9 @@ class Stations:
         return entry
 
     def lock(self, role: str, fair: bool) -> Lock:
-        """Returns the shared/exclusive lock of a role, which is granted in FIFO order if `fair`."""
+        """Returns the shared/exclusive lock of a role. If `fair` is true, the lock is granted in
+        FIFO order.
+        """
         if role not in self._locks:
             ((station, _),) = self._placement.stations(Resource(role, "lock", "exclusive"), 1)
             self._locks[role] = Lock(self._flow, station, fair)
@@ -160,8 +164,9 @@ class Stations:
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message through the adapters of sender and receiver.
-        `then` continues at the receiver; `sent` continues once the sender's adapter is free.
+        """Returns the entry of a part of the net that sends a message through the adapters of
+        sender and receiver. `then` continues at the receiver; `sent` continues once the sender's
+        adapter is free.
         """
         leaving, arriving = self._site() if sent else 0, self._site()
         ends = (
@@ -223,8 +228,8 @@ class Stations:
             arrived = {name: main(f"{name}_in") for name in ("node", "demand", "back")}
             arcs.append(Arc(flow.place(f"{IN} queue"), arrived, main("lead")))
             free = Arc(idle, {"node": main("node")})
-            # With return address 0, only the server returns to its station: the caller waits for
-            # the response, not for its own adapter.
+            # With return address 0, the token ends here and only the server returns to its station:
+            # the caller waits for the response, not for its own adapter.
             answered = equal(main("back"), 0)
             flow.transition(f"leaves {station} [0]", PAGE, [served], [free], answered)
         alone = self._one_node if _is_hardware(station) else station.copies == 1

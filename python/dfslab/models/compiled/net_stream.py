@@ -1,5 +1,5 @@
-"""Compiles pipelines into nets. Units are tokens, and each stage serves one unit of a job at a
-time, in order.
+"""Compiles pipelines into nets. The units of a pipelined transfer are tokens, and each stage serves
+one unit of a job at a time, in order.
 
 Units are batched into at most `most_units` equal batches of b units. Stations then do the same work
 in the same total time. Only filling the pipeline takes longer, by (b - 1) (L - c) seconds, where L
@@ -55,7 +55,8 @@ def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryA
         (stage, replace(where, loops=context.loops + 1, forks=context.forks + 1, key=key))
         for stage, where in stages
     ]
-    # The first stage needs no token for its thread, because it is the loop that creates the units.
+    # The first stage needs no token for its thread: it is the loop that creates the units one after
+    # another.
     first = [] if _sends(stages[0][0]) else [stages.pop(0)]
     for stage, where in reversed(stages):
         deliver = _stage(trees, stage, where, deliver)
@@ -95,8 +96,8 @@ def _flattened(trees: TreeCompiler, node: Pipeline, context: Context) -> list[tu
 
 
 def _landed(trees: TreeCompiler, node: Node, context: Context) -> Context:
-    """Returns the context (role and instance) of a pipeline's unit after a stage. See `lands_at` in
-    spec/steps/node.py.
+    """Returns the context (role and instance) in which a unit of a pipeline is after a stage. See
+    `lands_at` in spec/steps/node.py.
     """
     if isinstance(node, Seq):
         for step in node.steps:
@@ -115,7 +116,7 @@ def _bare(node: Node) -> Node:
 
 
 def _sends(node: Node) -> bool:
-    """Whether a stage is asynchronous: a one-way message, or several in parallel."""
+    """Returns whether a stage is asynchronous: a one-way message, or several in parallel."""
     node = _bare(node)
     if isinstance(node, Par):
         return all(_sends(step) for step in node.steps)
@@ -123,8 +124,8 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a stage, which serves one unit at a time. A message makes up to three
-    such stages.
+    """Returns the entry of a stage, which serves one unit at a time. If the stage is a message, up
+    to three such stages are built.
     """
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:

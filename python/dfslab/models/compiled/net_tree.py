@@ -2,9 +2,11 @@
 
 A job is a token with the fields: job number `k0`, client, size, `pick` (random choice of
 instances), loop counters `n1…`, copy numbers `c1…`, and fork keys `k1…`. The method `compiled(node,
-context, then)` adds a node's part of the net and returns its entry. Of a role with several
-instances, an operation first uses a random one (`pick`). Each repetition of a loop, copy of a `par`
-or message between equal roles uses the next instance.
+context, then)` adds the places and transitions of a node to the net. It returns the node's entry, a
+function that returns the arcs by which tokens reach the node.
+
+If a role has several instances, an operation first uses a random one (`pick`). Each repetition of a
+loop, each copy of a `par` and each message between equal roles uses the next instance.
 """
 
 from __future__ import annotations
@@ -56,22 +58,24 @@ SERVICES = ("by_kind", "deterministic", "exponential")
 
 
 def _delayed(entry: EntryArcs, seconds: Amount) -> EntryArcs:
-    """Returns an entry that tokens reach `seconds` seconds later."""
+    """Returns an entry like the given one, which tokens reach `seconds` seconds later."""
     return lambda row, delay: entry(row, plus(delay, seconds))
 
 
 def _beyond(size: Amount, window: float) -> Amount:
-    """Returns the bytes of a message that exceed a window of `window` bytes."""
+    """Returns the number of bytes of a message of `size` bytes that exceed a window of `window`
+    bytes.
+    """
     return Max(0, size - window) if isinstance(size, Expr) else max(0.0, size - window)
 
 
-# What the visitor passes along: a node's context, and the entry that follows the node.
+# What the visitor passes on to each node: the node's context, and the entry that follows the node.
 Standing = tuple[Context, EntryArcs]
 
 
 class Trees(Visitor[Standing, EntryArcs]):
-    """Compiles operation trees into the net `flow`. `steps` lists (operation, step, transition
-    where the step begins, transition where it ends) of all timed steps.
+    """Compiles operation trees into the net `flow`. `steps` has for each timed step the operation,
+    the step, and the transitions where the step begins and ends.
     """
 
     def __init__(
@@ -98,8 +102,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         self._names: dict[str, int] = {}
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
-        """Returns the entry of `node`, which continues with `then`. The time of a named node is
-        monitored as a step.
+        """Returns the entry of `node`, after which tokens continue with `then`. The time of a named
+        node is monitored as a step.
         """
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
@@ -116,16 +120,16 @@ class Trees(Visitor[Standing, EntryArcs]):
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
 
     def relay(self, name: str, page: str, then: EntryArcs) -> EntryArcs:
-        """Adds a place and a transition called `name`, to which a monitor can attach. Returns their
-        entry.
+        """Adds a place and a transition called `name`, to which a monitor can attach. Tokens then
+        continue with `then`. Returns the entry of the place.
         """
         place = self.flow.place(name)
         self.flow.transition(name, page, [place], then({}, 0.0))
         return lambda row, delay: [Arc(place, row, delay)]
 
     def branch(self, name: str, page: str, ways: Sequence[Way]) -> EntryArcs:
-        """Adds a place that tokens leave by the branch whose guard holds; returns its entry. `ways`
-        lists (guard, entry) of the branches.
+        """Adds a place at which each token takes the branch whose guard holds. Returns the entry of
+        the place. `ways` lists the guard and the entry of each branch.
         """
         place = self.flow.place(self.unique(name))
         for at, (guard, then) in enumerate(ways, 1):
@@ -152,7 +156,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return number(0) if total == 1 else (context.stack[-1][1] + 1) % total
 
     def use(self, node: Use, where: Standing) -> EntryArcs:
-        """Adds a station's service of a step's demand in seconds; returns the entry of the
+        """Adds the service of the node's demand in seconds at a station. Returns the entry of the
         service."""
         context, then = where
         resource, role = node.resource, node.resource.role
@@ -174,7 +178,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: then(row, plus(delay, waited))
 
     def at(self, node: At, where: Standing) -> EntryArcs:
-        """Adds the body as executed by the node's role; returns the entry of the body."""
+        """Adds the node's body, which an instance of the node's role executes. Returns the entry of
+        the body.
+        """
         context, then = where
         there = (node.role, self.instance(node.role, context))
         return self.compiled(node.body, replace(context, stack=(*context.stack, there)), then)
@@ -185,7 +191,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return kind == "cpu" and context.called and not context.overlapping
 
     def hold(self, node: Hold, where: Standing) -> EntryArcs:
-        """Adds taking a thread or lock, the body, and the release; returns the entry of taking."""
+        """Adds the acquisition of a thread or lock, the body, and the release. Returns the entry of
+        the acquisition.
+        """
         context, then = where
         resource, role = node.resource, node.resource.role
         count, instance = max(1, self.amounts.whole(node.servers)), self.instance(role, context)
@@ -234,10 +242,11 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         sent: EntryArcs | None = None,
     ) -> EntryArcs:
-        """Returns the entry that sends a message of `size` bytes from one context to another.
-        `between` is the number of times that the propagation delay counts.
+        """Returns the entry of a part of the net that sends a message of `size` bytes from one
+        context to another. The propagation delay is counted `between` times.
 
-        `sent` continues once the sender's adapter is free, or at once within a host.
+        Tokens continue with `then` at the receiver. `sent` continues once the sender's adapter is
+        free, or at once within a host.
         """
         roles = (sender.role, receiver.role)
         same = self.placement.same_node(*roles)
@@ -254,7 +263,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         message = self.message(roles, scaled, between)
         stall_s = self._stall_s(roles)
         if stall_s and sent is not None:
-            # The sender's stage becomes free when the window has room for the next unit.
+            # The sender's stage is free again as soon as the window has room for the next unit.
             sent = _delayed(sent, times(scaled, stall_s))
         elif stall_s:
             beyond = _beyond(size, self.environment.get("stream_window", math.inf))
@@ -269,8 +278,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{sender.page}/{name} where", sender.page, ways)
 
     def _stall_s(self, roles: tuple[str, str]) -> float:
-        """Returns the seconds for which each byte of a stream waits for acknowledgements, without
-        the transfer time of the byte."""
+        """Returns the seconds for which each byte of a stream waits for acknowledgements beyond the
+        byte's transfer time."""
         window_s = 2 * self._way_s(roles) / self.environment.get("stream_window", math.inf)
         slower = min(self.environment[f"{role}.nic_bandwidth"] for role in roles)
         return max(0.0, window_s - 1 / slower)
@@ -289,7 +298,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return MessageTiming(times(size, 1.0 / out), times(size, 1.0 / into), lead)
 
     def seq(self, node: Seq, where: Standing) -> EntryArcs:
-        """Adds steps, each of which continues with the next one; returns the entry of the first
+        """Adds steps, each of which continues with the next one. Returns the entry of the first
         step."""
         context, then = where
         for step in reversed(node.steps):
@@ -297,7 +306,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return then
 
     def par(self, node: Par, where: Standing) -> EntryArcs:
-        """Adds concurrent branches that a token forks into; returns the entry of the fork."""
+        """Adds concurrent branches into which a token forks. Returns the entry of the fork."""
         context, then = where
         return self.fork(node, context, then, self.compiled)
 
@@ -308,8 +317,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         then: EntryArcs,
         visit: Callable[[Node, Context, EntryArcs], EntryArcs],
     ) -> EntryArcs:
-        """Returns the entry that runs all branches and copies of a `Par` concurrently. `then`
-        continues once as many as needed are done.
+        """Returns the entry of a part of the net that runs all branches and copies of a `Par`
+        concurrently. Tokens continue with `then` once as many branches are done as the node
+        requires.
         """
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
@@ -350,8 +360,8 @@ class Trees(Visitor[Standing, EntryArcs]):
     def _join(
         self, node: Par, context: Context, total: int, needed: int, then: EntryArcs
     ) -> tuple[EntryArcs, str]:
-        """Adds the places where a job waits for `needed` of its `total` branches. Returns (entry
-        for finished branches, name of the place where the job waits).
+        """Adds the places where a job waits until `needed` of its `total` branches have finished.
+        Returns the entry for finished branches, and the name of the place where the job waits.
         """
         name = self.unique(f"{context.page}/{node.name or 'branches'}")
         waiting, done = self.flow.place(f"{name} waiting"), self.flow.place(f"{name} done")
@@ -374,7 +384,7 @@ class Trees(Visitor[Standing, EntryArcs]):
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
     def repeat(self, node: Repeat, where: Standing) -> EntryArcs:
-        """Adds a body that is repeated; returns the entry of the first repetition."""
+        """Adds a body that is repeated. Returns the entry of the first repetition."""
         context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
@@ -401,7 +411,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: body(after(row, {counter: number(0)}), delay)
 
     def choice(self, node: Choice, where: Standing) -> EntryArcs:
-        """Adds branches, of which a random draw selects one for each token; returns their entry."""
+        """Adds branches, one of which a random draw selects for each token. Returns the entry of
+        the choice.
+        """
         context, then = where
         ways: list[Way] = []
         before: Amount = 0.0
@@ -424,8 +436,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return lambda row, delay: chosen({**row, "draw": call("uniform", 0.0, 1.0)}, delay)
 
     def either(self, node: Either, where: Standing) -> EntryArcs:
-        """Adds the branch that a condition selects; returns its entry. A condition whose value is
-        already known adds one branch only."""
+        """Adds two branches, one of which a condition selects for each token. If the value of the
+        condition is already known, only the selected branch is added. Returns the entry of the
+        choice."""
         context, then = where
         holds = self.amounts.holds(node.condition)
         if isinstance(holds, bool):
@@ -437,12 +450,12 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.branch(f"{context.page}/{node.name or 'choice'}", context.page, ways)
 
     def pipeline(self, node: Pipeline, where: Standing) -> EntryArcs:
-        """Adds the stages that the units of a pipeline pass through; returns the entry of the
+        """Adds the stages that the units of a pipeline pass through. Returns the entry of the
         pipeline."""
         return pipeline(self, node, *where)
 
     def later(self, node: Later, where: Standing) -> EntryArcs:
-        """Adds a body that runs while the operation continues, such as write-back; returns its
+        """Adds a body that runs while the operation continues, such as write-back. Returns its
         entry."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0

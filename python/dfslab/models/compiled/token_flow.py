@@ -1,8 +1,7 @@
 """Collects the places and transitions of a net through which tokens flow, and builds the net.
 
-A token is a row of named fields. An arc lists only the fields that change; all others are copied
-from the transition's main token `a`. The net keeps at each place only the fields that are read
-there or downstream, so that rows stay short.
+A token is a row of named fields. An arc lists only the fields that it changes. Of the other fields,
+it copies only those that are read at the next place or later, so that rows stay short.
 """
 
 from __future__ import annotations
@@ -20,13 +19,15 @@ from dfslab.spec.steps.expression import Condition, Expr
 
 # An amount in seconds, bytes or counts: a number, or an expression over the token's fields.
 Amount = float | Expr
-# The changed fields of a token: name -> expression over the tokens that the transition takes.
+# The changed fields of a token by name. Each new value is an expression over the tokens that the
+# transition takes.
 Changes = Mapping[str, Expr]
 
 MAIN, OTHER = "a", "b"
 REALS = {"demand", "demand_in", "lead", "size", "draw", "amount", "scattered", "unforced", "due"}
 
-# Functions that name a field of the transition's main token `a` or of its second token `b`.
+# `main(label)` and `other(label)` return an expression that reads the field `label` of a token: of
+# the transition's main token `a`, or of its second token `b`.
 main = partial(field_of, MAIN)
 other = partial(field_of, OTHER)
 
@@ -44,15 +45,17 @@ class Arc:
     fresh: bool = False
 
     def token(self, labels: Iterable[str]) -> list[Expr]:
-        """Returns the expression of every field in `labels` of the token that this arc puts."""
+        """Returns the fields of the token that this arc puts: one expression for each name in
+        `labels`.
+        """
         return [
             self.changes[one] if one in self.changes else number(0) if self.fresh else main(one)
             for one in labels
         ]
 
 
-# An entry is where a part of the net continues: a function of (changed fields, delay in seconds)
-# that returns the arcs which move a token there.
+# The entry of a part of a net is a function of changed fields and a delay in seconds. It returns
+# the arcs that move a token into that part.
 EntryArcs = Callable[[Changes, Amount], list[Arc]]
 
 
@@ -62,14 +65,14 @@ def expressed(amount: Amount) -> Expr:
 
 
 def times(left: Amount, right: Amount) -> Amount:
-    """Returns the product of two amounts. Numbers are multiplied at once."""
+    """Returns the product of two amounts. If both are numbers, it is a number."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) * expressed(right))
     return left * right
 
 
 def plus(left: Amount, right: Amount) -> Amount:
-    """Returns the sum of two amounts. Numbers are added at once."""
+    """Returns the sum of two amounts. If both are numbers, it is a number."""
     if isinstance(left, Expr) or isinstance(right, Expr):
         return _folded(expressed(left) + expressed(right))
     return left + right
@@ -80,15 +83,15 @@ def _folded(found: Expr) -> Amount:
 
 
 def after(row: Changes, changes: Changes) -> Changes:
-    """Returns the combined changes of `row` and then `changes`. Expressions in `changes` read the
-    fields that `row` has set.
+    """Returns the changes of `row` followed by those of `changes`, combined. Expressions in
+    `changes` read fields as `row` has set them.
     """
     return {**row, **{name: reread(value, row) for name, value in changes.items()}}
 
 
 def reread(value: Expr, row: Changes) -> Expr:
-    """Rewrites an expression over the fields that `row` has set, so that it reads the tokens that
-    the transition takes.
+    """Returns the expression with each field that `row` has set replaced by the field's expression.
+    The result reads only the tokens that the transition takes.
     """
     return substituted(value, MAIN, row)
 
@@ -99,15 +102,15 @@ def summed(first: Expr, *others: Expr) -> Expr:
 
 
 def numbered(key: str, count: int, *at: Expr) -> Expr:
-    """Returns the key of one of the `count` parts into which a token with the field `key` is split.
-    The sum of `at` is the part's number.
+    """Returns the key of one part of a token. A token with the field `key` is split into `count`
+    parts. The sum of `at` is the number of the part.
     """
     return summed(main(key) * count, *at)
 
 
 @dataclass
 class _Step:
-    """A transition whose tokens' fields are not known yet."""
+    """A transition of the net. The fields of its tokens are chosen only when the net is built."""
 
     name: str
     page: str
@@ -116,7 +119,9 @@ class _Step:
     guard: Condition | None
 
     def reads(self, expressions: Iterable[Expr]) -> dict[str, set[str]]:
-        """Returns input place -> fields of the place's token that the expressions read."""
+        """Returns for each input place, by name, the fields of its token that the expressions
+        read.
+        """
         places = {variable: place for place, variable in self.inputs}
         found: dict[str, set[str]] = {}
         for expression in expressions:
@@ -158,8 +163,8 @@ class TokenFlow:
         return name
 
     def net(self, watched: Mapping[str, Sequence[Expr]]) -> Net:
-        """Returns the net. `watched` maps transitions to the expressions that monitors read there,
-        so that their fields are kept.
+        """Returns the net. `watched` has for each transition the expressions that monitors read
+        there, so that the fields in them are kept.
         """
         needed = self._needed(watched)
         net, places = Net(self.name), dict[str, Place]()
@@ -185,8 +190,8 @@ class TokenFlow:
         return net
 
     def _needed(self, watched: Mapping[str, Sequence[Expr]]) -> dict[str, list[str]]:
-        """Returns place -> fields of its tokens that are read there, or copied to a place where
-        they are read.
+        """Returns for each place, by name, the necessary fields of its tokens. These are read at
+        the place, or copied to a place where they are read.
         """
         needed: dict[str, set[str]] = {name: set() for name in self._places}
         changed = True

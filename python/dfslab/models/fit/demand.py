@@ -33,26 +33,26 @@ else:
 STEP_WEIGHT = 0.3
 RATE_SD = 0.15
 FEWEST_STEP_COUNT = 5
-# Standard deviation of the natural logarithm of a rate that is assumed before any fit: a 90 %
-# interval of a factor of 1.6 either way.
+# Standard deviation of the natural logarithm of a rate that is assumed before any fit. The 90 %
+# interval is then a factor of 1.6 up or down.
 UNCALIBRATED_SD = 0.3
 UNCALIBRATED_FREEDOM = 10
-# Largest natural logarithm of an interval's bound, because exp(300) is still a finite JSON number.
+# Largest allowed natural logarithm of an interval's bound: exp(300) is still a finite JSON number.
 LARGEST_LOG = 300.0
-# Relative change of a constant in numerical derivatives: those for an interval, and those for the
-# fit's Jacobian.
+# Relative changes of a constant for numerical derivatives: the factor by which it changes for an
+# interval, and the fraction by which it changes for the fit's Jacobian.
 INTERVAL_STEP, FIT_STEP = 1.05, 1e-3
-# Function evaluations after which a fit ends, and its relative tolerances.
+# Largest number of function evaluations of a fit, and the fit's relative tolerances.
 MOST_EVALUATIONS, TOLERANCE = 60, 1e-4
 FEWEST_FREEDOM = 3
-# Weight of the residual standard deviation of all operations, in observations of each operation,
-# and its least value.
+# The residual standard deviation of each operation is combined with that of all operations. The
+# latter has the weight of this many observations, and at least this value.
 POOLED_WEIGHT, LEAST_POOLED_SD = 3, 0.01
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The measurements of one configuration: geometric means over its repetitions."""
+    """The measurements of one configuration, as geometric means over its repetitions."""
 
     situation: Situation
     operations: tuple[str, ...]
@@ -68,8 +68,8 @@ class CalibratedConstant:
     """A calibrated constant: its estimate in the SI `unit`, and the standard error of the
     estimate's natural logarithm.
 
-    `learnt` is 1 - posterior variance / prior variance: 0 if the data hold no information on the
-    constant.
+    `learnt` is 1 - posterior variance / prior variance. It is 0 if the data hold no information on
+    the constant.
     """
 
     key: str
@@ -93,14 +93,15 @@ class Calibration:
 
     @property
     def values(self) -> dict[str, float]:
-        """Constant -> its estimate in SI units."""
+        """The estimates of all constants in SI units, by the constant's key."""
         return {constant.key: constant.value for constant in self.constants}
 
     def parameter_variance(self, situation: Situation) -> float:
         """Returns the variance of the log rate at `situation` that is due to the uncertainty of the
         constants.
         """
-        # A constant that acts here but in no fitted configuration keeps its prior value.
+        # A constant that has an effect at `situation`, but in no fitted configuration, keeps its
+        # prior value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -193,7 +194,8 @@ def _observation(group: Sequence[Result]) -> Observation:
 
 
 def calibrate(results: Sequence[Result]) -> Calibration:
-    """Fits the constants that occur in the measured operations. RunFailed without measurements.
+    """Fits the constants that occur in the measured operations. Raises RunFailed if there are no
+    measurements.
 
     Calls with equal results return the same cached calibration.
     """
@@ -255,8 +257,9 @@ def _jacobian(
 
 
 def _residuals(one: Observation, sets: Sequence[Mapping[str, float]]) -> Floats:
-    """Returns an array of shape (sets of constants, 1 + steps) with the weighted log residuals of
-    one observation: that of the rate, then those of the steps.
+    """Returns the weighted log residuals of one observation. The array has one row for each set of
+    constants. In a row, the first value is the residual of the rate, the others are those of the
+    steps.
     """
     prediction = one.situation.predict_many(sets)
     parts = [np.log(prediction.rate_per_s / one.rate_per_s) / RATE_SD]
@@ -311,8 +314,9 @@ def _pooled(errors: Mapping[str, Sequence[float]], parameters: float) -> float:
 
 
 def shrunk_sd(errors: Mapping[str, Sequence[float]], parameters: float) -> dict[str, float]:
-    """Returns the residual standard deviation of the log rate for each operation, shrunk towards
-    that of all operations (key "*"). `parameters` is the number of fitted parameters.
+    """Returns the residual standard deviation of the log rate for each operation. Each is shrunk
+    towards that of all operations, which has the key "*". `parameters` is the number of fitted
+    parameters.
     """
     pooled = max(_pooled(errors, parameters), LEAST_POOLED_SD)
     total = sum(len(group) for group in errors.values())

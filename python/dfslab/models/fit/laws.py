@@ -1,12 +1,12 @@
 """Fits candidate laws of response time against the number of clients, and finds the run that would
-distinguish them.
+distinguish the laws best.
 
 Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
 straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
 AICc, and the result names the number of clients at which the best two laws differ most. The weights
-account for differences between equal runs: the variance of the error of a mean is the between-run
-variance of that mean plus a variance of the law's own errors, which is estimated by maximum
-likelihood.
+account for differences between equal runs. For this, the error of a mean has two variances: the
+between-run variance of that mean, and a variance of the law's own errors, which is estimated by
+maximum likelihood.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 Law = Callable[[Floats, Floats], Floats]
 MOST_CLIENTS = 4096
 FEWEST_COUNTS = 4
-# Numbers of clients that are tried to find where two laws differ most.
+# Number of client numbers that are tried to find where two laws differ most.
 TRIED_COUNTS = 200
 # A fit whose relative errors have a smaller variance counts as exact.
 LEAST_VARIANCE = 1e-28
@@ -47,16 +47,17 @@ def _power(x: Floats, k: Floats) -> Floats:
 
 
 def _usl(x: Floats, k: Floats) -> Floats:
-    """Universal Scalability Law (Gunther): response time in seconds at `x` clients. `k` holds the
-    time of one client in seconds, the contention and the coherency coefficient.
+    """Returns the response time in seconds at `x` clients by the Universal Scalability Law
+    (Gunther). `k` holds the time of one client in seconds, the contention and the coherency
+    coefficient.
     """
     one, contention, coherency = (float(value) for value in k)
     return one * (1 + contention * (x - 1) + coherency * x * (x - 1))
 
 
 def _lock_queue(x: Floats, k: Floats) -> Floats:
-    """Response time in seconds at `x` clients by exact MVA of one queueing station (demand `k[0]`
-    seconds) and one delay station (`k[1]` seconds).
+    """Returns the response time in seconds at `x` clients by exact MVA of a closed network. It has
+    one queueing station (demand `k[0]` seconds) and one delay station (`k[1]` seconds).
     """
     response: Floats = np.empty(round(float(x.max())))
     queue = 0.0
@@ -84,7 +85,7 @@ def response_s(law: str, parameters: Sequence[float], clients: Sequence[float]) 
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """One law, fitted: its parameters and goodness of fit. `weight` is its Akaike weight (AICc)."""
+    """One fitted law: its parameters and goodness of fit. `weight` is its Akaike weight (AICc)."""
 
     law: str
     parameters: tuple[float, ...]
@@ -105,10 +106,11 @@ def fit(
     runs: int = 0,
 ) -> list[FittedLaw]:
     """Fits every law to measured response times and returns the fits, best first. Laws with too
-    many parameters for AICc are omitted. Needs at least 4 numbers of clients.
+    many parameters for AICc are omitted. At least 4 numbers of clients are needed.
 
-    `log_sd`: standard error of the natural logarithm of each response time, from runs that were
-    repeated; empty: response times are exact. `runs`: number of all runs; 0: one for each time.
+    `log_sd` has the standard error of the natural logarithm of each response time, from runs that
+    were repeated. If it is empty, response times are exact. `runs` is the number of all runs; 0
+    means one for each time.
     """
     x, y = np.asarray(clients, float), np.asarray(response_s, float)
     errors = np.asarray(log_sd, float) if len(log_sd) else np.zeros_like(x)
@@ -129,8 +131,8 @@ def fit(
 
 
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
-    """Fits one law. `known`: variance of the error of each mean. `repeated`: number of runs in
-    addition to one run for each mean."""
+    """Fits one law. `known` is the variance of the error of each mean. `repeated` is the number of
+    runs in addition to one run for each mean."""
     law, count = LAWS[name]
     # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
@@ -157,14 +159,14 @@ def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> Fitte
 
 
 def _deviance(relative: Floats, variance: Floats) -> float:
-    """Returns -2 ln of the likelihood of relative errors with these variances, less a constant. If
+    """Returns -2 ln of the likelihood of relative errors with these variances, up to a constant. If
     each variance is SSE / n, this is n ln(SSE / n), as in the usual AICc."""
     return float((relative**2 / variance + np.log(variance)).sum()) - len(relative)
 
 
 def _own_variance(relative: Floats, known: Floats) -> float:
-    """Returns the variance of the law's own errors by maximum likelihood. It adds to the `known`
-    variance of each mean."""
+    """Returns the variance of the law's own errors by maximum likelihood. In the likelihood, it
+    adds to the `known` variance of each mean."""
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most
@@ -217,8 +219,8 @@ def separating_clients(fits: Sequence[FittedLaw], most_clients: int = MOST_CLIEN
 def capacity_from_score(
     score: float, clients: float, reference_score: float, reference_per_ms: float
 ) -> float:
-    """Returns requests per second at x = `clients` clients from a CPU score, by the law R = k x ln
-    x of the response time R (Wu 2013, 4.2.2).
+    """Returns requests per second at x = `clients` clients, computed from a CPU score. The response
+    time follows the law R = k x ln x (Wu 2013, 4.2.2).
 
     `reference_per_ms` is 1 / k of a server with `reference_score`, k in milliseconds. By Little's
     law, the rate x / R is 1 / (k ln x). The logarithm is of the clients, not of the files (errata

@@ -1,11 +1,14 @@
-"""Functions f1 to f7: the time of each measured step over the paper's parameters, fitted.
+"""Fits the functions f1 to f7 of Wu 2013, which give the time of each measured step from the
+paper's parameters.
 
-Wu 2013 leaves these functions to experiments. A step's time is a sum of terms with coefficients >=
-0: a constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and disk, blocks after
-the first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a separate term: a write
-returns once its client has buffered the block, and the close waits for it. Steps without file data
-in the operation tree have no byte terms, as counts fall with sizes in the experiments. Network
-waits of the steps that the tree names are computed, not fitted: deployments with two short
+Wu 2013 leaves these functions to experiments. Here, a step's time is a sum of terms with
+coefficients >= 0: a constant, round trips (Dp9), bytes over the slowest adapter (Dp7, Dp8) and
+disk, blocks after the first (Dap1, Dap2), and concurrent clients (Dp4). The last block has a
+separate term: a write returns once its client has buffered the block, and the close waits for it.
+Steps without file data in the operation tree have no byte terms, as counts fall with sizes in the
+experiments.
+
+Network waits of the steps that the tree names are computed, not fitted: deployments with two short
 latencies differ in other ways, too, and cannot be extrapolated to a long latency. Extra work of a
 client's first operation is not fitted, since it is confounded with the bytes of all clients. An
 emulated network has one more term, because the process that delays packets needs a processor. A
@@ -40,13 +43,13 @@ RESAMPLES = 200
 ROUNDS = 8
 MOST_RATIO = 30.0
 FEWEST_POINTS = 4
-# Least relative standard deviation that is assumed for a mean and for a fitted function.
+# Smallest relative standard deviation that is assumed for a mean and for a fitted function.
 LEAST_SD = 0.02
 
 
 @dataclass(frozen=True)
 class TermCoefficient:
-    """The coefficient of one term, with its 90 % interval, in `unit`."""
+    """The coefficient of one term in `unit`, with its 90 % interval."""
 
     term: str
     unit: str
@@ -57,14 +60,14 @@ class TermCoefficient:
 
 @dataclass(frozen=True)
 class StepFunction:
-    """The fitted time of one step. `relative_sd` is that of the residuals; `points` is the number
-    of configurations.
+    """The fitted time of one step. `relative_sd` is the relative standard deviation of the
+    residuals; `points` is the number of configurations.
 
-    `crossed`: whether network waits are computed from the tree. `resampled`: coefficients of shape
-    (resamples, terms). `outer`: coefficients of the operation's outermost steps, from which
-    queueing at the server is computed (empty: an operation queues behind all clients). `calls`:
-    inner calls excluded from a self time. An operation that is the sum of its `parts` has no
-    coefficients.
+    `crossed` tells whether network waits are computed from the tree. `resampled` has the
+    coefficients in the shape (resamples, terms). `outer` has the coefficients of the operation's
+    outermost steps, from which queueing at the server is computed; if it is empty, an operation
+    queues behind all clients. `calls` are the inner calls that a self time excludes. An operation
+    that is the sum of its `parts` has no coefficients.
     """
 
     operation: str
@@ -96,7 +99,9 @@ class StepFunction:
         return time, time / reach, time * reach
 
     def seconds(self, at: TermValues) -> tuple[float, np.ndarray]:
-        """Returns (time in seconds, times in seconds by the coefficients of every resample)."""
+        """Returns the time in seconds, and the times in seconds by the coefficients of every
+        resample.
+        """
         if self.parts:
             each = [part.seconds(at) for part in self.parts]
             return sum(time for time, _ in each), np.sum([others for _, others in each], axis=0)
@@ -123,7 +128,7 @@ class StepFunction:
 
     @property
     def text(self) -> str:
-        """The function as a formula. Terms with coefficient 0 are omitted."""
+        """Returns the function as a formula in text. Terms with coefficient 0 are omitted."""
         if self.parts:
             return " + ".join(part.step for part in self.parts)
         parts = [
@@ -141,11 +146,11 @@ def _used(functions: Sequence[StepFunction]) -> int:
 
 
 class _Samples(NamedTuple):
-    """Measurements of a step: term values of shape (configurations, TERMS), and geometric mean
+    """Measurements of a step: term values in the shape (configurations, TERMS), and geometric mean
     times in seconds.
 
-    `known_s`: the part of each time that is not fitted. `weights`: inverse variances of the means,
-    normalised to a mean of 1.
+    `known_s` is the part of each time that is not fitted. `weights` are the inverse variances of
+    the means, normalised to a mean of 1.
     """
 
     terms: np.ndarray
@@ -157,11 +162,11 @@ class _Samples(NamedTuple):
 def fit(
     results: Sequence[Result], seed: int = 1, only: Sequence[str] = tuple(TERMS)
 ) -> list[StepFunction]:
-    """Returns the functions of all steps that were measured at FEWEST_POINTS configurations or
-    more. Raises RunFailed if there is none.
+    """Returns the fitted functions of all steps that were measured at FEWEST_POINTS configurations
+    or more. Raises RunFailed if there is none.
 
-    `only` lists the allowed terms. "1" alone is the mean. "1" and "clients met" are Amdahl's serial
-    fit, in which an operation queues behind all clients.
+    `only` lists the allowed terms. The term "1" alone predicts the mean. "1" and "clients met" are
+    Amdahl's serial fit, in which an operation queues behind all clients.
     """
     samples: dict[str, dict[str, dict[str, list[float]]]] = {}
     scenarios: dict[str, Scenario] = {}
@@ -261,8 +266,8 @@ class _Fit:
 
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the inverse variances of means, normalised to a mean of 1. `logs` holds the log times
-    of each mean. Without repetitions all are 1.
+    """Returns the inverse variances of means as weights, normalised to a mean of 1. `logs` holds
+    for each mean the logarithms of its times. Without repetitions all weights are 1.
     """
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():

@@ -1,5 +1,5 @@
-"""Computes the terms of step functions at one configuration: parameters, network waits, and the
-queue lengths that arriving operations meet.
+"""Computes the terms of step functions at one configuration: the values of parameters, the network
+waits, and the queue lengths that operations find when they arrive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dfslab.spec.environment import payload_share
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps.node import Node
 
-# Term -> unit of its coefficient.
+# The terms, each with the unit of its coefficient.
 TERMS = {"1": "s", "network latency": "", "bytes / adapter rate": ""}
 TERMS |= {"bytes of the last block / adapter rate": "", "bytes / disk rate": ""}
 TERMS |= {"further blocks": "s", "further blocks * network latency": ""}
@@ -41,7 +41,7 @@ WHOLE, REST = "whole", "rest"
 class TermValues:
     """The values of all terms at one configuration, for the functions of one operation.
 
-    `kept` has one entry per term: 1 if the term may be used, else 0.
+    `kept` has one entry for each term: 1 if the term may be used, else 0.
     """
 
     def __init__(self, scenario: Scenario, operation: str, kept: np.ndarray | float = 1.0) -> None:
@@ -63,19 +63,19 @@ class TermValues:
     def of_step(
         self, terms: np.ndarray, step: str, calls: Sequence[str]
     ) -> tuple[np.ndarray, float]:
-        """Returns (term values of a step, network wait of the step in seconds)."""
+        """Returns the term values of a step, and the network wait of the step in seconds."""
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
         if not self._carries.get(step.removesuffix(f"/{REST}"), True):
             terms = np.where(BY_BYTES, 0.0, terms)
-        # Without this, other differences between deployments would be attributed to the latency
-        # terms.
+        # The step's network wait is known, so it has no latency terms. Other differences between
+        # deployments would be attributed to these.
         return (np.where(BY_LATENCY, 0.0, terms) if waited else terms), waited
 
     def met(self, outer: Mapping[str, np.ndarray]) -> np.ndarray:
         """Returns the term values in which the number of clients is replaced by the mean queue
-        length that an operation meets, itself included.
+        length that an arriving operation finds, itself included.
 
         Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere,
         such as waiting for the network, is think time. The process that delays packets in an
@@ -132,8 +132,8 @@ def terms_of(scenario: Scenario) -> np.ndarray:
 
 
 def _adapter_rate(situation: Situation) -> float:
-    """Returns the rate of the slowest network adapter on the path of a file's bytes: bytes/s of
-    frames."""
+    """Returns the rate of the slowest network adapter on the path of a file's bytes, in bytes/s
+    including frame headers."""
     data = [role.name for role in situation.system.roles if role.kind == "data"]
     streams = (situation.environment[f"{role}.nic_bandwidth"] for role in (situation.client, *data))
     return min(streams) / payload_share(situation.scenario)
@@ -192,8 +192,8 @@ def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
 def _idle(
     situation: Situation, emulated: Emulation | None = None, latency_s: float = 0.0
 ) -> dict[str, float]:
-    """Returns the symbol values of a configuration with calibrated constants and disk times at
-    zero.
+    """Returns the symbol values of a configuration in which calibrated constants are zero and disks
+    take no time.
 
     An emulated adapter passes a burst at once, so its rate is at least burst / round-trip time.
     """

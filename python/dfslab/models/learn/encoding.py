@@ -1,8 +1,8 @@
 """Encodes configurations for regressions: one column for each numeric factor, and one for each
-level of a factor with names.
+level of a factor whose levels are names.
 
-The factors are those that the scenario's design declares. Without a design, each key that varies is
-a factor.
+The factors are those that the scenario's experimental design declares. Without a design, each key
+that varies is a factor.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Encoding:
     """The columns of an encoding. `scale` of numeric factors is "log" (base 2, if all levels are
     positive) or "linear".
 
-    `names`, `owner` (index of the column's factor) and `signs` (known direction: 1, -1 or 0) have
-    one entry per column. Levels that are names are dummy-coded (0 or 1); the first level is the
-    base.
+    `names`, `owner` (index of the column's factor) and `signs` (known direction of the effect: 1,
+    -1 or 0 if unknown) have one entry for each column. Levels that are names are dummy-coded (0 or
+    1); the first level is the base.
     """
 
     factors: tuple[Factor, ...]
@@ -66,7 +66,7 @@ class Encoding:
         return np.array([sign for _, _, sign, _ in self._columns], dtype=int)
 
     def is_log(self, index: int) -> bool:
-        """Whether the column of factor `index` holds logarithms."""
+        """Returns whether the column of factor `index` holds logarithms."""
         numbers = self.factors[index].numbers
         return self.scale == "log" and numbers is not None and min(numbers) > 0
 
@@ -89,8 +89,8 @@ class Encoding:
 
 
 def factors_of(points: Sequence[Point]) -> tuple[Factor, ...]:
-    """Returns the factors that vary between configurations: those that the design declares, else
-    one for each key, with its observed levels.
+    """Returns the factors that vary between configurations. These are the factors that the
+    experimental design declares, else one for each key, with its observed levels.
 
     Keys that always vary together are one factor.
     """
@@ -119,8 +119,8 @@ def _factor(keys: Sequence[str], labels: Sequence[Mapping[str, Any]]) -> Factor:
 
 
 def layout_key(point: Point) -> str:
-    """Returns the identity of a configuration's layout: numbers of nodes, roles, and the file
-    system's keys except those that only configure daemons.
+    """Returns a text that identifies a configuration's layout. It contains the numbers of nodes,
+    the roles, and the file system's keys except those that only configure daemons.
     """
     parameter_keys = {
         p.key

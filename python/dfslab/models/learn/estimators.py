@@ -2,8 +2,8 @@
 competitors.
 
 X has shape (rows, columns of an Encoding). The grey box takes two more columns before these: the
-natural logarithms of the sequence model's rate in bytes per second and of the line rate (infinite
-if unbounded).
+natural logarithm of the sequence model's rate in bytes per second, and that of the line rate
+(infinite if unbounded).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ else:
 
 # Number of columns that the grey box takes before those of the encoding.
 PRIORS = 2
-# Ridge penalties of a cell's level and of a cell's slopes. The penalty of the common slopes is 1. A
-# cell is a combination of workload and cache state.
+# Ridge penalties of the level of a cell and of the slopes of a cell. The penalty of the common
+# slopes is 1. A cell is a combination of workload and cache state.
 LEVEL_RIDGE, CELL_RIDGE = 0.2, 3.0
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
 SHARES = (0.0, 0.5, 1.0)
@@ -106,8 +106,8 @@ def r_squared(y: Floats, shown: Floats) -> float:
 
 
 def adjusted(r2: float, rows: int, columns: int) -> float:
-    """Returns R² corrected for the number of columns (Kumar 2018, equation (5)). NaN without
-    residual degrees of freedom.
+    """Returns R² corrected for the number of columns (Kumar 2018, equation (5)). Returns NaN if
+    there are no residual degrees of freedom.
     """
     left = rows - columns - 1
     return 1.0 - (rows - 1) / left * (1.0 - r2) if left > 0 else float("nan")
@@ -205,7 +205,9 @@ class GreyBox(RegressorMixin, BaseEstimator):
         return np.asarray(np.minimum(X[:, 0] + matrix @ self.slopes_ + rest, X[:, 1]))
 
     def cell_of(self, X: Floats) -> list[tuple[float, ...]]:
-        """Returns the cell of each row: the values of its `cells` columns."""
+        """Returns the cell of each row, which is the tuple of the row's values in the `cells`
+        columns.
+        """
         return self._keys(X)
 
     def _keys(self, X: Floats) -> list[tuple[float, ...]]:
@@ -285,8 +287,8 @@ def drawn(matrix: Floats, target: Floats, each: Floats, signs: Integers) -> Floa
 
 
 def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
-    """Returns a gradient boosting for log rates, whose predictions are monotone in the known
-    directions `signs`.
+    """Returns an unfitted gradient boosting for log rates, whose predictions are monotone in the
+    known directions `signs`.
     """
     return HistGradientBoostingRegressor(
         max_iter=TREES,
@@ -344,8 +346,8 @@ class Gaussian(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Floats, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
-        """Returns predicted log rates. With `return_std`, returns (log rates, their standard
-        deviations).
+        """Returns predicted log rates. With `return_std`, also returns their standard
+        deviations.
         """
         check_is_fitted(self)
         shown = (check_array(X) - self.mean_) / self.scale_

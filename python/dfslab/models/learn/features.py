@@ -1,4 +1,4 @@
-"""Makes regression features of a configuration: logarithms of numbers, and dummy variables for
+"""Computes regression features of a configuration: logarithms of numbers, and dummy variables for
 names.
 """
 
@@ -15,17 +15,17 @@ from dfslab.models.tree.prediction import Situation
 from dfslab.spec.environment import is_of_group
 from dfslab.spec.scenario import Point
 
-# Quantities that are omitted. `entries` and `first` follow from size and number of files; the
-# others are features by name already.
+# Quantities that are no features. `entries` and `first` follow from size and number of files; the
+# others are already features under other names.
 FOLLOWS_FROM_OTHERS = ("entries", "first", "direct", "cold", "fsync", "scattered")
-# Largest number of columns as a share of the configurations, so that residual degrees of freedom
-# remain.
+# Largest number of columns, as a share of the number of configurations, so that residual degrees of
+# freedom remain.
 MOST_COLUMNS = Fraction(2, 3)
 
 
 def describe(point: Point) -> dict[str, float | str]:
-    """Returns the named quantities of a configuration in SI units. The mix of operations is one
-    quantity with a name as value.
+    """Returns the quantities of a configuration by name, in SI units. The mix of operations is one
+    quantity whose value is a name.
     """
     situation = Situation(point.scenario)
     described: dict[str, float | str] = {
@@ -95,7 +95,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
             switches += [(key, str(value)) for value in sorted(map(str, observed))[1:]]
         else:
             numbers.append(key)
-    # Numbers with the most levels come first, because later columns are dropped where data are few.
+    # Numbers with the most levels come first, because later columns are dropped if there are few
+    # data.
     numbers.sort(key=lambda key: (-len({one.get(key, 1.0) for one in described}), key))
     transform = np.log2 if scale == "log" else np.asarray
     centre = {

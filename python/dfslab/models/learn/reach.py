@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Shrinkage: the number of rows of a cell at which its own mean error and the overall one have equal
-# weight.
+# Number of rows of a cell at which the cell's mean error and the overall mean error have equal
+# weight in the shrunk mean.
 DRAWN_ROWS = 6.0
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What determines half-widths: mean absolute error of each cell and overall (`mean`), and the
-    quantile of the ratios of errors to these means.
+    """The values from which half-widths follow: the mean absolute error of each cell and of all
+    rows (`mean`), and the quantile of the ratios of errors to these means.
     """
 
     of_cell: dict[Hashable, float]
@@ -33,8 +33,8 @@ class Reach:
     quantile: float
 
     def at(self, cells: Sequence[Hashable]) -> np.ndarray:
-        """Returns the half-width of the interval in each cell. An unknown cell has the overall mean
-        error.
+        """Returns the half-width of the interval in each cell. For an unknown cell, the overall
+        mean error is used.
         """
         return self.quantile * np.array([self.of_cell.get(cell, self.mean) for cell in cells])
 
@@ -42,9 +42,10 @@ class Reach:
 def reach(
     errors: np.ndarray, cells: Sequence[Hashable], groups: np.ndarray, confidence: float, seed: int
 ) -> Reach:
-    """Returns the half-widths that cover a share `confidence` of the rows of a new group.
+    """Returns the half-widths such that the intervals cover a share `confidence` of the rows of a
+    new group.
 
-    `errors` are residuals, one per row. With fewer than nine groups a 90 % quantile cannot be
+    `errors` are residuals, one for each row. With fewer than nine groups a 90 % quantile cannot be
     estimated, so the largest ratio is used.
     """
     sizes = np.abs(errors)

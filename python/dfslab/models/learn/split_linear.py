@@ -19,8 +19,8 @@ from dfslab.arrays import Floats, Integers
 from dfslab.models.learn.encoding import Encoding
 from dfslab.models.learn.estimators import PaperLinear
 
-# Least number of rows for each coefficient of an operation's model. An operation with fewer rows is
-# predicted by the model of all operations.
+# Smallest number of rows for each coefficient of an operation's model. An operation with fewer rows
+# is predicted by the model of all operations.
 ROWS_PER_COEFFICIENT = 2
 OPERATION = "workload.name"
 # Prefix of the `source` of parameters that belong to the paper's second model: volume options of
@@ -50,7 +50,7 @@ def first_model(encoding: Encoding, file_system: str) -> list[int]:
 
 
 def operation_columns(encoding: Encoding) -> list[int]:
-    """Returns the columns that name the operation."""
+    """Returns the numbers of the columns that encode which operation a configuration runs."""
     return [
         column
         for column, owner in enumerate(encoding.owner)

@@ -1,5 +1,5 @@
-"""Waits of requests in a peak at one server: a fluid model above its capacity, M/G/1 below,
-simulation between.
+"""Waits of requests in a peak at one server, by three models: a fluid model if the load is above
+the capacity, M/G/1 if it is below, and simulation if it is close to the capacity.
 
 `capacity_per_s` (q) is the service rate, `peak_per_s` (p) the arrival rate during `length_s` (T, in
 seconds). In the fluid model, a request that arrives t seconds into the peak waits (p - q) t / q.
@@ -24,8 +24,8 @@ MOST_SIMULATED = 2_000_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """The waits of a peak's requests in seconds: mean and one quantile. `regime` names the model:
-    fluid, steady state, or simulation.
+    """The waits of a peak's requests in seconds: mean and one quantile. `regime` names the model by
+    which they were computed: fluid, steady state, or simulation.
     """
 
     regime: str
@@ -36,8 +36,8 @@ class Waiting:
 def fluid_wait_s(
     peak_per_s: float, capacity_per_s: float, length_s: float, quantile: float = MEAN
 ) -> float:
-    """Returns the wait in seconds at a quantile of the requests of a peak by the fluid model, >= 0.
-    The median (1/2) equals the mean.
+    """Returns the wait in seconds of a peak's requests at a quantile, by the fluid model. It is
+    never negative. The median (1/2) equals the mean.
     """
     return max(0.0, quantile * length_s * (peak_per_s - capacity_per_s) / capacity_per_s)
 
@@ -51,12 +51,12 @@ def largest_peak_per_s(
     service_s: float = 0.0,
 ) -> float:
     """Returns the largest arrival rate per second of a peak at which a share `quantile` of the
-    requests is answered within `bound_s`.
+    requests is answered within `bound_s` seconds.
 
     Wu 2013, equation (12), is the case of quantile 1/2 and no service time: 2 q (B - C) / T + q,
     where q is the capacity per second, B the bound, C the network time and T the length of the
-    peak, all in seconds. `service_s` is the request's own time, 1 / q of one server. The result is
-    below `capacity_per_s` when even that rate is too slow.
+    peak, all in seconds. `service_s` is the request's service time, 1 / q of one server. If answers
+    take longer than the bound even without waits, the result is below `capacity_per_s`.
     """
     slack_s = bound_s - network_s - service_s
     return max(0.0, capacity_per_s + capacity_per_s * slack_s / (quantile * length_s))
@@ -70,8 +70,8 @@ def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: 
 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
-    """Returns the seconds after a peak until its queue is empty, while requests arrive at
-    `base_per_s`. Infinite when that rate reaches the capacity.
+    """Returns the seconds from the end of a peak until its queue is empty, while requests arrive at
+    `base_per_s`. The result is infinite if that rate reaches the capacity.
     """
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
@@ -104,8 +104,8 @@ def steady_quantile_s(
 def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
-    """Returns (capacity per second, extra mean wait in seconds) of a server that pauses for
-    `pause_s` at a time.
+    """Returns the capacity per second of a server that pauses for `pause_s` seconds at a time, and
+    the extra mean wait in seconds.
 
     `share` is the fraction of time paused, as by garbage collection. A request that arrives during
     a pause waits for the rest of the pause and for the queue that built up in it.
@@ -124,8 +124,8 @@ def waits(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Returns the waits of a peak's requests by the model that fits the load: fluid, steady state,
-    or simulation.
+    """Returns the waits of a peak's requests. The load selects the model: fluid, steady state, or
+    simulation.
     """
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
@@ -171,8 +171,8 @@ def simulated(
 def _steady_state(
     random: np.random.Generator, busy: float, capacity_per_s: float, replications: int
 ) -> np.ndarray:
-    """Returns the wait in seconds of the first request of the peak (M/M/1 before the peak), one for
-    each replication.
+    """Returns for each replication the wait in seconds of the first request of the peak. Before the
+    peak, the server is an M/M/1 queue in steady state.
     """
     waited = random.random(replications) < busy
     rest_s = random.exponential(1 / (capacity_per_s * max(1e-9, 1 - busy)), replications)

@@ -22,8 +22,8 @@ from dfslab.models.tree.placement import SHARED, Station
 
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
-    """Returns the effective seconds of lock demand for each second of shared holding, 0 to 1, from
-    the visits of each mode per operation.
+    """Returns for how many seconds, from 0 to 1, one second of shared holding occupies the lock. It
+    follows from the numbers of exclusive and shared visits per operation.
     """
     if not exclusive_visits or not shared_visits:
         return 0.0
@@ -32,8 +32,8 @@ def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
 
 
 def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_s: float) -> float:
-    """Returns the requests per second that a FIFO lock can serve, of which a share is exclusive.
-    Infinite without exclusive requests.
+    """Returns the number of requests per second that a FIFO lock can serve. `exclusive_share` of
+    the requests are exclusive. The result is infinite if none is.
     """
     cost = shared_cost(exclusive_share, 1.0 - exclusive_share)
     demand_s = exclusive_share * exclusive_hold_s + cost * (1.0 - exclusive_share) * shared_hold_s
@@ -41,15 +41,15 @@ def capacity_per_s(exclusive_share: float, exclusive_hold_s: float, shared_hold_
 
 
 def alone(station: Station) -> Station:
-    """Returns the exclusive station of a lock, given its shared or its exclusive station. Returns
-    other stations unchanged.
+    """Returns the exclusive station of a lock, if `station` is the shared or the exclusive station
+    of the lock. Returns other stations unchanged.
     """
     return Station(station.place, "lock", station.copies, 1) if station.kind == SHARED else station
 
 
 class Locks:
-    """The locks that a mix of operations uses. Converts shared demands to exclusive ones and adds
-    them.
+    """The locks that a mix of operations uses. The class converts shared demands to exclusive ones
+    and adds them.
     """
 
     def __init__(self, visits: Mapping[Station, float]) -> None:

@@ -1,10 +1,12 @@
-"""Predicts the limits of a metadata server: number of files, requests per second, size of a burst.
+"""Predicts the limits of a metadata server: the number of files, the requests per second, and the
+size of a burst of requests.
 
-Memory per file and block is from published figures of each system. Capacity is from the
-description: the bottleneck of processors, lock and threads. The largest burst that the server
-absorbs is from models/queue/burst.py. All follow Wu 2013, section 4.2, with its misprints
-corrected. Several metadata servers are modelled as one server with the memory and the capacity of
-all of them, as in section 4.3 of Wu 2013. This assumes that they share names and requests evenly.
+The memory per file and block is taken from published figures of each system. The capacity follows
+from the file system's description: it is that of the bottleneck among processors, lock and threads.
+The largest burst that the server absorbs is computed by models/queue/burst.py. All follow Wu 2013,
+section 4.2, with its misprints corrected. Several metadata servers are modelled as one server with
+the memory and the capacity of all of them, as in section 4.3 of Wu 2013. This assumes that they
+share names and requests evenly.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ Z90 = 1.645
 
 @dataclass(frozen=True)
 class FilesInMemory:
-    """How many files fit in the servers' memory, by one source's figure of the memory per file.
+    """How many files fit in the servers' memory, according to one source's figure of the memory per
+    file.
 
-    `bytes_per_file`: bytes of memory for a file with its blocks. `blocks`: number of blocks of a
-    file; None if the source's figure does not depend on blocks.
+    `bytes_per_file` is the memory in bytes for a file with its blocks. `blocks` is the number of
+    blocks of a file; None if the source's figure does not depend on blocks.
     """
 
     files: float
@@ -63,11 +66,12 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest rate of a peak of `length_s` seconds at which the wait stays within a bound, by
-    mean and by quantiles.
+    """The largest rate of a peak of `length_s` seconds at which the wait stays within a bound.
+    `within_per_s` has this rate for the mean wait and for quantiles of the wait.
 
-    `queue_per_s`: largest rate at which the call queue refuses no request (None: no known limit).
-    `drain_s`: time in seconds to drain the queue that such a peak leaves, at half of the capacity.
+    `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
+    is known. `drain_s` is the time in seconds to drain the queue that such a peak leaves, at half
+    of the capacity.
     """
 
     operation: str
@@ -82,11 +86,11 @@ class Peak:
 class ServerLimits:
     """The limits of the metadata servers of one or several configurations. All values are finite.
 
-    `configuration`: text with the keys that the configurations with these limits share.
-    `configurations`: the names of these configurations. `servers`: number of metadata servers.
-    `memory_bytes`: memory of each server. `file_bytes`: mean size of a file. `places`: calls that
-    the queues of all servers hold (None: no known limit). `assumptions`: the assumptions behind the
-    figures, as sentences.
+    `configuration` is a text with the keys that the configurations with these limits share.
+    `configurations` are the names of these configurations. `servers` is the number of metadata
+    servers. `memory_bytes` is the memory of each server. `file_bytes` is the mean size of a file.
+    `places` is the number of calls that the queues of all servers hold; None if no limit is known.
+    `assumptions` are the assumptions behind the figures, as sentences.
     """
 
     configuration: str
@@ -115,9 +119,10 @@ def limits(
 ) -> ServerLimits:
     """Returns the limits of a scenario's metadata servers.
 
-    `bound_s`: largest mean wait of a request in a burst, in seconds. `bursts_s`: lengths of the
-    bursts in seconds. `servers`: number of metadata servers; None: as deployed. Raises InputError
-    if the file system has no metadata server, or cannot have several.
+    `bound_s` is the largest mean wait of a request in a burst, in seconds. `bursts_s` are the
+    lengths of the bursts in seconds. `servers` is the number of metadata servers; None means the
+    deployed number. Raises InputError if the file system has no metadata server, or cannot have
+    several.
     """
     situation = Situation(scenario)
     role = _metadata_role(situation)
@@ -171,7 +176,7 @@ def _servers(situation: Situation, role: Role, servers: int | None) -> int:
 def _files(
     situation: Situation, role: Role, memory_bytes: float, servers: int
 ) -> tuple[FilesInMemory, ...]:
-    """Returns the number of files that fit in the memory of all servers, for each source's
+    """Returns the number of files that fit in the memory of all servers, one for each source of a
     figure."""
     found = []
     for one in situation.system.memory:
@@ -239,8 +244,8 @@ def _capacity(
     calibration: Calibration,
     servers: int,
 ) -> Capacity | None:
-    """Returns the capacity of all servers for one operation. None if the operation does not use the
-    metadata server.
+    """Returns the capacity of all servers for one operation. Returns None if the operation does not
+    use the metadata server.
     """
     cost = situation.reader(constants).read(situation.system.operations[operation])
     demands = _at_role(situation, role, cost)
@@ -254,8 +259,8 @@ def _capacity(
 
 
 def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, float]:
-    """Returns station of the role -> seconds of one operation there, divided by the number of
-    deployed servers. Background work is included."""
+    """Returns for each station of the role the seconds of one operation there, divided by the
+    number of deployed servers. Background work is included."""
     groups = {group.name for group in situation.scenario.deployment.groups_of(role.name)}
     alone = all(
         sum(1 for count in group.roles.values() if count) == 1
@@ -265,8 +270,8 @@ def _at_role(situation: Situation, role: Role, cost: Cost) -> dict[Station, floa
     demands: dict[Station, float] = {}
     for part in (cost.demands, cost.background):
         for station, demand in locks.merged(part).items():
-            # On a host of this role only, all stations of the host count. On a shared host, only
-            # the role's software counts.
+            # If a host has only this role, the demands at all its stations are included. On a host
+            # with other roles, only the demands of this role's software are.
             if station.place == role.name or (station.place in groups and alone):
                 each = demand / (station.copies * station.servers)
                 demands[station] = demands.get(station, 0.0) + each
@@ -282,7 +287,7 @@ def _spread(calibration: Calibration) -> float:
 
 
 def _places(situation: Situation, role: Role, constants: Mapping[str, float]) -> float | None:
-    """Returns the size of the role's call queue in requests. None when the description has no
+    """Returns the size of the role's call queue in requests. Returns None if the description has no
     limit.
     """
     reader = situation.reader(constants)

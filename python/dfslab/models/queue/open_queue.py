@@ -1,5 +1,5 @@
-"""Models open workloads: stations, call queues and quantiles of response times under arrivals at a
-given rate.
+"""Models open workloads, in which operations arrive at a given rate: stations, call queues and
+quantiles of response times.
 
 Sources: Erlang C and M/M/c/K birth and death chains (Kleinrock 1975); open product-form networks.
 """
@@ -14,7 +14,8 @@ import numpy as np
 from dfslab import quantiles
 from dfslab.arrays import Floats
 
-# Least probability of a wait by which the variance of a wait is divided.
+# Where a variance is divided by the probability of a wait, the probability is taken as at least
+# this value.
 LEAST_BUSY = 1e-3
 
 
@@ -23,7 +24,7 @@ class OpenNetwork:
     """The steady state of an open network: mean response time, and waiting time and utilisation of
     each station. The response time is None when the network is unstable.
 
-    `full`: index of the overloaded station; None if there is none.
+    `full` is the index of the overloaded station; None if there is none.
     """
 
     response_s: float | None
@@ -45,7 +46,7 @@ class FiniteQueue:
 
 
 def waiting_share(load: float, servers: int) -> float:
-    """Returns Erlang C, the share of arrivals that find all servers busy; `load` is arrival rate
+    """Returns the share of arrivals that find all servers busy (Erlang C). `load` is arrival rate
     times service time."""
     assert load < servers, "an overloaded station has no share"
     # Compute Erlang B by its recursion, which is numerically stable.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dfslab.arrays import Floats
 
-# (stations, share, seconds): waits that overlap with other work. The wait at these stations, times
-# the share, overlaps with that many seconds of the operation's other work. Share and seconds may
-# have shape (networks,).
+# Waits that overlap with other work, as (stations, share, seconds). The wait at these stations,
+# times the share, overlaps with that many seconds of the operation's other work. Share and seconds
+# may have shape (networks,).
 Hidden: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 
@@ -50,14 +50,16 @@ def mean_value_analysis(
     """Solves a closed network of FIFO (or processor-sharing) stations with one or several servers
     by MVA.
 
-    `demands_s`: seconds at each station for one operation. `latency_s`: unloaded latency of the
-    operation; None means the sum of the demands, for which the solution is exact with single
-    servers. A larger latency (pure delays) does not change the waits of MVA. With a smaller latency
-    (overlap within the operation), waits overlap in the same proportion as services.
-    `background_s`: asynchronous demand at each station. `hidden`: (stations, share, seconds). The
-    wait at these stations, times the share, overlaps with these seconds of other work, and only the
-    excess adds to the response time. `variability`: squared coefficient of variation of the service
-    times; the solution is exact for 1 only.
+    `demands_s` has the seconds at each station for one operation. `latency_s` is the unloaded
+    latency of the operation; None means the sum of the demands, for which the solution is exact
+    with single servers. A larger latency (pure delays) does not change the waits of MVA. With a
+    smaller latency (overlap within the operation), waits overlap in the same proportion as
+    services.
+
+    `background_s` is the asynchronous demand at each station. An entry of `hidden` is (stations,
+    share, seconds). The wait at these stations, times the share, overlaps with these seconds of
+    other work, and only the excess adds to the response time. `variability` is the squared
+    coefficient of variation of the service times; the solution is exact for 1 only.
     """
     demand = np.asarray(demands_s, dtype=float)
     extra = np.zeros_like(demand) if background_s is None else np.asarray(background_s, float)
@@ -109,8 +111,8 @@ def many_values(
     """Solves several networks at once, as `mean_value_analysis` solves one. `demand` and `extra`
     (asynchronous demand) have shape (stations, networks).
 
-    `copies`: the number of equal stations behind each row, each with the row's demand; None means
-    one station a row.
+    `copies` is the number of equal stations that each row represents, each with the row's demand.
+    None means one station for each row.
     """
     count = servers[:, None]
     several = np.ones(len(demand), dtype=int) if copies is None else copies
@@ -170,7 +172,9 @@ class _StationStates:
         self._busy = np.zeros_like(demand)
 
     def wait_s(self, population: int) -> Floats:
-        """Returns the seconds that a new client waits at each station; `population` includes it."""
+        """Returns the seconds that a client that arrives waits at each station. `population` is the
+        number of clients including it.
+        """
         found: Floats = (
             self._demand / self._servers * (self._waiting + self._remaining * self._busy)
         )
@@ -188,8 +192,8 @@ class _StationStates:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """Returns (lower, upper) bounds of the rate per second. For the lower bound, all clients wait
-    in one queue; for the upper bound, no client ever waits.
+    """Returns the lower and the upper bound of the rate per second. For the lower bound, all
+    clients wait in one queue; for the upper bound, no client ever waits.
 
     `demands_s` are per server. The lower bound assumes that every station serves one client at a
     time.

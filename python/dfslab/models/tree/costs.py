@@ -20,8 +20,8 @@ Demands = dict[Station, float]
 # Costs are typed as numbers, but they are arrays when several sets of constants are evaluated
 # together.
 def largest(values: Iterable[float]) -> float:
-    """Returns the largest value, or 0. Arrays of shape (sets of constants,) are compared element by
-    element.
+    """Returns the largest value, or 0 if there is no larger one. Arrays of shape (sets of
+    constants,) are compared element by element.
     """
     found = 0.0
     for value in values:
@@ -49,25 +49,25 @@ def smallest(values: Sequence[float]) -> float:
 
 
 def is_any(value: float) -> bool:
-    """Whether a value, or any value of an array, is not 0."""
+    """Returns whether a value, or any value of an array, is not 0."""
     return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)
 
 
 @dataclass
 class Cost:
-    """The cost of one execution of an operation tree or of a node. Demands map a station to
-    seconds.
+    """The cost of one execution of an operation tree or of a node. Demands have for each station a
+    number of seconds.
 
     `demands`: foreground demand, weighted by the probability that the execution uses each station.
-    `background`: asynchronous demand, which adds load but no latency. `burst`: `demands` of one
+    `background`: asynchronous demand, which adds load but no latency. `burst`: the `demands` of one
     unit or repetition, for which concurrent copies queue. At a client's stations, it is that of one
     copy. `whole`: `burst` at the station that is actually used, not weighted by probability.
     `limited`: demand at token buckets (disk or adapter with burst credit). It adds no latency while
     the credit lasts.
 
-    `visits` counts acquisitions per lock. `busy_s` is how long the execution occupies its pipeline
-    stage. `steps` maps the outermost named steps and, as "outer/inner", the named steps directly
-    inside them to their times in seconds.
+    `visits` counts acquisitions of each lock. `busy_s` is how long the execution occupies its
+    pipeline stage. `steps` has the times in seconds of the outermost named steps and, as
+    "outer/inner", of the named steps directly inside them.
     """
 
     latency_s: float = 0.0
@@ -123,16 +123,18 @@ class Cost:
 
 
 def station_bound_s(demands: Demands) -> float:
-    """Returns the least time in seconds in which the busiest station can do this work."""
+    """Returns the time in seconds that the busiest station needs for this work. The work cannot
+    take less.
+    """
     return largest(d / (s.copies * s.servers) for s, d in demands.items())
 
 
 def longest_wait_s(together: Demands, own: Cost, branches: Sequence[Cost]) -> float:
-    """Returns the longest wait in seconds of one of several concurrent branches, at any station
-    that the branches share.
+    """Returns how long one of several concurrent branches waits, in seconds. It is the longest wait
+    at any station that the branches share.
 
     `together` is the demand of all branches and `own` the cost of the branch. If a branch reaches
-    the station later, the other branches' work there is partly done.
+    the station later than the others, their work there is partly done.
     """
 
     def lead_s(branch: Cost, station: Station) -> float:

@@ -1,12 +1,15 @@
-"""The pages of servers that are written to disk after the run."""
+"""Computes which share of written data servers write to disk during a run. The rest is still in
+their page caches at the end.
+"""
 
 from __future__ import annotations
 
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Share of memory that may be dirty before Linux makes writers wait for the disk (vm.dirty_ratio).
-# From half of this share (vm.dirty_background_ratio) the disk writes too, which delays no writer.
+# Largest share of memory that may hold dirty pages before Linux makes writers wait for the disk
+# (vm.dirty_ratio). From half of this share on (vm.dirty_background_ratio), the disk writes as well,
+# which delays no writer.
 DIRTY_LIMIT_SHARE = 0.20
 
 

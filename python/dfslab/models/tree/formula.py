@@ -34,7 +34,7 @@ from dfslab.spec.systems.parameters import symbol
 @dataclass
 class Formula:
     """The response time of an operation as a formula. `total` is an expression over the symbols of
-    steps; `steps` lists (symbol, expression) in tree order.
+    steps. `steps` lists the symbol and the expression of each step in tree order.
     """
 
     name: str
@@ -146,8 +146,8 @@ class _FormulaReader(Visitor[str, sympy.Expr]):
         return first + (node.units - 1) * _largest(stages)
 
     def _busy(self, node: Node, role: str, time: sympy.Expr) -> sympy.Expr:
-        """Returns how long a pipeline's stage blocks the next unit: the stage's time without
-        propagation on the wire.
+        """Returns for how long a pipeline's stage blocks the next unit. It is the stage's time
+        without propagation on the wire.
         """
         if isinstance(node, Call) and node.one_way:
             wire = _message(role, node.role, node.request_bytes) - symbol("network_latency")
@@ -168,7 +168,9 @@ def _message(sender: str, receiver: str, size_bytes: Expr) -> sympy.Expr:
 
 
 def formula(name: str, tree: Node, client: str = "client") -> Formula:
-    """Returns the response time of the operation `name` with this tree as a formula."""
+    """Returns the response time of the operation `name`, whose tree is `tree`, as a formula.
+    `client` is the role in which the operation starts.
+    """
     reader = _FormulaReader()
     total = reader.visit(tree, client)
     return Formula(name, total, reader.steps)

@@ -1,7 +1,8 @@
 """Finds the keys of a scenario that have no effect on a prediction from operation trees.
 
 A key is considered if the scenario sets it to a value other than the default. A hardware key is
-ignored if no operation uses the hardware, and a parameter if no operation depends on it.
+ignored by the prediction if no operation uses the hardware, and a parameter if no operation depends
+on it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.model import CheckedModel
 from dfslab.spec.steps.node import Later, walk, writes_back
 
-# Keys that affect only a testbed or the load generator.
+# Keys that affect only a testbed or the load generator, not a prediction.
 OF_WORKLOADS = ("nodes", "processes", "mmap")
 OF_NETWORKS = ("jitter", "loss", "congestion")
 OF_DISKS = ("iops", "file_system", "capacity", "medium")
@@ -77,8 +78,8 @@ def _given(table: CheckedModel) -> list[str]:
 def _of_group(
     situation: Situation, group: NodeGroup, read: set[str], used: set[tuple[str, str]]
 ) -> Iterator[str]:
-    """Yields the ignored keys of one group of nodes. `read`: symbols with an effect. `used`: (role,
-    kind) of stations with work."""
+    """Yields the ignored keys of one group of nodes. `read` has the symbols that have an effect.
+    `used` has the role and kind of each station with work."""
     place = f"deployment.node.{group.name}"
     has_work = {kind for where, kind in used if where == group.name}
     if situation.scenario.deployment.shared_cores:
@@ -127,7 +128,7 @@ def _symbols(situation: Situation, constants: Mapping[str, float]) -> set[str]:
 
 
 def _stations(situation: Situation, constants: Mapping[str, float]) -> set[tuple[str, str]]:
-    """Returns (place, kind) of all stations at which the workload's operations have work."""
+    """Returns the place and kind of every station at which the workload's operations have work."""
     return {
         (station.place, station.kind)
         for cost in situation.costs(constants).values()

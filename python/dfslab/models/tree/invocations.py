@@ -1,5 +1,5 @@
-"""Writes an operation's response time as a sum over invocations: the number of executions of each,
-times the time T of one execution (Wu 2013).
+"""Expresses an operation's response time as a sum over invocations: the number of executions of
+each invocation, times the time T of one execution (Wu 2013).
 
 An invocation is a call of the client's program (an outermost named step), a message with an answer,
 or a named sequence. A caller's work in the unnamed sequence around one message belongs to the
@@ -35,8 +35,8 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem
 
-# Wu's parameters (2013, section 3.1) that a message's time depends on, by the kind of role at
-# either end.
+# Wu's parameters (2013, section 3.1) on which a message's time depends, by the kind of the role at
+# either end of the message.
 OF_NODES = {"client": {"Dp8"}, "data": {"Dp7"}, "metadata": {"Dp4", "Dp5", "Dp6"}}
 OF_MESSAGES = {"Dp9"}
 OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
@@ -44,11 +44,10 @@ OF_DATA = {"block_size": "Dap1", "file_size": "Dap2"}
 
 @dataclass(frozen=True)
 class Invocation:
-    """`count` executions of one operation's invocation. `own` is the self time of each in seconds.
-
-    `rpc` distinguishes a message from a client call with the same name. `invokes` means that the
-    invocation has nested invocations. `takes_part` are the roles involved in the self time, `whole`
-    those involved in the total time.
+    """One invocation of an operation, which is executed `count` times. `own` is the self time of
+    one execution in seconds. `rpc` distinguishes a message from a client call with the same name.
+    `invokes` means that the invocation has nested invocations. `takes_part` are the roles involved
+    in the self time, `whole` those involved in the total time.
     """
 
     name: str
@@ -94,7 +93,7 @@ def _together(first: Invocation, second: Invocation) -> Invocation:
 
 
 def total(found: list[Invocation]) -> sympy.Expr:
-    """Returns the sum of count * T over the invocations, with a symbol T for each."""
+    """Returns the sum of count * T over the invocations, with a separate symbol T for each."""
     return sympy.Add(*[one.count * sympy.Symbol(one.label, nonnegative=True) for one in found])
 
 
@@ -125,7 +124,8 @@ class _Site:
 
 
 class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
-    """Finds the outermost invocations at or below a node. `where` is (calling role, count).
+    """Finds the outermost invocations at or below a node. `where` holds the calling role, and how
+    often the node is executed.
 
     `outermost` names the calls of the client's program to look for. Parallel branches, pipeline
     stages and asynchronous work belong to the enclosing invocation.
@@ -159,7 +159,7 @@ class _Sites(Visitor[tuple[str, sympy.Expr], list[_Site]]):
     def seq(self, node: Seq, where: tuple[str, sympy.Expr]) -> list[_Site]:
         found = [site for step in node.steps for site in self.visit(step, where)]
         if len(found) == 1 and isinstance(found[0].node, Call) and found[0].node in node.steps:
-            # The caller's work around its only message belongs to the message.
+            # If there is only one message, the caller's work around it belongs to the message.
             return [replace(found[0], node=node)]
         return found
 
@@ -271,5 +271,5 @@ class _Without(Visitor[None, Node]):
 
 
 def _roles(node: Node, role: str) -> frozenset[str]:
-    """Returns the roles that take part in a tree that starts at `role`."""
+    """Returns the roles that take part in executing a tree. The execution starts at `role`."""
     return frozenset({role, *(one.acting for one in walk(node) if one.acting)})

@@ -22,7 +22,8 @@ from dfslab.spec.steps.node import Delay, walk
 
 # Relative change of a resource. It is applied in both directions, for a central difference.
 STEP = 0.01
-# Shares below this limit are rounding errors of the solvers, or too small to act on.
+# Factors with smaller shares are left out: such a share is a rounding error of the solvers, or too
+# small to act on.
 LEAST_SHARE = 0.02
 NETWORK, LOOPBACK, THINK = "network latency", "latency inside a node", "think time"
 NOTHING = "waiting that occupies nothing"
@@ -32,8 +33,8 @@ POOLS = ("threads", "lock")
 
 @dataclass(frozen=True)
 class _ResourceChange:
-    """One resource, and how to make it take a factor of time: symbols to change, or a station whose
-    load to change."""
+    """A change of one resource, by which its work takes longer or shorter. `symbols` has for each
+    factor of time the symbols to change."""
 
     name: str
     kind: str
@@ -45,7 +46,7 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
     """Returns every factor whose small change affects the rate of a closed workload, the largest
     share first.
 
-    `constants`: values of all calibrated constants of the situation, in SI units.
+    `constants` has the values of all calibrated constants of the situation, in SI units.
     """
     changes = list(_changes(situation, constants))
     factors = (1 + STEP, 1 / (1 + STEP))
@@ -84,7 +85,9 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
 
 
 def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> list[list[Limit]]:
-    """What limits each phase of a workload, in the order of the phases; empty for one phase."""
+    """Returns for each phase of a workload the factors that limit it, in the order of the phases.
+    The list is empty if there is only one phase.
+    """
     if len(situation.phases) == 1:
         return []
     known: dict[str, list[Limit]] = {}
@@ -95,7 +98,7 @@ def limits_of_phases(situation: Situation, constants: Mapping[str, float]) -> li
 
 
 def _as_declared(base: Mapping[str, float], key: str) -> float:
-    """The value of a symbol without any change.
+    """Returns the value of a symbol without any change.
 
     Node groups with equal hardware have no separate symbols: the role's symbol is valid for all
     groups. After a change of one group, each group has a separate symbol.
@@ -104,7 +107,9 @@ def _as_declared(base: Mapping[str, float], key: str) -> float:
 
 
 def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
-    """Returns operation -> round trips on its critical path: d latency / d (2 network latency)."""
+    """Returns for each operation the round trips on its critical path. Their number is the
+    derivative of the operation's latency with respect to twice the network latency.
+    """
     latency_s = _network_s(situation)
     between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
     return {
@@ -154,7 +159,7 @@ def _of_symbols(
 def _hardware(
     situation: Situation, name: str, kind: str, groups: tuple[str, ...]
 ) -> _ResourceChange:
-    """Returns the change of one kind of hardware in some node groups, by a factor of time."""
+    """Returns the change of the time that one kind of hardware takes in some node groups."""
     return _ResourceChange(
         name, kind, symbols={f: hardware_symbols(situation, kind, groups, f) for f in _factors()}
     )
@@ -190,8 +195,8 @@ def _slower(group: NodeGroup, kind: str, factor: float) -> NodeGroup:
 
 
 def _waited(situation: Situation) -> list[str]:
-    """Returns the parameters that are waits in seconds without a resource, such as the interval of
-    a commit."""
+    """Returns the parameters in seconds whose time passes without using a resource, such as the
+    interval of a commit."""
     found: dict[str, None] = {}
     for operation in situation.mix:
         for node in walk(situation.system.trees[operation]):
@@ -223,8 +228,8 @@ def _named(alone: Prediction, change: _ResourceChange) -> str:
 def _of_pools(
     situation: Situation, constants: Mapping[str, float], alone: Prediction
 ) -> list[Limit]:
-    """Returns the limits by the number of threads in a pool, or by a lock. The work done while
-    holding a thread or a lock has separate shares."""
+    """Returns the limits that are due to the number of threads in a pool, or to a lock. The work
+    done while holding a thread or a lock has separate shares."""
     found = []
     for station in sorted({one for one in alone.utilisation if one.kind in POOLS}):
         slow, fast = (situation.rate_with_load(constants, station, factor) for factor in _factors())
@@ -254,8 +259,8 @@ def _words(limit: Limit) -> str:
 
 
 def _trips(trips: Mapping[str, float]) -> str:
-    """Returns the round trips as text: the number of the only operation, or that of each
-    operation."""
+    """Returns a text with the number of round trips of each operation. If there is only one
+    operation, the text does not name it."""
     if len(trips) == 1:
         (count,) = trips.values()
         return f"about {count:.0f} round trips"

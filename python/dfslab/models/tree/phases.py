@@ -1,4 +1,5 @@
-"""The phases of a workload, as predictions need them, and the prediction of phases in sequence.
+"""The phases of a workload, in the form that predictions need, and the prediction of a workload
+from those of its phases.
 
 All clients begin a phase together, after a barrier. So the times of phases add up, and each phase
 has a separate closed network.
@@ -33,9 +34,10 @@ Key = TypeVar("Key", str, tuple[str, str])
 class WorkPhase:
     """One phase of a workload.
 
-    `weight`: operations of the phase as a share of all operations. `mix`: operation -> share of the
-    phase's operations. `moved_bytes`, `written_bytes`: means over the phase's operations.
-    `symbols`: operation -> symbols of the environment that have other values in this phase.
+    `weight` is the share of the phase in all operations. `mix` has for each operation its share of
+    the phase's operations. `moved_bytes` and `written_bytes` are means over the phase's operations.
+    `symbols` has for each operation the symbols of the environment that have other values in this
+    phase.
     """
 
     name: str
@@ -47,7 +49,7 @@ class WorkPhase:
 
     @property
     def work(self) -> str:
-        """A text that is equal for phases of the same work, such as the epochs of a training."""
+        """A text that is equal for phases with the same work, such as the epochs of a training."""
         symbols = {name: sorted(own.items()) for name, own in self.symbols.items()}
         return repr((sorted(self.mix.items()), sorted(symbols.items())))
 
@@ -57,7 +59,8 @@ def phases_of(
 ) -> list[WorkPhase]:
     """Returns the phases of a workload that is a stream.
 
-    `environment`: symbol -> SI value. `client_nodes`: number of nodes that host clients.
+    `environment` has the values of symbols in SI units. `client_nodes` is the number of nodes that
+    host clients.
     """
     total = sum(part.operations_per_client for part in stream.all_phases)
     return [
@@ -77,13 +80,17 @@ def phases_of(
 
 
 def _access(part: Phase, name: str) -> Access:
-    """Returns the access of an operation: its own, or that of its phase."""
+    """Returns the access pattern of an operation: the operation's access if it has one, else that
+    of its phase.
+    """
     own = next(share for share in part.mix if share.operation == name)
     return own.access or part.access
 
 
 def _mean_bytes(part: Phase, kinds: frozenset[str], environment: Mapping[str, float]) -> float:
-    """Returns the mean over a phase's operations of the bytes that operations of `kinds` move."""
+    """Returns how many bytes operations of `kinds` move, divided by the number of all operations of
+    the phase.
+    """
     return sum(
         share * _moved_bytes(part, name, environment)
         for name, share in phase_mix(part).items()
@@ -109,7 +116,9 @@ def _symbols(
     environment: Mapping[str, float],
     client_nodes: int,
 ) -> dict[str, float]:
-    """Returns the symbols of an operation that have other values in a phase than in general."""
+    """Returns the symbols of an operation that have other values in a phase than in the whole
+    workload.
+    """
     access = share.access or part.access
     values = {"scattered": float(access.order in ("random", "shuffled"))}
     if share.operation == "read" and access.transfers_per_operation:
@@ -173,7 +182,9 @@ def many_together(phases: Sequence[WorkPhase], found: Sequence[Predictions]) -> 
 def mean_utilisation(
     times_s: Sequence[float], used: Sequence[Mapping[Station, float]]
 ) -> dict[Station, float]:
-    """Returns station -> mean utilisation (0 to 1) over phases that take `times_s` seconds."""
+    """Returns the mean utilisation (0 to 1) of each station over phases that take `times_s`
+    seconds.
+    """
     found: dict[Station, float] = {}
     for time_s, each in zip(times_s, used, strict=True):
         for station, busy in each.items():
@@ -189,15 +200,17 @@ def operations_of(phases: Sequence[WorkPhase]) -> list[str]:
 def mean_times(
     phases: Sequence[WorkPhase], times_s: Sequence[Mapping[str, Time]]
 ) -> dict[str, Time]:
-    """Returns operation -> mean time over the phases, weighted by the operation's number."""
+    """Returns for each operation its mean time over the phases, weighted by the number of its
+    executions.
+    """
     return {name: _mean(phases, times_s, name, name) for name in operations_of(phases)}
 
 
 def mean_steps(
     phases: Sequence[WorkPhase], steps: Sequence[Mapping[tuple[str, str], Time]]
 ) -> dict[tuple[str, str], Time]:
-    """Returns (operation, step) -> mean time over the phases, weighted by the operation's
-    number.
+    """Returns for each operation and step the mean time over the phases, weighted by the number of
+    the operation's executions.
     """
     keys = dict.fromkeys(key for one in steps for key in one)
     return {key: _mean(phases, steps, key, key[0]) for key in keys}

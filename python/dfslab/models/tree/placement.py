@@ -1,6 +1,6 @@
 """Maps roles to hardware: the stations of their resources, and the paths of messages between roles.
 
-A station is one kind of resource on the nodes of one group (or of one role, for software).
+A station is one kind of resource on the nodes of one group, or for software resources of one role.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Station(NamedTuple):
 
 
 class Placement:
-    """Answers which stations and message paths the roles of a deployment use."""
+    """Determines which stations and message paths the roles of a deployment use."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
@@ -47,8 +47,8 @@ class Placement:
         return self._shares[role]
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
-        """Returns (station, share of the work) for each station of a role's resource. `servers` is
-        the number of threads of a pool.
+        """Returns each station of a role's resource with its share of the work. `servers` is the
+        number of threads of a pool.
         """
         if resource.kind in ("lock", "threads"):
             if servers is None:
@@ -74,8 +74,8 @@ class Placement:
         )
 
     def adapters(self, role: str, direction: str) -> list[tuple[Station, float]]:
-        """Returns (adapter, share of the messages) for the adapters of a role in one direction
-        ("nic.out" or "nic.in").
+        """Returns the adapters of a role in one direction ("nic.out" or "nic.in"), each with its
+        share of the messages.
         """
         return [
             (Station(group.name, direction, group.count, 1), share)

@@ -25,8 +25,8 @@ class PhaseRate:
 class Prediction:
     """The sequence model's prediction for one configuration with a closed workload.
 
-    `moved_bytes`: mean bytes of files that an operation reads or writes. `phases`: the rates of a
-    workload's phases, empty for a single phase.
+    `moved_bytes` is the mean number of bytes of files that an operation reads or writes. `phases`
+    has the rates of a workload's phases; it is empty for a single phase.
     """
 
     rate_per_s: float
@@ -54,9 +54,9 @@ class OpenPrediction:
     """The prediction for an open workload. Times are in seconds; they are None or empty if the
     queue is unstable.
 
-    `rate_per_s`: completed operations. `places`: size of the server's call queue; None without one.
-    `refused`: share of calls that are rejected because the queue is full. A queue of limited size
-    is stable even when overloaded.
+    `rate_per_s` counts completed operations. `places` is the size of the server's call queue; None
+    without a call queue. `refused` is the share of calls that are rejected because the queue is
+    full. A queue of limited size is stable even when overloaded.
     """
 
     offered_per_s: float
@@ -71,7 +71,9 @@ class OpenPrediction:
 
 
 def stacked(found: Sequence[Prediction]) -> Predictions:
-    """Returns single predictions, one for each set of constants, as arrays."""
+    """Converts the predictions for single sets of constants to arrays, with one element for each
+    set.
+    """
     return Predictions(
         np.array([one.rate_per_s for one in found]),
         {name: np.array([one.latency_s[name] for one in found]) for name in found[0].latency_s},

@@ -79,7 +79,7 @@ class Situation:
         return {k: float(p.default or 0.0) for k, p in calibrated.items() if k in acting}
 
     def is_clients(self, station: Station) -> bool:
-        """Whether a station is on nodes that host clients only."""
+        """Returns whether a station is on nodes that host clients only."""
         groups = self.placement.deployment.groups_of(self.client)
         return any(
             group.name == station.place and set(group.roles) == {self.client} for group in groups
@@ -94,7 +94,7 @@ class Situation:
 
     @property
     def whole(self) -> WorkPhase:
-        """All phases as one, with the mix of all operations."""
+        """All phases combined into one, with the mix of all operations."""
         if len(self.phases) == 1:
             return self.phases[0]
         moved = sum(one.weight * one.moved_bytes for one in self.phases)
@@ -103,14 +103,15 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """The symbols that have other values in the only phase, of all its operations."""
+        """If the workload has only one phase: the symbols that have other values in this phase, for
+        all its operations."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
             merged.update(own)
         return merged
 
     def alone(self, index: int) -> Situation:
-        """A copy of this configuration whose only phase is the one with number `index`."""
+        """Returns a copy of this configuration whose only phase is the one with number `index`."""
         found = copy(self)
         found.__dict__.pop("constants", None)
         found.phases = [replace(self.phases[index], weight=1.0)]
@@ -120,7 +121,8 @@ class Situation:
     def costs(
         self, constants: Mapping[str, float], phase: WorkPhase | None = None
     ) -> dict[str, Cost]:
-        """Returns the cost of each operation with these constants: of one phase, or of all."""
+        """Returns the cost of each operation with these constants, in one phase or in the whole
+        workload."""
         phase = phase or self.whole
         trees = {name: self.system.trees[name] for name in phase.mix}
         if self.trace is None:
@@ -148,9 +150,8 @@ class Situation:
         return solver.open(rate_per_s, self.call_queue(constants))
 
     def call_queue(self, constants: Mapping[str, float]) -> tuple[frozenset[str], float] | None:
-        """Returns (names of the role and groups that serve the smallest call queue, size of the
-        queue in calls). None if no call queue has a limit.
-        """
+        """Returns which role and groups serve the smallest call queue, and the size of the queue in
+        calls. Returns None if no call queue has a limit."""
         reader, found = self.reader(constants), []
         for name in self.mix:
             for node in walk(self.system.trees[name]):
@@ -220,8 +221,8 @@ class _Stations(ABC, Generic[Solution]):
         self.mean = mean
         self.locks = Locks(mean.visits)
         stations = sorted({alone(station) for station in (*mean.demands, *mean.background)})
-        # Nodes of equal hardware share the work evenly, so one row of the closed network represents
-        # all of them.
+        # Nodes with equal hardware share the work evenly, so one row of the closed network
+        # represents all of them.
         self.stations = stations
         self.expanded = [s for s in stations for _ in range(s.copies)]
         self.closed = self._solve()
@@ -251,11 +252,10 @@ class _Stations(ABC, Generic[Solution]):
         """Returns the solution of the closed network for the workload's clients."""
 
     def _hidden(self) -> list[Hidden]:
-        """Returns the waits that overlap with an operation's other work: those for token buckets.
+        """Returns the waits for token buckets, because they overlap with an operation's other work.
 
         Clients stay on the node to which they are evenly assigned, so a client's bucket is shared
-        only with the clients of that node.
-        """
+        only with the clients of that node."""
         found: list[Hidden] = []
         for station, alone_s in self.mean.limited.items():
             places = [
@@ -300,9 +300,9 @@ class _Solver(_Stations[Closed]):
     ) -> OpenPrediction:
         """Solves an open network of M/M/c stations, background work included.
 
-        `queue`: (names of the role and groups that serve a call queue, its size in calls). If the
-        bottleneck is among them, its queue is M/M/1/K with its service time (Kleinrock 1975).
-        """
+        `queue` has the names of the role and groups that serve a call queue, and its size in calls.
+        If the bottleneck is among them, its queue is M/M/1/K with its service time (Kleinrock
+        1975)."""
         fore, back = self._vector(self.mean.demands), self._vector(self.mean.background)
         demands = [d + b for d, b in zip(fore, back, strict=True)]
         servers = [station.servers for station in self.expanded]
@@ -367,9 +367,8 @@ class _Solver(_Stations[Closed]):
         )
 
     def _loaded_s(self, cost: Cost) -> float:
-        """Returns an operation's latency in seconds with the waits at stations, in proportion to
-        the operation's share of each station's demand.
-        """
+        """Returns an operation's latency in seconds including its waits at stations. The operation
+        has a part of each station's wait, in proportion to its share of the station's demand."""
         waiting = 0.0
         own_and_all = zip(
             self._vector(cost.demands),
@@ -385,8 +384,8 @@ class _Solver(_Stations[Closed]):
     def prediction(self) -> Prediction:
         workload = self.situation.scenario.workload
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
-        # At a saturated station, the number of clients determines the response time, not the
-        # visits.
+        # At a saturated station, the number of clients determines the response time, not the number
+        # of visits to the station.
         mean = sum(self.phase.mix[n] * latency for n, latency in loaded.items())
         scale = self.closed.response_s / mean if mean else 1.0
         steps = {
@@ -418,8 +417,7 @@ class _Solver(_Stations[Closed]):
 
     def _quantiles(self, scale: float) -> dict[tuple[str, str], float]:
         """Returns percentiles of each operation's response time in seconds. Only waits and server
-        processor times are random. `scale` is the factor by which latencies were raised.
-        """
+        processor times are random. `scale` is the factor by which the latencies were multiplied."""
         shares = self._vector(self.mean.demands)
         busy = list(map(float, self.closed.utilisation))
         clients = {
@@ -442,9 +440,8 @@ class _Solver(_Stations[Closed]):
 
 
 class _ManySolver(_Stations[Many]):
-    """The solver for several sets of constants: demands are arrays of shape (sets of
-    constants,).
-    """
+    """The solver for several sets of constants at once. Demands are arrays of shape (sets of
+    constants,)."""
 
     def __init__(
         self, situation: Situation, phase: WorkPhase, costs: Mapping[str, Cost], count: int
@@ -485,7 +482,8 @@ class _ManySolver(_Stations[Many]):
         return cost.latency_s + waiting_s
 
     def predictions(self) -> Predictions:
-        """Returns rates, latencies and step times, by the rules of a single prediction."""
+        """Returns rates, latencies and step times, computed by the rules for a single
+        prediction."""
         loaded = {name: self._loaded_s(cost) for name, cost in self.costs.items()}
         mean = np.zeros(self._count)
         for name, share in self.phase.mix.items():

@@ -1,9 +1,10 @@
-"""Evaluates operation trees numerically: unloaded latency, demand per station, time per step.
+"""Evaluates operation trees numerically: unloaded latency, demand at each station, and time of each
+step.
 
 Latency is the critical path. Work that overlaps (branches, pipeline stages) ends no sooner than the
-busiest station can do it. A pipeline of n units takes its first unit through all stages, then n - 1
-times the time of its slowest stage or busiest station (Wu 2013, section 3.2, in the corrected
-reading).
+busiest station can do it. In a pipeline of n units, the first unit passes all stages. Each of the
+other n - 1 units adds the time of the slowest stage or busiest station (Wu 2013, section 3.2, in
+the corrected reading).
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ MACHINE = "machine"
 
 
 class Varies(Exception):
-    """Sets of constants that are evaluated together give different counts of repetitions, units or
-    copies.
+    """Raised when several sets of constants are evaluated together and give different counts of
+    repetitions, units or copies.
     """
 
 
@@ -67,13 +68,13 @@ class Varies(Exception):
 def _compiled(
     expression: Symbolic, library: str
 ) -> tuple[tuple[str, ...], Callable[..., Any] | None, float]:
-    """Compiles an expression. Returns (symbol names, function of their values, 0), or ((), None,
-    value) for a number without symbols where no function is needed.
+    """Compiles an expression. Returns the names of its symbols, a function of their values, and 0.
+    For a number without symbols, where no function is needed, returns (), None and the number.
     """
     if isinstance(expression, Expr):
         names, found = function(expression, library == "numpy")
         return (names, found, 0.0) if names else ((), None, float(found()))
-    # A description may use SymPy's own functions, too.
+    # Here the expression is one of SymPy, which a description may use directly.
     if expression.is_number:
         return (), None, float(symbolic_amount(expression))
     symbols = sorted(expression.free_symbols, key=str)
@@ -82,8 +83,8 @@ def _compiled(
 
 
 class TreeReader(Visitor[str, Cost]):
-    """Evaluates the trees of one deployment with the values `environment` (symbol name -> SI
-    value).
+    """Evaluates the trees of one deployment. `environment` has the values of symbols by name, in SI
+    units.
 
     `client` names the role where operations start. `written_back` is the share of deferred disk
     writes done during the run. `operations` is the number of operations of all clients in the run,
@@ -123,8 +124,8 @@ class TreeReader(Visitor[str, Cost]):
         return cost
 
     def _held_up(self, cost: Cost) -> Cost:
-        """Raises the latency of `cost` to the least time that its token buckets allow. Each bucket
-        starts with full credit.
+        """Raises the latency of `cost` to the shortest time that its token buckets allow. Each
+        bucket starts with full credit.
         """
         for station, seconds in cost.limited.items():
             cost.latency_s = largest((cost.latency_s, seconds - self._ahead_s[station]))
@@ -133,7 +134,7 @@ class TreeReader(Visitor[str, Cost]):
 
     def value(self, expression: Symbolic, group: str = "") -> float:
         """Returns an expression's value. With `group`, hardware symbols have the values of that
-        node group. KeyError for a symbol without a value.
+        node group. Raises KeyError for a symbol without a value.
         """
         group = group if group in self._unequal else ""
         if (expression, group) in self._known:
@@ -167,14 +168,14 @@ class TreeReader(Visitor[str, Cost]):
         return number
 
     def holds(self, condition: Expr) -> bool:
-        """Whether a condition holds. Raises Varies if that differs between the sets of
+        """Returns whether a condition holds. Raises Varies if that differs between the sets of
         constants.
         """
         return bool(self.count(condition))
 
     def visit(self, node: Node, where: str) -> Cost:
-        """Returns the cost of a node that begins at the role `where`. A named node is a step, whose
-        time is listed.
+        """Returns the cost of a node that begins at the role `where`. If the node has a name, it is
+        a step, and the cost lists its time.
         """
         cost = node.accept(self, where)
         if node.name and is_any(cost.latency_s):
@@ -330,19 +331,21 @@ class TreeReader(Visitor[str, Cost]):
         return station in self._ahead_s or station._replace(copies=1) in self._ahead_s
 
     def _ahead_of(self, station: Station) -> float:
-        """Returns the burst credit of a token bucket in seconds. Clients' buckets are stored as a
-        station of one copy.
+        """Returns the burst credit of a token bucket in seconds. The buckets of clients are stored
+        under a station with one copy.
         """
         return self._ahead_s.get(station) or self._ahead_s[station._replace(copies=1)]
 
     def _is_clients(self, station: Station) -> bool:
-        """Whether a token bucket belongs to the client, not to a server on the same node."""
+        """Returns whether a token bucket belongs to the client, not to a server on the same
+        node.
+        """
         groups = self._placement.shares(self._client)
         return station.copies == 1 and any(group.name == station.place for group, _ in groups)
 
     def par(self, node: Par, where: str) -> Cost:
-        """Returns the cost of parallel branches. Its latency is the larger of the busiest station's
-        time and the slowest branch.
+        """Returns the cost of parallel branches. The latency is that of the slowest branch or the
+        time of the busiest station, whichever is larger.
         """
         copies = self.count(node.copies)
         if not copies:
@@ -358,7 +361,8 @@ class TreeReader(Visitor[str, Cost]):
         for station in total.limited:
             if not self._is_clients(station):
                 total.limited[station] = largest(b.limited.get(station, 0.0) for b in branches)
-        # Equal copies end at the same time, so a quorum of them waits as long as all copies do.
+        # Equal copies end at the same time, so waiting for some of them takes as long as waiting
+        # for all.
         bound_s = station_bound_s({s: d for s, d in total.demands.items() if not self._is_limit(s)})
         total.latency_s = total.busy_s = bound_s
         for branch in branches:
@@ -416,8 +420,8 @@ class TreeReader(Visitor[str, Cost]):
         return self._held_up(total)
 
     def _dealt(self, station: Station, turn: Cost, count: float) -> Any:
-        """Returns the demand at a token bucket in seconds of `count` repetitions, each at a newly
-        chosen server. `turn` is the cost of one repetition.
+        """Returns the demand in seconds at a token bucket for `count` repetitions, each of which
+        uses a newly chosen server. `turn` is the cost of one repetition.
         """
         if self._is_clients(station):
             return count * turn.limited[station]

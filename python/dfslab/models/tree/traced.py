@@ -1,4 +1,4 @@
-"""Prepares a recorded trace as input of models: calls are classified and grouped into cost
+"""Prepares a recorded trace as input of models: it classifies the calls and groups them into cost
 classes.
 """
 
@@ -17,15 +17,15 @@ from dfslab.spec.steps.calls import TRANSFERS, WHOLE, Done, Meaning, followed
 from dfslab.spec.steps.node import Node
 from dfslab.spec.streams.vocabulary import GivenArrival, Stream
 
-# Largest number of distinct sizes of one operation type. If there are more, neighbouring sizes are
-# merged.
+# Largest number of distinct sizes for each operation type. If a trace has more, neighbouring sizes
+# are merged.
 MOST_SIZES = 32
 
 
 @dataclass(frozen=True)
 class Sort:
-    """A cost class: the share of one operation type's calls that have equal values of their tree's
-    symbols.
+    """A cost class of one operation type: calls for which the symbols in the operation's tree have
+    equal values. `share` is the fraction of the type's calls in this class.
     """
 
     share: float
@@ -59,7 +59,9 @@ class ReplayedOperations:
 
     @cached_property
     def of_clients(self) -> dict[tuple[int, int], Meaning]:
-        """(client, index of the client's operation) -> the classified call of that operation."""
+        """For each client and index of the client's operation, the classified call of that
+        operation.
+        """
         counts: dict[int, int] = {}
         found = {}
         for one, meaning in zip(self.done, self.classified, strict=True):
@@ -75,8 +77,8 @@ class ReplayedOperations:
         return self.due_s[client][index] if self.due_s else 0.0
 
     def due_of_done(self) -> list[float]:
-        """Returns the scheduled starts of the operations `done` in seconds, in the order of the
-        trace. Empty if operations run back to back.
+        """Returns the scheduled starts in seconds of the operations in `done`, in the order of the
+        trace. The list is empty if operations run back to back.
         """
         counts: dict[int, int] = {}
         found = []
@@ -111,8 +113,8 @@ class ReplayedOperations:
 
     @cached_property
     def sorts(self) -> dict[str, list[Sort]]:
-        """The cost classes of each operation type: calls grouped by size (at most MOST_SIZES),
-        access order and whether written data is synced.
+        """The cost classes of each operation type. Calls are grouped by size (at most MOST_SIZES
+        groups), by access order, and by whether written data is synced.
         """
         groups: dict[str, dict[tuple[bool, bool], list[int]]] = {}
         for one, meaning in zip(self.done, self.classified, strict=True):
