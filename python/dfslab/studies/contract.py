@@ -82,8 +82,8 @@ class Needs:
     """The conditions on a run under which a study is computed at the end of the run.
 
     `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
-    names models. `design`: the scenario has a design (true) or none (false); None: either.
-    `studies`: result types of other studies that must be available.
+    names models. `design`: true if the scenario must declare a design of experiments, false if it
+    must not, None for either. `studies`: result types of other studies that must be available.
     """
 
     results: bool = False
@@ -130,7 +130,7 @@ class Study(ABC, Generic[FoundOf]):
 class Findings:
     """The results of all studies of a run, by study name.
 
-    `refused`: study name -> why the study failed.
+    `refused` has an entry for each study that failed: from its name to the reason.
     """
 
     found: dict[str, StudyResult] = field(default_factory=dict)
@@ -223,8 +223,8 @@ class FinishedRun:
 
     @property
     def file_systems(self) -> str:
-        """The file systems of the run as text: those that the sweep names, else that of the
-        scenario."""
+        """Returns the names of the run's file systems as text. These are the file systems in the
+        sweep or, if the sweep names none, the file system of the scenario."""
         named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
         return ", ".join(filter(None, named)) or self.scenario.file_system.name
 

@@ -64,16 +64,16 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """(configuration with the lowest power that is as fast as the fastest, configuration with
-        the least energy for each byte) for each set of configurations that differ only in their
-        processors."""
+        """Returns a pair for each set of configurations that differ only in their processors. The
+        first member has the lowest power of those that are as fast as the fastest. The second
+        member needs the least energy for each byte."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)
         return [(chosen(own), least_energy(own)) for own in groups.values() if len(own) > 1]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One row for each configuration, in the order of the scenario."""
+        """Returns a table with one row for each configuration, in the order of the scenario."""
         columns = heads(
             "configuration", "method", "MB/s", "power", "J/GB", "limit", left=["method", "limit"]
         )

@@ -1,5 +1,5 @@
-"""Generates candidate actions: every change of a scenario that a user can make, in the language of
-changes."""
+"""Generates candidate actions: every change of a scenario that a user can make, written in the
+language of changes, such as "disk x2"."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Whether the search combines the action with others. It does not if the action sacrifices
-        something or adds clients."""
+        """Whether the search combines the action with other actions. An action that sacrifices
+        something or adds clients is not combined."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
     def text(self) -> str:
-        """The action in the language of changes."""
+        """The action as text in the language of changes, such as "disk x2 and servers +1"."""
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
@@ -93,8 +93,8 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
-    """Yields (phrase for a kind of nodes, phrase for the number of these nodes, or "" if the number
-    cannot change independently)."""
+    """Returns a pair for each kind of nodes: the word for one such node, and the word for the
+    number of these nodes. The second word is "" if this number cannot change independently."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node

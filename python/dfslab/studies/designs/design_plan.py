@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run,
-# measured on two cores.
+# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. They
+# were measured on two cores.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
@@ -58,7 +58,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class DesignPlan:
-    """The chosen rows, grouped by testbed in running order, and their cost."""
+    """The chosen rows of a design, grouped by testbed in running order, and their cost."""
 
     scenario: Scenario
     legal: Legal
@@ -72,9 +72,9 @@ class DesignPlan:
 
 
 def plan(scenario: Scenario) -> DesignPlan:
-    """Choose the runs of a design.
+    """Chooses the runs of a design.
 
-    Raises InputError if no row is legal or the budget is below one testbed.
+    Raises InputError if no row is legal or if the budget does not suffice for one testbed.
     """
     design = scenario.design
     allowed = legal(scenario)
@@ -215,8 +215,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Translates rows of a design to columns of a linear model: main effects, and quadratic
-    terms for factors with three or more levels."""
+    """Translates rows of a design to the columns of a linear model. These are the main effects, and
+    quadratic terms of factors with three or more levels."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -250,7 +250,9 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
-    """Coding of a factor's levels, of shape (levels, columns)."""
+    """Returns the values that code a factor's levels in the linear model. The array has one row for
+    each level and one column for each term of the factor. `curved`: numeric factors with three or
+    more levels also get a quadratic term."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
@@ -279,7 +281,7 @@ class _Information:
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Update the inverse of X'X for an added row, or for a removed row if `sign` is -1.
+        """Updates the inverse of X'X for an added row, or for a removed row if `sign` is -1.
 
         The update is the Sherman-Morrison formula.
         """
@@ -345,7 +347,7 @@ def _split_plot(
 class _Tables:
     """Columns of the model matrix, separately for testbeds (`upper`) and workloads (`lower`).
 
-    The row of a run is the sum of the two.
+    The row of a run is the sum of its testbed's row and its workload's row.
     """
 
     upper: np.ndarray
@@ -378,7 +380,7 @@ def points(planned_scenario: Scenario) -> list[Point]:
 
 
 def labels(allowed: Legal, row: DesignRow) -> dict[str, LevelValue]:
-    """Factor name -> level of a row, for display."""
+    """Returns a dictionary from the name of each factor to its level in a row, for display."""
     return {
         factor.name: level[0] if isinstance(level := factor.levels[i], list) else level
         for factor, i in zip(allowed.factors, row, strict=True)

@@ -74,7 +74,8 @@ def _point(scenario: Scenario, allowed: Legal, row: DesignRow) -> Point:
 
 
 def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, float]:
-    """Covariance of log rate between `points` given all runs, and the noise variance of one run."""
+    """Returns the covariance matrix of the log rates at `points`, given all runs so far, and the
+    noise variance of one run."""
     estimator = model.fitted
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
@@ -90,8 +91,8 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
 def shrink(
     covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
-    """Selects `count` runs greedily. Returns (candidate, standard deviation before, standard
-    deviation after) of each.
+    """Selects `count` runs greedily. Returns (index of the candidate, standard deviation before,
+    standard deviation after) for each selected run.
 
     Each selected run maximises the reduction of the mean variance of the first `queries` points per
     second of cost. `noise`: variance of one run.
