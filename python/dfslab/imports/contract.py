@@ -8,6 +8,7 @@ names.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,9 @@ FORM = "workload.form"
 class FileCall:
     """One operation of a process on a file.
 
-    `start_s` counts seconds from any origin that the recorder chose.
+    `start_s` counts seconds from any origin that the recorder chose. `call` and `duration_s`: name
+    and duration of the recorded call. A call that becomes several operations has them on the last
+    one only. `duration_s` is None where it was not recorded.
     """
 
     start_s: float
@@ -35,6 +38,8 @@ class FileCall:
     offset_bytes: int = 0
     size_bytes: int = 0
     new_path: str = ""
+    call: str = ""
+    duration_s: float | None = None
 
 
 @dataclass
@@ -43,12 +48,20 @@ class Replay:
 
     `starts_s`: start time of each operation, in seconds after the first operation or after the
     start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
-    operation.
+    operation. `durations_s`: duration of the recorded call of each operation, None where it is not
+    known; the list is empty for importers of streams. `dropped`: recorded call -> how many of them
+    have no operation, because the file was in the wrong state, such as a close without an open.
     """
 
     given: list[Given] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
     transfer_bytes: int = 0
+    durations_s: list[float | None] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def _forget(call: str, reason: str) -> None:
+    """Keeps no account of the calls that an importer leaves out."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +69,13 @@ class Recording:
     """What a user states about a recording.
 
     `under`: only operations on files below this directory are imported. `started_in`: directory to
-    which relative paths of the first process refer.
+    which relative paths of the first process refer. `leave_out(call, reason)` is called for each
+    recorded call that becomes no operation.
     """
 
     under: str = "/"
     started_in: str = "/"
+    leave_out: Callable[[str, str], None] = field(default=_forget, compare=False)
 
 
 @dataclass(frozen=True)

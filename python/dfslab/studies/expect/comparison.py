@@ -13,13 +13,13 @@ from dfslab.documents.table import Column, Table, TableCell, absent, words
 from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
-Verdict = Literal["as expected", "slower", "faster", "not measured"]
+ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
 # A resource is named as the limit of an operation if it takes at least this share of the
 # operation's time.
 NAMED_SHARE = 0.2
 # `_SHORT` has the words for a verdict in a narrow column. `_PARTS` has the words for the part of a
 # node in the name of a limit, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
-_SHORT: dict[Verdict, str] = {"as expected": "ok", "not measured": "–"}
+_SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 
 
@@ -43,7 +43,7 @@ class ComparedOperation(BaseModel):
     note: str = ""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ExpectationVerdict:
         """Returns whether the measured rate is inside the 90 % interval ("as expected"), below it,
         or above it."""
         if self.measured is None:

@@ -21,7 +21,7 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.expect.expectation import Expectation
-from dfslab.studies.expect.grid import PlannedOperation
+from dfslab.studies.expect.grid import GridOperation
 from dfslab.studies.expect.hardware_facts import (
     CLIENT_LINK,
     LATENCY,
@@ -47,7 +47,7 @@ FELT = 0.1
 
 
 @dataclass(frozen=True)
-class Fault:
+class SuspectedFault:
     """A resource that is slower than expected.
 
     `text`: the fault in words, with its size. `shifts`: change of the natural logarithm of each
@@ -81,7 +81,7 @@ class _Candidate:
     deployment: Deployment
 
 
-def suspects(planned: Sequence[PlannedOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
+def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
     """Returns a suspect for every resource of the planned operations' deployment and every factor
     or delay by which the resource is made slower."""
     scenario = planned[0].point.scenario
@@ -94,7 +94,7 @@ def suspects(planned: Sequence[PlannedOperation], facts: Sequence[HardwareFact])
 
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
-) -> Fault | None:
+) -> SuspectedFault | None:
     """Returns the fault that explains the measured rates best. Returns None if no single fault is
     much likelier than none. The rate of an operation that was not measured is None."""
     known = [at for at, one in enumerate(measured_per_s) if one]
@@ -104,20 +104,20 @@ def diagnosed(
     residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
     inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
     alone = float(residuals @ inverse @ residuals)
-    best: Fault | None = None
+    best: SuspectedFault | None = None
     for one in suspected:
         left = residuals - one.log_shifts[known]
         evidence = alone - float(left @ inverse @ left)
         if best is None or evidence > best.evidence:
-            best = Fault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
+            best = SuspectedFault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
     return best if best is not None and best.evidence >= LEAST_EVIDENCE else None
 
 
 def long_round_trip(
-    planned: Sequence[PlannedOperation],
+    planned: Sequence[GridOperation],
     round_trips_s: Mapping[str, Sequence[float]],
     facts: Sequence[HardwareFact],
-) -> Fault | None:
+) -> SuspectedFault | None:
     """Returns a fault if the processes of a role answer later than the network's latency explains;
     None if no role does. `round_trips_s`: the probed round trips to each role, in seconds."""
     latency = next((one for one in facts if one.name == LATENCY), None)
@@ -144,10 +144,10 @@ def long_round_trip(
         f"a round trip to the {named} takes {units.text(late[role], 's', 3)}, "
         f"expected {units.text(expected_s, 's', 2)}"
     )
-    return Fault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
+    return SuspectedFault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
 
 
-def _log_rates(planned: Sequence[PlannedOperation], deployment: Deployment) -> Floats:
+def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
     """Returns the natural logarithm of each operation's predicted rate per second on another
     deployment."""
     found = []

@@ -33,7 +33,7 @@ class Requested:
 
 
 @dataclass
-class Given:
+class GivenOptions:
     """The options of a command line: those without a value, those with one, and other words."""
 
     tool: str
@@ -59,7 +59,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Options:
+class ToolOptions:
     """The options of a tool. `aliases`: long name -> short one. `refused`: option -> reason."""
 
     tool: str
@@ -68,9 +68,9 @@ class Options:
     refused: Mapping[str, str]
     aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def read(self, words: Sequence[str]) -> Given:
+    def read(self, words: Sequence[str]) -> GivenOptions:
         """Reads a command line. InputError names every option that is not honoured."""
-        given, waiting = Given(self.tool), list(words)
+        given, waiting = GivenOptions(self.tool), list(words)
         refused: dict[str, str] = {}
         while waiting:
             word = waiting.pop(0)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from dfslab.studies.runs import stored
 from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
-from dfslab.studies.runs.records.record_index import Entry
+from dfslab.studies.runs.records.record_index import IndexEntry
 
 # Largest length of a record. A longer line is not a record, because even the profile of a large
 # trace takes only some 10 MB.
@@ -45,7 +45,7 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Known:
+class KnownRecords:
     """What is known of a file of records.
 
     `run`: the identifier in the file's first line. `end`: the offset of the end of the last
@@ -57,12 +57,12 @@ class Known:
     run: str = ""
     end: int = 0
     number: int = 0
-    listed: list[Entry] = field(default_factory=list)
-    entries: dict[ResultKey, Entry] = field(default_factory=dict)
+    listed: list[IndexEntry] = field(default_factory=list)
+    entries: dict[ResultKey, IndexEntry] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: IndexEntry) -> None:
         """Adds one intact record. It replaces an earlier record with the same key."""
         self.listed.append(entry)
         self.entries[entry.key] = entry
@@ -114,17 +114,17 @@ class RecordFile:
             raise DamagedResult("belongs to another scenario.toml than that of its folder")
         return str(head["run"])
 
-    def opened(self) -> Known:
+    def opened(self) -> KnownRecords:
         """Returns what the file's first line shows, before any record is read. For a missing file,
         or one without a complete line, the result is empty.
 
         Raises DamagedResult as `run_of` does.
         """
         for offset, line in self._lines(0):
-            return Known(run=self.run_of(line), end=offset + len(line))
-        return Known()
+            return KnownRecords(run=self.run_of(line), end=offset + len(line))
+        return KnownRecords()
 
-    def intact(self, known: Known) -> Iterator[Line]:
+    def intact(self, known: KnownRecords) -> Iterator[Line]:
         """Yields the intact records after `known.end`. Adds damage to `known`: changed lines,
         missing records and duplicates."""
         expected = known.number + 1
@@ -148,13 +148,13 @@ class RecordFile:
             known.replaced.update(head.replaces)
             yield Line(offset, line, head)
 
-    def scan(self, known: Known) -> Known:
+    def scan(self, known: KnownRecords) -> KnownRecords:
         """Adds all records and all damage after `known.end` to `known`. Returns `known`."""
         for offset, line, head in self.intact(known):
-            known.add(Entry(offset, len(line), head.number, head.key, head.complete))
+            known.add(IndexEntry(offset, len(line), head.number, head.key, head.complete))
         return known
 
-    def line(self, entry: Entry) -> bytes:
+    def line(self, entry: IndexEntry) -> bytes:
         """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
         before."""
         with self.path.open("rb") as file:

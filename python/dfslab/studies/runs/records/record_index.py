@@ -19,7 +19,7 @@ from dfslab.spec.files.outputs import write_atomically
 from dfslab.studies.runs.records.record import ResultKey
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """The entry of one intact record: the offset of its first byte, its length in bytes, its
     number, its key, and whether its result is complete."""
 
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
         return self.offset + self.size_bytes
 
 
-def read(path: Path, run: str) -> list[Entry]:
+def read(path: Path, run: str) -> list[IndexEntry]:
     """Returns the entries of the index up to the first damaged entry. Returns an empty list if
     there is no index of the run with the identifier `run`."""
     try:
@@ -51,26 +51,26 @@ def read(path: Path, run: str) -> list[Entry]:
         intact.append(line[9:])
     rows = json.loads(b"[" + b",".join(intact) + b"]")
     return [
-        Entry(offset, size, number, ResultKey(method, point, repetition), complete)
+        IndexEntry(offset, size, number, ResultKey(method, point, repetition), complete)
         for offset, size, number, method, point, repetition, complete in rows
     ]
 
 
-def write(path: Path, run: str, entries: Iterable[Entry]) -> None:
+def write(path: Path, run: str, entries: Iterable[IndexEntry]) -> None:
     """Writes the whole index. If the folder is not writable, no index is written and no error is
     raised."""
     with suppress(OSError):
         write_atomically(path, _line([run]) + _lines(entries))
 
 
-def append(path: Path, entries: Iterable[Entry]) -> None:
+def append(path: Path, entries: Iterable[IndexEntry]) -> None:
     """Appends entries to an index. If this fails, for example because the disk is full, no error is
     raised: missing entries are later computed from the records."""
     with suppress(OSError), path.open("ab") as file:
         file.write(_lines(entries))
 
 
-def _lines(entries: Iterable[Entry]) -> bytes:
+def _lines(entries: Iterable[IndexEntry]) -> bytes:
     return b"".join(
         _line([one.offset, one.size_bytes, one.number, *one.key, one.complete]) for one in entries
     )

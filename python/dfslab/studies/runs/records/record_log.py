@@ -11,8 +11,8 @@ from dfslab.result import Result
 from dfslab.spec.files.outputs import sync_folder
 from dfslab.studies.runs.records import record, record_index
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey
-from dfslab.studies.runs.records.record_file import Damage, Known, RecordFile, place_of
-from dfslab.studies.runs.records.record_index import Entry
+from dfslab.studies.runs.records.record_file import Damage, KnownRecords, RecordFile, place_of
+from dfslab.studies.runs.records.record_index import IndexEntry
 
 INDEX = "records.index"
 
@@ -23,7 +23,7 @@ class RecordLog:
     def __init__(self, run_folder: Path) -> None:
         self._file = RecordFile(run_folder)
         self._index = self.path.with_name(INDEX)
-        self._known = Known()
+        self._known = KnownRecords()
         self._size_bytes = 0
         self._is_checked = False
 
@@ -75,7 +75,7 @@ class RecordLog:
         entries = []
         for line, result in zip(lines, results, strict=True):
             key, number = record.key_of(result), known.number + 1
-            entries.append(Entry(known.end, len(line), number, key, result.complete))
+            entries.append(IndexEntry(known.end, len(line), number, key, result.complete))
             known.add(entries[-1])
         self._size_bytes = known.end
         if first:
@@ -104,7 +104,7 @@ class RecordLog:
         again."""
         return self._file.scan(self._file.opened()).replaced
 
-    def _opened(self) -> Known:
+    def _opened(self) -> KnownRecords:
         """Returns what is known of the file, from its index and from the records that the index
         lacks.
 
@@ -120,7 +120,7 @@ class RecordLog:
             self._is_checked = False
         return self._known
 
-    def _checked(self, descriptor: int) -> Known:
+    def _checked(self, descriptor: int) -> KnownRecords:
         """Returns what a writer has to know of the file. At the first call, all records are
         checked, an interrupted last line is cut off, and the index is written again."""
         indexed = self._opened()
@@ -134,7 +134,7 @@ class RecordLog:
         return self._known
 
 
-def _replaced_by(keys: set[ResultKey], known: Known) -> list[str]:
+def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
     """Returns the damaged places that results with these keys replace. These are the damaged
     records of the same keys, those of keys with an intact record, and those whose key cannot be
     read. The last are included because a resumed run measures every missing result again."""
@@ -145,7 +145,7 @@ def _replaced_by(keys: set[ResultKey], known: Known) -> list[str]:
     ]
 
 
-def _cut_off(indexed: Known, end: int) -> list[Damage]:
+def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
     """Returns as damage the records that the index lists although the file ends before them."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
