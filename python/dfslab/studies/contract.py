@@ -55,7 +55,7 @@ class StudyResult(BaseModel):
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page. None: a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
-    # The part of the page that has the section.
+    # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""

@@ -1,5 +1,5 @@
-"""Renders the section on a designed sweep: effects and importance of its factors, validation of
-the models, and the next runs."""
+"""Renders the section on a designed sweep: effects and importance of its factors, validation of the
+models, and the next runs."""
 
 from __future__ import annotations
 

@@ -135,17 +135,18 @@ def _detectable(error: float, freedom: int) -> float:
 
 
 def _named(group: Sequence[NoiseFloor]) -> str:
-    """The configuration of a row; the number of configurations, if there are several."""
+    """Returns the text that names the row of a group: its configuration or, if the group has
+    several, the number of its configurations."""
     if len(group) > 1:
         return f"each of {len(group)} configurations"
     return labels_text(dict(group[0].labels)) or "all"
 
 
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
-    """A row for each group of configurations with equal figures: runs, spread, smallest detectable
-    difference, bias of pairs.
+    """Returns a table with a row for each group of configurations that have the same noise: runs,
+    spread, smallest detectable difference, bias of pairs.
 
-    Configurations with the same number of runs share one figure, which is printed once.
+    Configurations with the same number of runs share one spread, which is printed once.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

@@ -68,7 +68,8 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """Returns the answer in one sentence for each change: its largest gain, and where."""
+        """Returns one sentence for each change: its largest gain, and the configurations that have
+        this gain."""
         by_change: dict[str, list[ChangedOperation]] = {}
         for one in self.rows:
             by_change.setdefault(one.change, []).append(one)
@@ -98,8 +99,9 @@ def gain_cell(gain: GainEstimate) -> TableCell:
 
 
 def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """The sentence on the largest gain of one change, with the number of groups it is the largest
-    of. `rows`: groups of configurations that gain alike."""
+    """Returns the sentence on the largest gain of one change. If the change has several groups of
+    configurations, the sentence ends with their number. `rows`: one row for each group of
+    configurations with similar gains."""
     best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
     text = _sentence(best)
     if len(rows) == 1:
