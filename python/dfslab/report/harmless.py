@@ -33,7 +33,7 @@ class _Harmless(RenderHook):
 
 
 class _Printable:
-    """An object to print. Control characters in its text are removed, except those of its
+    """Wraps an object to print. Control characters are removed from its text, but not from its
     styles."""
 
     def __init__(self, inner: RenderableType) -> None:

@@ -150,7 +150,7 @@ class Findings:
         return known if isinstance(known, kind) else None
 
     def add(self, result: StudyResult) -> None:
-        """Add the result of one study, under its study's name."""
+        """Adds the result of one study, under its study's name."""
         self.found[result.study] = result
 
 
@@ -181,8 +181,8 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results in an order that does not depend on the order of running, because sums of
-        floats and the order of table rows depend on it."""
+        """All results, in an order that does not depend on the order in which they were measured.
+        Sums of floats and the order of table rows depend on the order of results."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -244,7 +244,7 @@ def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
 
     The stored order differs, because measurements ran in a random order.
     """
-    # Match by labels, because earlier versions of dfslab computed other point ids.
+    # Results are matched by labels, because earlier versions of dfslab computed other point ids.
     places = {str(point.labels): place for place, point in enumerate(scenario.points())}
     return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 

@@ -1,6 +1,9 @@
-"""The study `energy`: the throughput of every configuration against the electric power of its
-processors (energy for each byte, and the lowest power that does not reduce the throughput; Kumar
-2018, section 1.2 and Table 1)."""
+"""The study `energy`: the throughput of every configuration compared with the electric power of its
+processors.
+
+It gives the energy for each byte, and the lowest power that does not reduce the throughput (Kumar
+2018, section 1.2 and Table 1).
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ BASIS = (
 class EnergyCost(BaseModel):
     """Speed and power of one configuration by one method.
 
-    `throughput_bytes_per_s` has its interval. `power_w`: of all processors together. `limit`: what
-    limits the configuration according to the method, such as "server.cpu"; "" if the method names
-    no limit.
+    `throughput_bytes_per_s`: throughput with its interval. `power_w`: power of all processors
+    together, in watts. `limit`: what limits the configuration according to the method, such as
+    "server.cpu"; "" if the method names no limit.
     """
 
     labels: dict[str, str]

@@ -139,8 +139,8 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Numbers of hits and misses for each kind of expectation; an empty document unless a
-        model was compared."""
+        """Returns the numbers of hits and misses for each kind of expectation; an empty document
+        unless a model was compared."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -199,8 +199,8 @@ def make(name: str) -> ExpectationsStudy:
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """The uncalibrated model's expectations on the steps of one operation and on pairs of
-    similar configurations."""
+    """Returns the expectations of the uncalibrated model, both on the steps of one operation and on
+    pairs of similar configurations."""
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
@@ -269,7 +269,7 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
                     for second in row[start + 1 : start + 1 + NEAREST]
                     if points[first].labels != points[second].labels
                 ]
-    # Yield the pairs in the order of the configurations.
+    # The pairs are yielded in the order of the configurations.
     for first, second, kind in sorted(found):
         yield kind, points[first], points[second]
 

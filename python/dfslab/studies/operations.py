@@ -276,8 +276,8 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """The functions f1 to f7 of Wu 2013, which give the time of a step, fitted to every measured
-    step.
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. They give the time
+    of the step from the file size and the number of operations.
 
     Raises RunFailed if none can be fitted.
     """

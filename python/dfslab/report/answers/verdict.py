@@ -67,8 +67,8 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of predictions without measurements, from the first method that is not a
-    baseline; None if there is none."""
+    """Returns the summary of a run without measurements, from the predictions of the first method
+    that is not a baseline; None if there is no such method."""
     names = [one.method for one in results if one.method not in BASELINES]
     if not names:
         return None

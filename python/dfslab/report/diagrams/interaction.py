@@ -179,8 +179,8 @@ def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
 
 
 def _guarding(node: Node) -> tuple[Expr, ...]:
-    """The expressions that appear in the guards of a node's combined fragment; none for nodes
-    without a fragment."""
+    """Returns the expressions that appear in the guards of a node's combined fragment; an empty
+    tuple for a node without a fragment."""
     if isinstance(node, Use | Delay | Hold | Call):
         return ()
     return node.expressions()

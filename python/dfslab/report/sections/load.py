@@ -233,7 +233,7 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
     """Returns the table rows of a configuration, one row for each phase."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # Calls are taken from the first run of each configuration.
+    # The counts of calls are taken from the first run of each configuration.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()
@@ -315,7 +315,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> M
 
 
 def _curve(shown: Sequence[Second]) -> Series:
-    # The last second is incomplete, so leave it out.
+    # The last second is left out, because it is incomplete.
     counts = [one.count for one in shown[:-1]]
     places = [place + 0.5 for place in range(len(counts))]
     return Series("", palette.SEQUENCE[0], places, counts, line="solid", stepped=True)

@@ -430,7 +430,7 @@ def _sampled(profile: TraceProfile) -> Markup:
 def _compression(profile: TraceProfile) -> Markup:
     """Returns the HTML of the numbers of spans and call trees before and after compression, and of
     lost spans."""
-    # Recorders in JVMs count every call and record no spans, so the text speaks of calls.
+    # Recorders in JVMs count every call and record no spans, so the text counts calls for them.
     calls = "calls" if profile.processes else "spans"
     shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.counted:

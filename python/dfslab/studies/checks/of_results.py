@@ -99,8 +99,8 @@ def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) 
 
 
 def _speed(result: Result) -> Speed:
-    """Returns the figures of a whole run. The mean latency is over all operations, weighted by
-    their counts."""
+    """Returns the rate, throughput and times of a whole run. The mean latency is over all
+    operations, weighted by their counts."""
     values = {name: metric.value for name, metric in result.metrics.items()}
     counts = result.load.operations if result.load is not None else {}
     means = {
@@ -162,8 +162,9 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
-    """Returns whether the rate reached a steady state; None for short runs and for few operations.
-    Two halves with a small difference count as steady, whatever the warm-up test decides."""
+    """Returns whether the rate reached a steady state; None if the run is too short or has too few
+    operations to decide. Two halves with a small difference count as steady, whatever the warm-up
+    test decides."""
     if steady is None:
         return None
     middle = len(seconds) // 2

@@ -14,7 +14,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.parameters import Parameter
 
-# Changes of the hardware of one kind of nodes.
+# Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 # A station counts as nearly limiting if its utilisation, divided by that of the busiest station, is
@@ -62,7 +62,8 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
         try:
             change = parse_change(text, scenario)
         except InputError:
-            # For example, half of an odd whole-number parameter is not a whole number.
+            # A text that is no legal change is left out. For example, half of an odd value is not
+            # allowed for a parameter that is a whole number.
             continue
         key = tuple(f"{name}={value}" for name, value in sorted(change.values.items()))
         if change.distance:

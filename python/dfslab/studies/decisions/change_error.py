@@ -27,10 +27,10 @@ from dfslab.spec.changes.change import DOUBLING, KINDS, Change
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
-# The blind error of a doubling, used without any recording: that of two independent predictions of
-# the uncalibrated model.
+# The blind error: the standard deviation of the error of a doubling if there are no recordings. It
+# is the error of the ratio of two independent predictions of the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# Weight of the blind error, as a number of recordings.
+# The blind error has the weight of this number of recordings in the average.
 BLIND_WEIGHT = 2.0
 # COVERED is the fraction of compared pairs that an interval shall cover. COVERED_SDS is the
 # half-width of such an interval in standard deviations.

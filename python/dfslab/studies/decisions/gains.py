@@ -45,7 +45,8 @@ class GainEstimate(BaseModel):
 
     @property
     def is_none(self) -> bool:
-        """Whether the predicted gain is too small to act on."""
+        """Whether the predicted gain changes the rate by less than NO_GAIN, so that it is reported
+        as "none"."""
         return abs(math.log(self.gain)) < NO_GAIN
 
     @property

@@ -25,12 +25,12 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.fail_rules import FailRule
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
-# Probability that the comparison of two equal runs gives any verdict.
+# Probability that the comparison of two equal runs reports any difference.
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# Smallest standard deviation of a metric's natural logarithm, because clocks and counters are not
-# more precise.
+# Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
+# are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = ("mean", "p50", "p90", "p99")

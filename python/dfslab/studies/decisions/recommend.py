@@ -193,8 +193,8 @@ def _p99_s(prediction: Prediction) -> float:
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
-    """Returns the best actions within a budget, ordered by the gain towards the goal. For the goal
-    `cost`, they are ordered by gain per unit of price."""
+    """Returns the best actions within a budget (`within`), ordered by the gain towards the goal.
+    For the goal `cost`, they are ordered by gain per unit of price."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]

@@ -196,8 +196,8 @@ def _size_ratio(situation: Situation, changed: Situation) -> float:
 def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True) -> WhatIf:
     """Returns the gains of changes, which are given as texts in the language of changes.
 
-    With `together`, several changes are also predicted in combination. Raises InputError with a
-    change that is unknown, or illegal in every configuration.
+    With `together`, several changes are also predicted in combination. Raises InputError, which
+    names the change, if a change is unknown, or illegal in every configuration.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     base = evidence.points[0].scenario

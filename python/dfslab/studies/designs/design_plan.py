@@ -147,7 +147,7 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """The rows of each testbed for a design of the given kind, the most informative testbed
+    """Returns the rows of each testbed for a design of the given kind, the most informative testbed
     first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
@@ -169,8 +169,8 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Number of testbeds of a screening design: total runs are a multiple of four and exceed the
-    number of main effects."""
+    """Returns the number of testbeds of a screening design. The total number of runs is a multiple
+    of four and exceeds the number of main effects."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -227,7 +227,8 @@ class Coding:
         )
 
     def matrix(self, rows: Sequence[DesignRow]) -> np.ndarray:
-        """Model matrix of shape (rows, 1 + columns): the constant first, values in [-1, 1]."""
+        """Returns the model matrix of shape (rows, 1 + columns). The first column is the constant;
+        all values are in [-1, 1]."""
         parts = [np.ones((len(rows), 1))]
         levels = np.array(rows, dtype=int)
         parts += [table[levels[:, i]] for i, table in enumerate(self._tables)]
@@ -239,8 +240,8 @@ class Coding:
 
 
 def scaled(factor: Factor) -> np.ndarray | None:
-    """Levels of a factor scaled to [-1, 1], logarithmically if all are positive; None for named
-    levels."""
+    """Returns the levels of a factor, scaled to [-1, 1]; None for named levels. The scale is
+    logarithmic if all levels are positive."""
     numbers = factor.numbers
     if numbers is None or len(numbers) < 2:
         return None

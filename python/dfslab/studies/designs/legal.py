@@ -17,7 +17,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
 DesignRow = tuple[int, ...]
-# A function that decides whether a combination of levels (factor name -> level) is legal.
+# A function that decides whether a combination of levels is legal. The combination maps the name of
+# each factor to its level.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
 # A constraint: the names of the factors that it reads, and the function that tests it.
 Rule = tuple[set[str], LegalityTest]

@@ -1,5 +1,5 @@
-"""Proposes the next experiments: the runs that reduce the uncertainty of a question most per
-second.
+"""Proposes the next experiments: the runs that most reduce the uncertainty about the configurations
+of a question, per second of their cost.
 
 By a Gaussian process, a run at x reduces the variance at the configurations q of the question by
 cov(q, x)² / (var(x) + noise), whatever its outcome (Krause and Guestrin 2008). Runs are selected
@@ -83,8 +83,8 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
     # scikit-learn has no public attribute for the scale of its targets.
     scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
-    # The Gaussian process adds noise to every variance; subtract the noise to keep the reducible
-    # part.
+    # The Gaussian process adds noise to every variance. The noise is subtracted, so that only the
+    # variance remains that runs can reduce.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
 
 

@@ -122,8 +122,8 @@ def permutation(
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
-    """Importance by permutation: for each factor, the increase of the mean |error| of the log rate
-    if the factor's columns are shuffled.
+    """Returns the importance of each factor by permutation, that is, the increase of the mean
+    |error| of the log rate if the factor's columns are shuffled.
 
     `owner`: for each column of `matrix`, the index of its factor. `target`: measured log rates.
     """

@@ -29,7 +29,7 @@ from dfslab.studies.runs import completeness
 COMPLETE = "complete"
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
-# Upper limit on the size of a table of runs. A row takes about one KiB.
+# Upper limit on the size of a table of runs, in bytes. A row takes about one KiB.
 MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
 MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)

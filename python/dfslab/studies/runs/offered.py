@@ -38,7 +38,8 @@ class SearchProgress:
     _run: str = ""
 
     def begin(self, run: str) -> None:
-        """Notes the text (offered rate and number) of the run that begins."""
+        """Stores the text (offered rate and number) of the run that begins, for the lines of
+        progress."""
         self._run = run
 
     def __call__(self, share: float, phase: str) -> None:

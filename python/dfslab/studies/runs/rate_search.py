@@ -1,4 +1,4 @@
-"""Searches the highest rate that meets a latency objective, and records the throughput-latency
+"""Searches for the highest rate that meets a latency objective, and records the throughput-latency
 curve up to its knee."""
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ Probe = Callable[[float, int], RateRun]
 
 @dataclass
 class RateRuns:
-    """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
+    """All runs at one requested rate. `verdict`: whether the rate "meets" or "fails" the objective,
+    or is "unclear"."""
 
     offered_per_s: float
     runs: list[RateRun] = field(default_factory=list)
@@ -111,7 +112,7 @@ class RateRuns:
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the objective's statistic over the runs, in seconds.
+        """Returns (mean, low, high) of the objective's statistic over the runs, in seconds.
 
         The interval is 90 %, by Student's t on logarithms; it is unbounded for a single run.
         """
@@ -176,7 +177,7 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches the highest rate: doubles the rate until the objective fails, then bisects
+    """Searches for the highest rate: doubles the rate until the objective fails, then bisects
     geometrically, then completes the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every

@@ -214,8 +214,8 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A function that raises the error of a failed fit for every configuration, in place of a
-    prediction."""
+    """Returns a function that takes the place of a prediction after a failed fit. It raises the
+    error of the fit for every configuration."""
 
     def run(point: Point) -> Result:
         raise error

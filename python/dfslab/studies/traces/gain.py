@@ -133,7 +133,7 @@ def threads(root: MergedStep) -> list[LogicalThread]:
 
 
 def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
-    """Savings by the steps of one operation.
+    """Returns the savings by the steps of one operation.
 
     `part`: share by which a step's time is reduced. `whole_ns`: total time of all operations.
     """
@@ -204,7 +204,7 @@ def _saving(
 
 
 def verdict(low: float, high: float) -> str:
-    """The verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
+    """Returns the verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:

@@ -26,7 +26,7 @@ from dfslab.studies.traces import gain
 from dfslab.studies.traces.processors import Processor
 
 FACTOR = 2.0
-# A step that is executed more often than this for each call of its thread is streaming.
+# A step is streaming if it is executed more often than this for each call of its thread.
 STREAMED = 2.0
 # Suffixes of the names of the part that stands for the time between two processes: LINK if the
 # processes ran on several hosts, LOOPBACK if they ran on one host.
@@ -438,7 +438,7 @@ def _more(
 
 
 def _part(path: CallPath, node: MergedStep) -> str:
-    """The processor, disk or link to which a step's self time is attributed, regardless of
+    """Returns the processor, disk or link to which a step's self time is attributed, regardless of
     happens-before order."""
     process = path.within or ""
     if node.kind == "sleep":

@@ -146,7 +146,7 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 
 
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
-    """A row of the table `calls` for one node of the call tree.
+    """Returns a row of the table `calls` for one node of the call tree.
 
     `read`: number of calls that were recorded; if `count` differs from it, `count` is an estimate.
     """
@@ -218,8 +218,8 @@ def _timelines(profile: TraceProfile) -> TableRows:
 
 
 def _parts(found: PartRanking) -> TableRows:
-    """One row for every processor, disk and link, with its saving and its shares in the other
-    rankings."""
+    """Returns one row for every processor, disk and link, with its saving and its shares in the
+    other rankings."""
     by_sum = {row.part: row.share for row in found.by_sum}
     by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
     return [

@@ -1,5 +1,5 @@
-"""Rules for figures that contradict each other arithmetically, such as by a wrong unit or a wrong
-mean."""
+"""Rules for figures that contradict each other arithmetically, for example because of a wrong unit
+or a wrong mean."""
 
 from __future__ import annotations
 

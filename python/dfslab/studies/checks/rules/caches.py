@@ -65,7 +65,7 @@ def _own_writes(one: Evidence) -> str | None:
 
 
 def _unforced(one: Evidence) -> str | None:
-    """Returns the contradiction for writes that are presented as stored although they were only in
+    """Returns the contradiction if writes are presented as stored although they were only in
     memory."""
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:
