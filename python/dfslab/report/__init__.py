@@ -1,2 +1,2 @@
-"""Renders results for people: the HTML page and its sections, tables in the terminal, and
-diagrams of file systems' descriptions."""
+"""Renders results for people: the HTML page and its sections, tables in the terminal, and diagrams
+of file systems' descriptions."""

@@ -1,5 +1,5 @@
-"""The page of two runs compared: what differs in sentences, a chart of the changes with their
-intervals, and the table."""
+"""Renders the page that compares two runs: sentences on what differs, a chart of the changes with
+their intervals, and the table of all comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.report.page_table import contents, folded, signed
 from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
 
 MOST_ROWS = 40
-# Verdict -> colour and shape of its points. Other verdicts found no difference.
+# Colour and shape of the points for each verdict.
 STYLES: dict[str, tuple[str, Mark]] = {
     "higher": ("blue", "circle"),
     "lower": ("orange", "square"),
@@ -25,7 +25,7 @@ STYLES: dict[str, tuple[str, Mark]] = {
 
 
 def render(found: ComparedRuns) -> str:
-    """HTML of the page that compares two runs."""
+    """Returns the HTML of the page that compares two runs."""
     answer = Markup("").join(Markup("<p>{}</p>").format(one) for one in found.sentences())
     table = folded("All comparisons", contents(found.table(), titled=False), opened=True)
     body = Markup('<div class="answer">{}</div>').format(answer) + _chart(found) + table
@@ -35,11 +35,12 @@ def render(found: ComparedRuns) -> str:
 
 
 def _chart(found: ComparedRuns) -> Markup:
-    """HTML of a chart with one panel for each metric and one row for each configuration. If there
-    are more than MOST_ROWS comparisons, those with the smallest adjusted p are drawn."""
+    """Returns the HTML of a chart with one panel for each metric and one row for each
+    configuration. If there are more than MOST_ROWS comparisons, those with the smallest adjusted
+    p-values are drawn."""
     ordered = sorted(found.rows, key=lambda one: one.adjusted)[:MOST_ROWS]
     panels = []
-    # Rates come first, then times by operation.
+    # Panels of rates come first, then panels of times, ordered by operation.
     for metric in sorted({one.metric for one in ordered}, key=lambda one: (RATE not in one, one)):
         rows = sorted(
             (one for one in ordered if one.metric == metric), key=lambda one: one.configuration
@@ -53,7 +54,7 @@ def _chart(found: ComparedRuns) -> Markup:
 
 
 def _label(metric: str) -> str:
-    """The name of a metric in words, with its operation."""
+    """Returns the name of a metric in words, with its operation."""
     key = parsed(metric)
     known = REGISTRY.get(key.name)
     words = known.label if known else key.name
@@ -61,7 +62,8 @@ def _label(metric: str) -> str:
 
 
 def _series(rows: list[ComparedMetric]) -> list[Series]:
-    """The ratios of one metric: one series for each verdict, with a colour and a shape for it."""
+    """Returns the changes of one metric as points. There is one series for each verdict, with a
+    separate colour and shape."""
     found = []
     for verdict, (colour, mark) in STYLES.items():
         own = [(float(place), one) for place, one in enumerate(rows) if one.verdict == verdict]

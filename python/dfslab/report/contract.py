@@ -22,8 +22,8 @@ class PageSection:
     """One section of the page.
 
     `order`: sort key on the page, ascending. `empty`: sentence that is shown if the run has nothing
-    for this section. `render`: returns the body as HTML, or None if the run has nothing for this
-    section. `tab`: the part of the page that shows the section.
+    for this section. `render`: function that returns the body as HTML, or None if the run has
+    nothing for this section. `tab`: the tab of the page that shows the section.
     """
 
     title: str
@@ -34,14 +34,15 @@ class PageSection:
 
 
 def page_section(name: str) -> PageSection:
-    """Returns the section `name`. Raises DiscoveryError if its module declares none."""
+    """Returns the section `name`. Raises DiscoveryError if the module of this name declares no
+    section."""
     path = discover.named(discover.SECTIONS, name, "section")
     return discover.declared(path, "SECTION", PageSection)
 
 
 def page_sections() -> dict[str, PageSection]:
-    """Name -> section, for all sections.
+    """Returns all sections, by name.
 
-    Raises DiscoveryError with the name of a module that declares none.
+    Raises DiscoveryError, which names the module, if a module declares no section.
     """
     return {name: page_section(name) for name in discover.members(discover.SECTIONS)}

@@ -1,4 +1,5 @@
-"""Turns a file system's description into tables and formulas, derived from its operation trees."""
+"""Derives tables and formulas from a file system's description, that is, from its operation
+trees."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ from dfslab.spec.systems.parameters import Parameter
 class ParameterRow:
     """A configurable parameter of a file system.
 
-    `acts_in`: operation -> names of the steps that the parameter affects.
+    `acts_in`: for each operation, the names of the steps that the parameter affects.
     """
 
     parameter: Parameter
     acts_in: dict[str, list[str]]
 
     def cells(self) -> list[str]:
-        """The row's texts: id, key, meaning, unit, default, origin, source, affected operations."""
+        """Returns the texts of the table row: id, key, meaning, unit, default, origin, source,
+        affected operations."""
         p = self.parameter
         default = "" if p.default is None else units.text(p.default, p.unit)
         where = "; ".join(f"{o}: {', '.join(steps)}" for o, steps in self.acts_in.items())
@@ -40,8 +42,8 @@ COLUMNS = ["id", "key", "meaning", "unit", "default", "origin", "source", "acts 
 
 
 def parameter_rows(system: FileSystem, operations: Sequence[str] = ()) -> list[ParameterRow]:
-    """The parameters that affect an operation tree or the daemons. Those of Wu 2013's Table 1 come
-    first.
+    """Returns the parameters that affect an operation tree or the daemons. Those of Wu 2013's Table
+    1 come first.
 
     `operations`: only parameters that affect the trees of these operations are returned; if empty,
     the trees of all operations count.
@@ -67,7 +69,7 @@ def _order(wu: str) -> tuple[int, str]:
 
 
 def _acting(system: FileSystem, operation: str) -> dict[str, list[str]]:
-    """Parameter -> names of the steps of the operation's tree that the parameter affects.
+    """Returns for each parameter that affects the operation's tree the names of the affected steps.
 
     Parameters that messages and resources imply are included.
     """
@@ -110,7 +112,8 @@ def _implied(system: FileSystem, node: Node) -> list[str]:
 
 
 def formulas(system: FileSystem, operations: Sequence[str] = ()) -> str:
-    """The response times of the named operations as formulas in text, by invocation and by step.
+    """Returns the response times of the named operations as formulas in text, by invocation and by
+    step.
 
     If `operations` is empty, all operations are included.
     """
@@ -142,7 +145,7 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
-    """The named quantities of a description: expression -> name, in the order of the tree.
+    """Returns the name of each expression that a description names, in the order of the tree.
 
     If SymPy has expanded a product in a formula, the product is not replaced by its name.
     """
@@ -161,8 +164,8 @@ def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
 def _by_invocation(
     system: FileSystem, operation: str, names: Mapping[sympy.Basic, sympy.Symbol]
 ) -> list[str]:
-    """Lines of text: the response time as a sum over invocations, and the ids of the parameters
-    on which each invocation's count depends."""
+    """Returns lines of text: the response time as a sum over invocations, and the ids of the
+    parameters that determine how often each invocation occurs."""
     found = invocations(system, operation)
     lines = [f"  = {_plain(total(found), names)}"]
     for one in found:
@@ -189,7 +192,7 @@ class _Printer(StrPrinter):
         return f"({self._print(then)} if {self._guard(holds)} else {self._print(otherwise)})"
 
     def _guard(self, holds: sympy.Basic) -> str:
-        """The text of a condition.
+        """Returns the text of a condition.
 
         A switch (a parameter that is compared with 0) is printed by its name alone.
         """

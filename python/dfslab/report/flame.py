@@ -1,5 +1,5 @@
-"""Draws flame graphs on the page: call trees as nested bars, whose width is total time, self
-time, waits, bytes or calls."""
+"""Draws flame graphs on the page. The nodes of call trees are nested bars, whose width is the total
+time, the self time, the waits, the bytes or the number of calls."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ NOTE = (
 class Bar(TypedDict):
     """A node of a call tree, with the keys that the page's script reads.
 
-    `above`: index of the node's parent, -1 for a root. `sums`: calls, self time in ns, bytes. `of`:
-    process -> the same sums. `change`: relative change of the mean duration.
+    `above`: index of the node's parent, -1 for a root. `sums`: number of calls, self time in ns,
+    bytes. `of`: the same sums for each process. `change`: relative change of the mean duration.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Bar(TypedDict):
 def flatten(
     roots: Sequence[TreeNode], changes: Mapping[CallPath, float] | None = None
 ) -> list[Bar]:
-    """The nodes of call trees as a flat list, in which a parent precedes its children; at most
-    MOST_NODES.
+    """Returns the nodes of call trees as a flat list, in which a parent precedes its children. The
+    list has at most MOST_NODES nodes.
 
-    `changes`: path -> relative change of the mean duration, for colours.
+    `changes`: relative change of the mean duration of each call path, for colours.
     """
     found: list[Bar] = []
-    # The order is depth-first. So the last bar with a given path is the parent of the following
-    # bars below that path.
+    # The order is depth-first. So the last bar that was added for a path is the parent of the
+    # following bars below that path.
     places: dict[CallPath | None, int] = {}
     for path, node in walk(roots):
         if len(found) == MOST_NODES:
@@ -84,10 +84,10 @@ def facets(nodes: Iterable[Bar]) -> list[str]:
 def flame(
     roots: Sequence[TreeNode], label: str, changes: Mapping[CallPath, float] | None = None
 ) -> Markup:
-    """HTML of a flame graph: the controls, the container in which the script draws the bars, and
-    the data.
+    """Returns the HTML of a flame graph: the controls, the container in which the script draws the
+    bars, and the data.
 
-    `changes`: path -> relative change of the mean duration, for colours.
+    `changes`: relative change of the mean duration of each call path, for colours.
     """
     nodes = flatten(roots, changes)
     text = json.dumps({"nodes": nodes, "changed": bool(changes)}, allow_nan=False)

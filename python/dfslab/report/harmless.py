@@ -1,5 +1,5 @@
-"""A console whose output cannot control the terminal. Names in traces and scenarios may come from
-other people and contain control characters."""
+"""Provides a console whose output cannot control the terminal. Names in traces and scenarios may
+come from other people and contain control characters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def harmless(console: Console) -> Console:
 
 
 class _Harmless(RenderHook):
-    """Filters text after markup was converted to styles, so that the styles of tables are kept."""
+    """Filters text after markup has been converted to styles, so that the styles of tables are
+    kept."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Returns the same objects, rendered with printable text only."""
@@ -32,7 +33,7 @@ class _Harmless(RenderHook):
 
 
 class _Printable:
-    """An object to print. Control characters in its text are removed, except those of its
+    """Wraps an object to print. Control characters are removed from its text, but not from its
     styles."""
 
     def __init__(self, inner: RenderableType) -> None:

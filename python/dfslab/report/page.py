@@ -27,8 +27,8 @@ from dfslab.studies.runs import completeness
 class Rendered:
     """A rendered section of the page.
 
-    If the run has nothing for the section, `body` is None and `empty` states why. `tab`: the part
-    of the page that shows the section.
+    If the run has nothing for the section, `body` is None and `empty` states why. `tab`: the tab of
+    the page that shows the section.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Rendered:
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
-    """All sections of the page in order: the sections with dedicated charts, and the sections of
-    the studies."""
+    """Returns all sections of the page in order. They are the sections with dedicated charts and
+    the sections of the studies."""
     found = [
         Rendered(name, one.title, one.order, one.render(run), one.empty, one.tab)
         for name, one in page_sections().items()
@@ -63,7 +63,7 @@ def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
 
 
 def environment() -> jinja2.Environment:
-    """The Jinja environment of the page.
+    """Returns the Jinja environment of the page.
 
     It escapes automatically, so text of a scenario or a result never becomes markup.
     """
@@ -77,7 +77,8 @@ def environment() -> jinja2.Environment:
 
 
 def caption(run: FinishedRun) -> str:
-    """The line below the page's title: subject, start time, software."""
+    """Returns the line below the page's title: the file systems, the start time, and the
+    software."""
     parts = [run.file_systems]
     if run.results:
         first = min((result.provenance for result in run.results), key=lambda p: p.started)
@@ -86,7 +87,7 @@ def caption(run: FinishedRun) -> str:
 
 
 def render_trace(profile: TraceProfile, name: str, title: str) -> str:
-    """HTML of a page that shows one trace profile, without a scenario."""
+    """Returns the HTML of a page that shows one trace profile, without a scenario."""
     shown = [
         Rendered(part.name, part.title, place, part.body, trace.EMPTY, part.tab)
         for place, part in enumerate(trace.parts(profile))
@@ -96,16 +97,16 @@ def render_trace(profile: TraceProfile, name: str, title: str) -> str:
 
 
 def render(run: FinishedRun) -> str:
-    """HTML of the page of a run."""
+    """Returns the HTML of the page of a run."""
     warning = completeness.warning(run.results)
     return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
 
 
 def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
-    """HTML of a page with these sections.
+    """Returns the HTML of a page with the sections `shown`.
 
     `title`: the question that the page answers. `words`: the line below it. `warning`: a sentence
-    that is shown above everything else; empty for none.
+    that is shown above everything else; "" for none.
     """
     full = [one for one in shown if one.body]
     parts = [(tab, [one for one in full if one.tab is tab]) for tab in Tab]

@@ -23,10 +23,10 @@ MOST_UNFOLDED = 40
 def table(
     head: Sequence[str], rows: Iterable[Sequence[Any]], held: Sequence[bool] = (), texts: int = 1
 ) -> Markup:
-    """HTML of a table. The first `texts` columns are text, the others numbers. Rows for which
-    `held` is true are marked as held out.
+    """Returns the HTML of a table. The first `texts` columns are text, the others numbers. `held`:
+    for each row, whether it is marked as held out.
 
-    Cells that are Markup are inserted unchanged. They may or may not contain their own `<td`.
+    Cells that are Markup are inserted unchanged. They may or may not include their `<td` tag.
     """
     rows = list(rows)
     body = [
@@ -58,7 +58,7 @@ def _cell(cell: Any, words: bool) -> str:
 
 
 def blocks(section: Section) -> Markup | None:
-    """HTML of the tables and paragraphs of a section; None if there are none."""
+    """Returns the HTML of the tables and paragraphs of a section; None if there are none."""
     titled = sum(isinstance(one, Table) and not one.folded for one in section.blocks) > 1
     drawn = [
         note(one.text) if isinstance(one, Paragraph) else contents(one, titled)
@@ -68,7 +68,7 @@ def blocks(section: Section) -> Markup | None:
 
 
 def contents(found: Table, titled: bool = True) -> Markup:
-    """HTML of a table with its title (if `titled`) and notes.
+    """Returns the HTML of a table with its notes and, if `titled`, its title.
 
     If the table has a `folded` text, it is collapsed behind that text.
     """
@@ -85,7 +85,8 @@ def contents(found: Table, titled: bool = True) -> Markup:
 
 
 def _drawn(cell: TableCell, place: int) -> Markup | str:
-    """HTML of a cell. `place`: index of its column; long texts after the first column may wrap."""
+    """Returns the HTML of a cell. `place`: index of its column. Long texts after the first column
+    may wrap."""
     if cell.is_bar and isinstance(cell.value, float):
         return share(cell.value)
     if cell.note:
@@ -96,9 +97,9 @@ def _drawn(cell: TableCell, place: int) -> Markup | str:
 
 
 def folded(title: str, body: Markup, opened: bool = False) -> Markup:
-    """HTML of long content that is collapsed behind its title.
+    """Returns the HTML of long content that is collapsed behind its title.
 
-    `opened`: whether it is expanded at first.
+    `opened`: whether the content is expanded at first.
     """
     return Markup("<details{}><summary>{}</summary>{}</details>").format(
         Markup(" open") if opened else "", title, body
@@ -106,30 +107,30 @@ def folded(title: str, body: Markup, opened: bool = False) -> Markup:
 
 
 def note(text: str) -> Markup:
-    """HTML of a sentence that explains a chart or a table."""
+    """Returns the HTML of a sentence that explains a chart or a table."""
     return Markup('<p class="soft">{}</p>').format(text)
 
 
 def wide(text: str) -> Markup:
-    """HTML of a cell whose text may wrap."""
+    """Returns the HTML of a cell whose text may wrap."""
     return Markup('<td class="wide">{}</td>').format(text)
 
 
 def path_cell(path: CallPath) -> Markup:
-    """HTML of a cell with a shortened path, and the full path as its tooltip."""
+    """Returns the HTML of a cell with a shortened path. The full path is its tooltip."""
     return Markup('<td class="wide" title="{}">{}</td>').format(path, short_path(path))
 
 
 def number(value: float) -> str:
-    """A number as text with three or four digits and thousands separators."""
+    """Returns a number as text with three or four digits and thousands separators."""
     if not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def predicted(metric: Metric | None, error: float | None = None) -> Markup:
-    """HTML of a cell for a prediction: value and signed error on the first line, the interval
-    below. A dash if there is no prediction."""
+    """Returns the HTML of a cell for a prediction: value and signed error on the first line, the
+    interval below. Without a prediction, the cell has a dash."""
     if metric is None:
         return Markup("<td>{}</td>").format(DASH)
     bounds = ""
@@ -143,14 +144,14 @@ def predicted(metric: Metric | None, error: float | None = None) -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as text in per cent. Values of 1000 % and more have no decimals."""
+    """Returns a fraction as text in per cent. Values of 1000 % and more have no decimals."""
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
 def signed(error: float | None) -> str:
-    """A signed relative error as text in per cent."""
+    """Returns a signed relative error as text in per cent."""
     if error is None or not math.isfinite(error):
         return DASH
     text = f"{error:+,.0%}" if abs(error) >= 10 else f"{error:+.1%}"
@@ -158,14 +159,14 @@ def signed(error: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time in seconds as text with a readable unit."""
+    """Returns a time in seconds as text with a readable unit."""
     if value is None or not math.isfinite(value):
         return DASH
     return units.text(value, "s", 3).replace(" us", " µs")
 
 
 def share(part: float) -> Markup:
-    """HTML of a cell with a fraction, and a bar of that length in the background."""
+    """Returns the HTML of a cell with a fraction, and a bar of that length in its background."""
     shown = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     text = Markup('<td class="share" style="--share:{}%">{}</td>')
     return text.format(f"{shown * 100:.1f}", percent(part))

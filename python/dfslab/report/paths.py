@@ -10,7 +10,7 @@ MOST_PATH = 100
 
 
 def short_path(path: CallPath, most: int = MOST_PATH) -> str:
-    """A path as text. If it is longer than `most` characters, inner steps are omitted.
+    """Returns a call path as text. If it is longer than `most` characters, inner steps are omitted.
 
     The start of the path, its changes of process and its end are kept.
     """
@@ -24,9 +24,9 @@ def short_path(path: CallPath, most: int = MOST_PATH) -> str:
 
 
 def path_end(path: CallPath, most: int) -> str:
-    """A path as text of at most `most` characters.
+    """Returns a call path as text of at most `most` characters.
 
-    If a shortened path is still too long, only its end is returned.
+    If the path is still too long without its inner steps, only its end is returned.
     """
     short = short_path(path, most)
     return short if len(short) <= most else f"…{short[1 - most :]}"

@@ -1,4 +1,4 @@
-"""Extracts repetitions from a trace for display: loops, retries, and calls that filters left
+"""Extracts from a trace, for display, the loops, the retries, and the calls that filters left
 out."""
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ RETRY_HEAD = ("step", "attempts that failed", "of", "time in them")
 
 
 class Loop(NamedTuple):
-    """How often one call of a parent step makes the step `path`: minimum, median (`p50`), maximum.
+    """How often one call of a parent step executes the step `path`: minimum, median (`p50`) and
+    maximum.
 
     `callers`: number of calls of the parent step.
     """
@@ -43,9 +44,10 @@ class Retry(NamedTuple):
 
 
 def loops(profile: TraceProfile) -> list[Loop]:
-    """The steps that one call of their parent makes more than once, the most often repeated first.
+    """Returns the steps that one call of their parent executes more than once, the most often
+    repeated first.
 
-    If a step occurs in trees of different shape, each has a separate row.
+    If a step occurs in trees of different shape, each occurrence has a separate row.
     """
     found = [
         Loop(path, node.times.least, node.times.p50, node.times.most, node.times.callers)
@@ -56,7 +58,7 @@ def loops(profile: TraceProfile) -> list[Loop]:
 
 
 def retries(profile: TraceProfile) -> list[Retry]:
-    """The steps with failed attempts, sorted by the time that the failed attempts took."""
+    """Returns the steps with failed attempts, sorted by the time that the failed attempts took."""
     found = [
         Retry(row.path, row.again, row.count, row.again_ns)
         for row in (*profile.ranking, *profile.waits)
@@ -66,8 +68,8 @@ def retries(profile: TraceProfile) -> list[Retry]:
 
 
 def left_out(profile: TraceProfile) -> list[str]:
-    """One line of text for each filter of the trace: which calls it left out, and to which calls
-    their time is attributed."""
+    """Returns one line of text for each filter of the trace: which calls the filter left out, and
+    to which calls their time is attributed."""
     lines = []
     for rule, shown in profile.left_out.items():
         times = [units.text(ns / 1e9, "s") for ns in (shown.total_ns, shown.self_ns)]
@@ -81,7 +83,7 @@ def left_out(profile: TraceProfile) -> list[str]:
 
 
 def lost(profile: TraceProfile) -> str:
-    """A text that counts the repaired and dropped spans of a trace by kind; empty if there are
-    none."""
+    """Returns a text with the numbers of repaired and of dropped spans of a trace, by kind; "" if
+    there are none."""
     kinds = profile.losses.items()
     return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in kinds if count)

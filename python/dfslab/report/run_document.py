@@ -1,4 +1,5 @@
-"""Assembles the output of a run from all studies: JSON for programs, tables for the terminal."""
+"""Assembles the output of a run from all studies: a JSON document for programs, and tables for the
+terminal."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ from dfslab.studies.runs import completeness
 
 
 def of(run: FinishedRun) -> dict[str, JsonValue]:
-    """The JSON document of `dfslab run`: the location of the run, notes, and the documents of
-    all studies."""
+    """Returns the JSON document of `dfslab run`: the location of the run, notes, and the documents
+    of all studies."""
     notes: list[JsonValue] = list(run.findings.notes)
     found: dict[str, JsonValue] = {
         "scenario": run.scenario.name,
@@ -99,7 +100,7 @@ def _of_studies(run: FinishedRun) -> list[Table]:
 
 
 def result_table(results: Iterable[Result]) -> Table:
-    """A table with one row for each result: rate, throughput, latency, bottleneck."""
+    """Returns a table with one row for each result: rate, throughput, latency, bottleneck."""
     rows, results = [], list(results)
     names = list(dict.fromkeys(result.method for result in results))
     columns = heads(
@@ -134,7 +135,7 @@ def result_table(results: Iterable[Result]) -> Table:
 
 
 def _metric(metric: Metric | None) -> TableCell:
-    """A table cell with the metric's value and, on a separate line, its interval."""
+    """Returns a table cell with the metric's value and, on a separate line, its interval."""
     if metric is None:
         return absent()
     if metric.low is None or metric.high is None:
@@ -145,7 +146,8 @@ def _metric(metric: Metric | None) -> TableCell:
 
 
 def _mean_latencies(result: Result) -> Sequence[str]:
-    """Mean latency of each operation as text; also the response time where it is known."""
+    """Returns a text for each operation with its mean latency and, if it is known, its mean
+    response time."""
     means = {
         name: (
             result.metrics.get(metrics.key(metrics.LATENCY, metrics.MEAN, name)),

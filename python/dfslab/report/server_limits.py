@@ -79,7 +79,7 @@ def _peaks(limits: ServerLimits) -> Table:
 
 
 def _many(number: float) -> str:
-    """A count as short text, such as 86 M or 1.2 k."""
+    """Returns a count as short text, such as "86 M" or "12 k"."""
     for size, name in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
         if number >= size:
             return f"{number / (1e3 if name == ' k' else size):.3g}{name}"

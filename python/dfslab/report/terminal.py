@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from dfslab.testbeds.hosts.kernel import Feature
 
 WIDE = 180
-# Widths in characters: a small terminal, the narrowest column of text, and the margins of a column.
+# Widths in characters: of a small terminal, of the narrowest column of text, and of the margins of
+# a column.
 NARROW, LEAST_WORDS, BORDER = 80, 8, 3
 
 
 def drawn(contents: Contents) -> Table:
-    """A table as Rich renders it.
+    """Converts a table to one that the library Rich prints.
 
     The note of a cell is below its text, the notes of the table are at the end.
     """
@@ -52,9 +53,9 @@ def drawn(contents: Contents) -> Table:
 
 
 def _numbers_fit(contents: Contents) -> bool:
-    """Whether all number columns fit into 80 characters without a line break.
+    """Returns whether all number columns fit into 80 characters without a line break.
 
-    A number that is broken inside its digits would read as another number.
+    A number with a line break inside would look like two other numbers.
     """
     needed = 1
     for number, column in enumerate(contents.columns):
@@ -69,7 +70,7 @@ def _text(cell: TableCell) -> str:
 
 
 def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A Rich table of texts. The first column is aligned left, the other columns right."""
+    """Returns a Rich table of texts. The first column is aligned left, the other columns right."""
     table = Table(title=title)
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left")
@@ -79,8 +80,8 @@ def plain_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def search_tables(found: SearchDocument) -> list[Table | str]:
-    """Tables of a search for the highest rate: the throughput-latency curve, and a line with the
-    conclusion."""
+    """Returns the tables of a search for the highest rate: the throughput-latency curve, and a line
+    with the conclusion."""
     table = Table(title=f"Rates offered, {found.objective} (90 % interval)")
     for name in ("offered", "done", "mean response", "objective's", "verdict", "runs"):
         table.add_column(name, justify="left" if name == "verdict" else "right")
@@ -114,7 +115,7 @@ def search_tables(found: SearchDocument) -> list[Table | str]:
 
 
 def visibility_table(rows: Sequence[Visibility]) -> Table:
-    """Table of the times from the acknowledgement of a change at one client to its first
+    """Returns a table of the times from the acknowledgement of a change at one client to its first
     observation by another client."""
     caption = "stale looks: begun after the acknowledgement, and still the old state"
     table = Table(title="From acknowledged at one client to visible at another", caption=caption)
@@ -153,21 +154,22 @@ def visibility_table(rows: Sequence[Visibility]) -> Table:
 
 
 def console(json_wanted: bool) -> Console:
-    """The console for output that people read. It is stderr if stdout carries JSON."""
+    """Returns the console for output that people read. It writes to stderr if stdout carries
+    JSON."""
     stream = sys.stderr if json_wanted else sys.stdout
     width = None if stream.isatty() else _width_of_pipe()
     return harmless(Console(stderr=json_wanted, highlight=False, width=width))
 
 
 def _width_of_pipe() -> int:
-    """Returns the number of columns for output that is not shown by a terminal: COLUMNS, or enough
-    for most tables."""
+    """Returns the number of columns for output that goes to a pipe or file instead of a terminal:
+    the variable COLUMNS or, if that is not set, enough for most tables."""
     given = os.environ.get("COLUMNS", "")
     return int(given) if given.isdecimal() and int(given) else WIDE
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
-    """Table of the hardware of a testbed, with declared and measured values."""
+    """Returns a table of the hardware of a testbed, with declared and measured values."""
     table = Table(title="Hardware, declared and measured")
     for name in ("host", "quantity"):
         table.add_column(name)
@@ -185,7 +187,8 @@ def checks_table(checks: Sequence[Check]) -> Table:
 
 
 def features_table(features: Sequence[Feature]) -> Table:
-    """Table of the kernel features that testbeds use, and of what is disabled without each."""
+    """Returns a table of the kernel features that testbeds use, and of what is disabled without
+    each."""
     table = Table(title="Features that testbeds use")
     for name in ("feature", "here", "without it"):
         table.add_column(name)
@@ -196,8 +199,8 @@ def features_table(features: Sequence[Feature]) -> Table:
 
 
 def plan_document(plan: DesignPlan) -> PlannedDesign:
-    """A planned design as a document: the size of the legal set, the runs of each testbed, and
-    the cost in seconds."""
+    """Returns a planned design as a document: the size of the legal set, the runs of each testbed,
+    and the cost in seconds."""
     from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design_plan import labels
 
@@ -220,7 +223,8 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """Tables of a planned design: the share of legal combinations, the testbeds, and the cost."""
+    """Returns the tables of a planned design: the share of legal combinations, the testbeds, and
+    the cost."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",

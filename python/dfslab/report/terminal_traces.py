@@ -22,17 +22,18 @@ from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.spec import units
 
-# Rows of a table, and characters of a step's name, in a narrow and in a wide terminal.
+# Largest number of rows of a table in a narrow and in a wide terminal, and of characters of a
+# step's name in a narrow one.
 MOST_ROWS, MOST_ROWS_WIDE = 10, 20
 MOST_NAME = 56
 
 
 def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | str]:
-    """Tables of a profile: the steps with the largest self time, further analyses, and losses.
-    Waits have a separate table if the trace marks them.
+    """Returns the tables of a profile: the steps with the largest self time, further analyses, and
+    losses. Waits have a separate table if the trace marks them.
 
-    Tables have at most MOST_ROWS rows and fit 80 columns; with `is_wide`, they have MOST_ROWS_WIDE
-    rows and further columns.
+    Tables have at most MOST_ROWS rows and fit 80 columns. If `is_wide`, they have up to
+    MOST_ROWS_WIDE rows and further columns.
     """
     most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
     tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most], is_wide)]
@@ -62,8 +63,8 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | str]:
-    """Tables of those analyses that a profile contains: gains, the comparison with a model,
-    retries, and the comparison of cohorts."""
+    """Returns the tables of those analyses that a profile contains: gains, the comparison with a
+    model, retries, and the comparison of cohorts."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most, is_wide))
@@ -94,7 +95,7 @@ def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | s
 
 
 def sampled_text(profile: TraceProfile) -> str:
-    """A note that counts and sums are estimates, with the sampling probability.
+    """Returns a note that counts and sums are estimates, with the sampling probability.
 
     The profile must be sampled.
     """
@@ -108,7 +109,7 @@ def sampled_text(profile: TraceProfile) -> str:
 
 
 def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
-    """Table of the clock offsets between hosts, estimated from the calls between them.
+    """Returns a table of the clock offsets between hosts, estimated from the calls between them.
 
     The times of spans are already corrected by these offsets.
     """
@@ -125,7 +126,7 @@ def clocks_table(clocks: Sequence[AlignedClock]) -> Table:
 
 
 def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) -> Table:
-    """Table of the result of an SQL query. Values are printed unformatted."""
+    """Returns a table of the result of an SQL query. Values are printed unformatted."""
     table = Table(*(escape(column) for column in columns))
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row))
@@ -133,7 +134,7 @@ def answer_table(columns: Sequence[str], rows: Sequence[tuple[JsonValue, ...]]) 
 
 
 def changes_table(compared: CohortComparison, most: int = 20) -> Table:
-    """Table of the `most` steps with the largest significant change of the mean duration.
+    """Returns a table of the `most` steps with the largest significant change of the mean duration.
 
     The test is corrected for multiple comparisons.
     """
@@ -150,8 +151,8 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
 
 
 def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
-    """Table of the end-to-end saving of each step. With `is_wide`, the saving is compared with the
-    step's share of self time and of the critical path."""
+    """Returns a table of the end-to-end saving of each step. If `is_wide`, the saving is compared
+    with the step's share of self time and of the critical path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
     steps = savings.steps[:most]
     finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
@@ -171,7 +172,8 @@ def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
 
 
 def _of_paths(title: str, *others: str) -> Table:
-    """A table whose first column has names of steps, which are wrapped and never cut."""
+    """Returns an empty table whose first column is for names of steps, which are wrapped and never
+    cut."""
     table = Table(title=title)
     table.add_column("step", justify="left", overflow="fold")
     for name in others:
@@ -180,7 +182,7 @@ def _of_paths(title: str, *others: str) -> Table:
 
 
 def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
-    """Names of steps, shortened unless two of them would become equal."""
+    """Returns the names of steps, shortened. Names that would become equal are shortened less."""
     short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
     counts = Counter(short)
     return [
@@ -190,7 +192,8 @@ def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
 
 
 def modelled_table(rows: Sequence[ModelledStep]) -> Table:
-    """Table that compares traced steps with modelled steps. A dash stands for an unknown value."""
+    """Returns a table that compares traced steps with modelled steps. A dash stands for an unknown
+    value."""
     shown = []
     for row in rows:
         times = [
@@ -215,8 +218,8 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
 
 
 def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
-    """Table of the end-to-end saving of each processor, disk and link. With `is_wide`, it is
-    compared with other rankings."""
+    """Returns a table of the end-to-end saving of each processor, disk and link. If `is_wide`, the
+    saving is compared with other rankings."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
     if not is_wide:
@@ -265,9 +268,9 @@ def _steps(title: str, rows: Sequence[Entry], is_wide: bool) -> Table:
 
 
 def _times(row: Entry) -> tuple[str, str, str]:
-    """Texts for a step: self time, its share, and the mean duration.
+    """Returns the texts for a step: self time, its share, and the mean duration.
 
-    They are dashes if the calls were counted but not timed.
+    The texts are dashes if the calls were counted but not timed.
     """
     timed = row.count if row.timed is None else row.timed
     if timed == 0:

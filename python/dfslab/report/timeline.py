@@ -19,9 +19,9 @@ DEEPEST = 12
 
 
 def timelines(calls: Sequence[Timeline]) -> Markup:
-    """HTML of one timeline for each root call.
+    """Returns the HTML of one timeline for each root call.
 
-    The slowest one is expanded. Empty if there are no calls.
+    The timeline of the slowest root call is expanded. The result is empty if there are no calls.
     """
     if not calls:
         return Markup("")

@@ -1,4 +1,4 @@
 """Studies analyse the results of a whole run: comparison, validation, bottlenecks, advice.
 
-The subfolders hold designs of experiments, run folders and trace analyses.
+The subfolders hold the modules for designed experiments, run folders, traces and decisions.
 """

@@ -27,9 +27,11 @@ from dfslab.studies.traces.processors import on_one_host, processors
 
 NAMES = ("bottlenecks",)
 MOST_STEPS = 5
-# Number of steps that are listed if a file system names no functions.
+# Largest number of rows in the table of functions of a file system whose description names no
+# functions.
 MOST_FUNCTIONS = 8
-# Limits of one printed table: the number of configurations, and the number of steps for each.
+# Limits of one printed table: at most ACROSS configurations, with at most MOST_GAINS steps for
+# each.
 ACROSS, MOST_GAINS = 7, 3
 
 
@@ -47,8 +49,9 @@ class FunctionCost(BaseModel):
 
 
 class Gain(BaseModel):
-    """The share of the client call time that would be saved by halving the time of one step (in
-    all its calling contexts) or of one processor, disk or link."""
+    """The share of the client call time that would be saved if one step or part of the hardware
+    took half the time. A step is taken in all its calling contexts. A part is a processor, disk or
+    link."""
 
     name: str
     saving: float
@@ -76,14 +79,15 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """Seconds of functions and the largest gains of every traced program."""
+    """The seconds that the functions of every traced program took, and the largest gains."""
 
     study = "bottlenecks"
 
     programs: list[Bottlenecks]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Two tables: mean seconds of each function, and the largest gains."""
+        """Returns tables of the mean seconds of each function, with at most ACROSS configurations
+        in one table, and then a table of the largest gains."""
         parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
         return [*(_functions_table(run, some) for some in parts), self._gains(run)]
 
@@ -214,13 +218,14 @@ def _of(result: Result, program: ProgramRun, folder: Path) -> Bottlenecks:
 
 
 def _with_process(path: CallPath) -> str:
-    """The name of a step with its process, because a call and its handler may have the same
-    name."""
+    """Returns the name of a step after the name of its process ("PROCESS: STEP"). The process is
+    included because a call and its handler may have the same name."""
     return f"{path.within or ''}: {path.step}"
 
 
 def _by_name(steps: Iterable[Saving]) -> list[Gain]:
-    """Gains by step name, summed over calling contexts."""
+    """Returns one gain for each step name. A step that occurs in several calling contexts has the
+    sum of their savings."""
     sums: dict[str, list[float]] = {}
     for step in steps:
         one = sums.setdefault(_with_process(step.step), [0.0, 0.0, 0.0])

@@ -17,7 +17,8 @@ NAMES = ("check",)
 
 
 class Checked(StudyResult):
-    """The findings of the rules, and the numbers of judged figures and of rules."""
+    """The findings of the rules, the number of performance figures that were judged, and the number
+    of rules."""
 
     study = "check"
     is_worth_a_page = False
@@ -36,8 +37,8 @@ class Checked(StudyResult):
         return [finding_table(self.findings)] if self.findings else []
 
     def section(self, run: FinishedRun) -> Section:
-        """Returns the section of the page: the findings, or a sentence that there are none, and the
-        noise of the repetitions."""
+        """Returns the section of the page. It shows the findings, or a sentence that there are
+        none, and then the noise of the repetitions."""
         blocks: list[Table | Paragraph] = [Paragraph(self.summary), *self.tables(run)]
         blocks += [noise_table(self.noise)] if self.noise else []
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)

@@ -151,7 +151,7 @@ def make(name: str) -> ComparisonStudy:
 
 
 def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison:
-    """Compare the predictions of all methods with the measurements.
+    """Compares the predictions of all methods with the measurements.
 
     `metric`: name of the compared metric.
     """
@@ -172,7 +172,8 @@ def compare(results: Sequence[Result], metric: str = "rate_per_s") -> Comparison
 
 
 def sort_key(labels: Mapping[str, Hashable]) -> list[tuple[int, float, str]]:
-    """Sort key of a configuration: its varied keys in order; quantities are sorted by value."""
+    """Returns the key by which configurations are sorted. It has one entry for each label, in the
+    order of the labels. Quantities are sorted by their value, not as text."""
     return [_sortable(value) for value in labels.values()]
 
 
@@ -228,7 +229,8 @@ def _mean_steps(measured: Sequence[Result]) -> list[Step]:
 
 
 def geometric_mean(values: Sequence[float]) -> Metric:
-    """Geometric mean with the 90 % Student's t interval of the mean; no interval for one value."""
+    """Returns the geometric mean with its 90 % interval by Student's t. A single value has no
+    interval."""
     logs = np.log(np.maximum(values, 1e-300))
     mean = float(np.exp(logs.mean()))
     if len(logs) < 2:
@@ -244,7 +246,8 @@ def _log_sd(group: Sequence[Result], metric: str) -> float | None:
 
 
 def scores(rows: Sequence[ComparedPoint]) -> dict[str, ErrorScore]:
-    """Method -> its score, computed over those rows for which the method has a prediction."""
+    """Returns a dictionary from each method's name to its score. A score covers only those rows for
+    which the method has a prediction."""
     methods = dict.fromkeys(method for row in rows for method in row.errors)
     return {
         method: score(

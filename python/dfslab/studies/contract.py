@@ -55,7 +55,7 @@ class StudyResult(BaseModel):
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page. None: a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
-    # The part of the page that has the section.
+    # The tab of the page that shows the section.
     tab: ClassVar[Tab] = Tab.RAW
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""
@@ -84,8 +84,8 @@ class Needs:
     """The conditions on a run under which a study is computed at the end of the run.
 
     `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
-    names models. `design`: the scenario has a design (true) or none (false); None: either.
-    `studies`: result types of other studies that must be available.
+    names models. `design`: true if the scenario must declare a design of experiments, false if it
+    must not, None for either. `studies`: result types of other studies that must be available.
     """
 
     results: bool = False
@@ -132,7 +132,7 @@ class Study(ABC, Generic[FoundOf]):
 class Findings:
     """The results of all studies of a run, by study name.
 
-    `refused`: study name -> why the study failed.
+    `refused` has an entry for each study that failed: from its name to the reason.
     """
 
     found: dict[str, StudyResult] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Findings:
         return known if isinstance(known, kind) else None
 
     def add(self, result: StudyResult) -> None:
-        """Add the result of one study, under its study's name."""
+        """Adds the result of one study, under its study's name."""
         self.found[result.study] = result
 
 
@@ -181,8 +181,8 @@ class FinishedRun:
 
     @cached_property
     def settled(self) -> list[Result]:
-        """All results in an order that does not depend on the order of running, because sums of
-        floats and the order of table rows depend on it."""
+        """All results, in an order that does not depend on the order in which they were measured.
+        Sums of floats and the order of table rows depend on the order of results."""
         methods = {name: place for place, name in enumerate(self.scenario.run.methods)}
         return in_order(
             self.scenario,
@@ -225,8 +225,8 @@ class FinishedRun:
 
     @property
     def file_systems(self) -> str:
-        """The file systems of the run as text: those that the sweep names, else that of the
-        scenario."""
+        """Returns the names of the run's file systems as text. These are the file systems in the
+        sweep or, if the sweep names none, the file system of the scenario."""
         named = dict.fromkeys(str(one.labels.get(NAME_KEY, "")) for one in self.points)
         return ", ".join(filter(None, named)) or self.scenario.file_system.name
 
@@ -244,7 +244,7 @@ def in_order(scenario: Scenario, results: Iterable[Result]) -> list[Result]:
 
     The stored order differs, because measurements ran in a random order.
     """
-    # Match by labels, because earlier versions of dfslab computed other point ids.
+    # Results are matched by labels, because earlier versions of dfslab computed other point ids.
     places = {str(point.labels): place for place, point in enumerate(scenario.points())}
     return sorted(results, key=lambda one: places.get(str(one.labels), len(places)))
 

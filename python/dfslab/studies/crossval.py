@@ -24,13 +24,13 @@ from dfslab.studies.compare import ComparedPoint, ErrorScore, compare, score_tab
 from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyResult
 from dfslab.studies.runs.stages import Stage
 
-# Result number -> fold; a result with fold None is never judged (it is always learnt from).
 NAMES = ("crossval",)
 VALIDATED = ("sequence", "regression", "mean")
 # Each fold is the set of the indices of its held-out results.
 Folds = list[set[int]]
 LEAVE_OUT = 4
-# One testbed in HELD_OUT is held out for the learning curve, which has CURVE_STEPS training sizes.
+# For the learning curve, one of every HELD_OUT testbeds is held out, and models are trained on
+# CURVE_STEPS training sets of growing size.
 HELD_OUT, CURVE_STEPS = 4, 4
 # The criteria by which results are held out, in the order of evaluation.
 SPLITS = ("random rows", "layout", "rate", "more servers", "more clients")
@@ -52,7 +52,7 @@ class CrossValidated(StudyResult):
         return [score_table(title, self.scores)] if self.scores else []
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The scores by method."""
+        """Returns the scores as JSON, by the name of the method."""
         scores: dict[str, JsonValue] = {
             name: one.model_dump(mode="json") for name, one in self.scores.items()
         }
@@ -88,9 +88,11 @@ def make(name: str) -> CrossValidationStudy:
 
 
 class Validation(BaseModel):
-    """The scores of each model for every split (way to choose the held-out results).
+    """The scores of each model for every split, that is, for every way to choose the held-out
+    results.
 
-    `scores`: split -> model -> score. `rows`: split -> compared configurations with signed errors.
+    `scores[split][model]` is the score of a model. `rows[split]` holds the compared configurations
+    with signed errors.
     """
 
     scores: dict[str, dict[str, ErrorScore]]
@@ -98,8 +100,8 @@ class Validation(BaseModel):
 
     @property
     def leakage(self) -> dict[str, tuple[float, float]]:
-        """The two sides of the leakage gap of each method: (median |error| on random rows,
-        median |error| on held-out layouts), as fractions."""
+        """Returns a pair for each method: (median |error| on random rows, median |error| on
+        held-out layouts), as fractions. The leakage gap is the difference between the two."""
         rows, layouts = (self.scores.get(name, {}) for name in ("random rows", "layout"))
         return {
             name: (rows[name].median_abs_error, layouts[name].median_abs_error)
@@ -245,8 +247,8 @@ def _grouped(keys: Sequence[str], seed: int) -> Folds:
 
 
 def _larger(measured: Sequence[Result], suffix: str) -> Folds:
-    """A single fold for extrapolation: it holds out all results whose scenario key ending in
-    `suffix` exceeds half of its largest value."""
+    """Returns a single fold that tests extrapolation. A result is held out if its value of a
+    scenario key ending in `suffix` exceeds half of the largest value of that key in the run."""
     sizes = [
         max(
             (

@@ -1,6 +1,9 @@
-"""The study `energy`: the throughput of every configuration against the electric power of its
-processors (energy for each byte, and the lowest power that does not reduce the throughput; Kumar
-2018, section 1.2 and Table 1)."""
+"""The study `energy`: the throughput of every configuration compared with the electric power of its
+processors.
+
+It gives the energy for each byte, and the lowest power that does not reduce the throughput (Kumar
+2018, section 1.2 and Table 1).
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ BASIS = (
 class EnergyCost(BaseModel):
     """Speed and power of one configuration by one method.
 
-    `throughput_bytes_per_s` has its interval. `power_w`: of all processors together. `limit`: what
-    limits the configuration according to the method, such as "server.cpu"; "" if the method names
-    no limit.
+    `throughput_bytes_per_s`: throughput with its interval. `power_w`: power of all processors
+    together, in watts. `limit`: what limits the configuration according to the method, such as
+    "server.cpu"; "" if the method names no limit.
     """
 
     labels: dict[str, str]
@@ -65,16 +68,16 @@ class Energy(StudyResult):
     costs: list[EnergyCost]
 
     def choices(self) -> list[tuple[EnergyCost, EnergyCost]]:
-        """(configuration with the lowest power that is as fast as the fastest, configuration with
-        the least energy for each byte) for each set of configurations that differ only in their
-        processors."""
+        """Returns a pair for each set of configurations that differ only in their processors. The
+        first member has the lowest power of those that are as fast as the fastest. The second
+        member needs the least energy for each byte."""
         groups: dict[tuple[object, ...], list[EnergyCost]] = {}
         for one in self.costs:
             groups.setdefault((one.method, *sorted(one.group.items())), []).append(one)
         return [(chosen(own), least_energy(own)) for own in groups.values() if len(own) > 1]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """One row for each configuration, in the order of the scenario."""
+        """Returns a table with one row for each configuration, in the order of the scenario."""
         columns = heads(
             "configuration", "method", "MB/s", "power", "J/GB", "limit", left=["method", "limit"]
         )

@@ -1,5 +1,5 @@
-"""Derives falsifiable expectations from a file system's description before any measurement, and
-scores them.
+"""Derives expectations that measurements can refute from a file system's description, and scores
+them by the measurements.
 
 Wu 2013, section 4.1, states such expectations in words: which operation dominates, which phase is
 constant or grows, which deployment is slower. Here the uncalibrated model derives them, so they are
@@ -38,8 +38,8 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 # uncertain, so no expectation is derived from it.
 FLAT, MARKED = 1.15, 1.5
 LEAST_NOISE = 0.10
-# Kind of expectation -> function that decides whether a scenario key may differ between the two
-# compared configurations.
+# The kinds of expectations. The function of a kind decides whether a scenario key may differ
+# between the two configurations that an expectation of this kind compares.
 KINDS: Mapping[str, Callable[[str], bool]] = {
     "size": lambda key: key == "workload.file_size",
     "deployment": lambda key: key.startswith("deployment."),
@@ -69,8 +69,8 @@ KIND_WORDS = {
 
 @dataclass(frozen=True)
 class Statement:
-    """One expectation: `step` of `operation` at the configuration `point_id` takes `expected`
-    times as long as `other_step` at the other configuration."""
+    """One expectation: at the configuration `point_id`, the step `step` of `operation` takes
+    `expected` times as long as the step `other_step` takes at the other configuration."""
 
     kind: str
     operation: str
@@ -92,7 +92,7 @@ class Statement:
 class Verdict:
     """An expectation with the measured ratio of times and the outcome.
 
-    `noise`: largest ratio between repetitions.
+    `noise`: largest ratio of times between repetitions of one configuration.
     """
 
     statement: Statement
@@ -139,8 +139,8 @@ class Expected(StudyResult):
         return Section(self.study, self.title, self.section_order or 0, self.empty, blocks)
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """Numbers of hits and misses for each kind of expectation; an empty document unless a
-        model was compared."""
+        """Returns the numbers of hits and misses for each kind of expectation; an empty document
+        unless a model was compared."""
         if not self.verdicts or not self._is_compared(run):
             return {}
         counts: dict[str, JsonValue] = {
@@ -199,8 +199,8 @@ def make(name: str) -> ExpectationsStudy:
 
 
 def expectations(points: Sequence[Point]) -> list[Statement]:
-    """The uncalibrated model's expectations on the steps of one operation and on pairs of
-    similar configurations."""
+    """Returns the expectations of the uncalibrated model, both on the steps of one operation and on
+    pairs of similar configurations."""
     predicted = {
         point.id: {(s.operation, s.step): s.time_s_mean for s in SequenceModel().run(point).steps}
         for point in points
@@ -209,10 +209,10 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Yields the expectations that the longest step of an operation takes longer than the second
-    longest."""
+    """Yields an expectation for each operation: its longest step takes longer than its second
+    longest step."""
     for point, steps in predicted.items():
-        # Compare a step only with the steps of the same outer step, not with its inner steps.
+        # Compares a step only with the steps of the same outer step, not with its inner steps.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(
                 (
@@ -237,8 +237,8 @@ def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
 def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
-    """Yields the expectations on pairs of configurations that differ only in the file size or
-    only in the deployment."""
+    """Yields the expectations on pairs of configurations that differ only in keys of one kind, such
+    as the file size or the deployment."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -251,7 +251,7 @@ def _neighbours(
 
 def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
     """Yields (kind, point, later point) for points that differ only in keys of one kind: file size,
-    or deployment.
+    deployment, or number of clients and operations.
 
     Points that agree in all other keys form a series, and only points of the same series are
     compared. In a long series, each point is compared with the next `NEAREST` points.
@@ -269,14 +269,14 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
                     for second in row[start + 1 : start + 1 + NEAREST]
                     if points[first].labels != points[second].labels
                 ]
-    # Yield the pairs in the order of the configurations.
+    # The pairs are yielded in the order of the configurations.
     for first, second, kind in sorted(found):
         yield kind, points[first], points[second]
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Verdicts on the expectations whose configurations were measured, given the noise between
-    repetitions."""
+    """Returns a verdict on each expectation whose configurations were measured. The noise between
+    repetitions decides whether a deviation counts."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:
         if result.method == "measure" and result.complete:
@@ -311,7 +311,7 @@ def _judged(one: Statement, mine: Sequence[float], other: Sequence[float]) -> Ve
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """Kind of expectation -> outcome -> number of verdicts with this outcome."""
+    """Returns for each kind of expectation the number of verdicts with each outcome."""
     found: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         counts = found.setdefault(verdict.statement.kind, dict.fromkeys(OUTCOMES, 0))

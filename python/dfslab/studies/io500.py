@@ -1,8 +1,8 @@
 """Computes IO500's score: the geometric mean of a bandwidth score and a metadata score.
 
-The rules (io500.org, "Submission rules"): the bandwidth score is the geometric mean of four IOR
-phases in GiB/s; the metadata score is the geometric mean of seven mdtest phases and find in
-thousands of operations per second. A submission needs phases of 300 s.
+The rules are those of io500.org ("Submission rules"). The bandwidth score is the geometric mean of
+four IOR phases in GiB/s. The metadata score is the geometric mean of seven mdtest phases and find,
+in thousands of operations per second. A submission needs phases of 300 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# Component of the score -> the workload and the phase that measure it.
+# The parts of the score. Each is the name of the workload and of the phase that measure it.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -51,7 +51,7 @@ class Io500Score(BaseModel):
     """IO500's score of one set of runs.
 
     `parts` are in GiB/s and in thousands of operations per second. The score and its two means are
-    None while a part is missing. `shortest_s`: duration of the shortest phase.
+    None if a part is missing. `shortest_s`: duration of the shortest phase in seconds.
     """
 
     labels: dict[str, str]
@@ -125,9 +125,9 @@ def _named(part: str) -> str:
 
 
 def scores(results: Sequence[Result]) -> list[Io500Score]:
-    """One score for each configuration, over all its IO500 workloads.
+    """Returns one score for each configuration, over all its IO500 workloads.
 
-    Of several repetitions of a workload, the geometric mean is used.
+    A workload with several repetitions counts with the geometric mean of their rates.
     """
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
@@ -169,7 +169,8 @@ def _score(labels: dict[str, str], results: Sequence[Result]) -> Io500Score:
 
 
 def _parts(workload: str, phases: Mapping[str, MeasuredPhase]) -> dict[str, float]:
-    """Component of the score -> rate of one run, in GiB/s or thousands of operations per second.
+    """Returns the parts of the score that one run measured. Each part is a rate in GiB/s or in
+    thousands of operations per second.
 
     As in IO500, a phase lasts from its start to its last completion.
     """

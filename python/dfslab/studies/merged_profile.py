@@ -59,14 +59,14 @@ def make(name: str) -> TraceStudy:
 
 
 def of_programs(read: Sequence[tuple[str, File]], files: Sequence[Path]) -> TraceAnalysis:
-    """The analysed profile of traced JVMs.
+    """Returns the analysed profile of traced JVMs.
 
-    `read`: (file name, content) of each file; `files`: the paths of the same files.
+    `read`: (file name, content) of each call profile; `files`: the paths of the same files.
     """
     top = callprofile.merge(read)
     merged = TraceAnalysis.of(call_document.document(read, top))
     if all(file.counted for _, file in read):
-        # Server counters record no happens-before order, so savings are not ranked.
+        # The counters of servers record no happens-before order, so savings are not ranked.
         return merged
     profiled = [file for _, file in read]
     ran, one_host = processors(profiled), on_one_host(profiled)

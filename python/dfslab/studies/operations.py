@@ -1,5 +1,5 @@
-"""Compares the step times of each operation, by file size and number of operations, with the
-predictions of models.
+"""Compares the time of each operation's steps with the predictions of models, by file size and
+number of operations.
 
 The study extends Figures 4 and 5 of Wu 2013 by intervals, predictions, and errors on held-out sizes
 and deployments. Two baselines are given for comparison: a serial fit and a mean.
@@ -27,15 +27,16 @@ from dfslab.studies.contract import FinishedRun, Needs, Progress, Study, StudyRe
 
 NAMES = ("operations", "functions")
 SIZE = "workload.file_size"
-# Largest relative 90 % half-width of a measured mean that can judge a prediction (a fraction). A
-# less precise mean cannot show an error of 15 %.
+# A measured mean can judge a prediction only if the half-width of its 90 % interval is at most this
+# fraction of the mean. A less precise mean cannot show an error of 15 %.
 NOISE_FLOOR = 0.15
 # Times below this number of seconds are not scored, because wake-up latency on shared processors
 # dominates them. Example: the close of a read takes microseconds.
 LEAST_TIME_S = 1e-4
-# Repetitions that differ from their mean by more than this factor are inconsistent.
+# Repetitions are inconsistent if one differs from their mean by more than this factor.
 INCONSISTENT = 2.0
-# Factor between a prediction and each end of its interval if fewer than two errors are known.
+# The interval of a method's predictions reaches from prediction / factor to prediction × factor.
+# This factor is used if fewer than two of the method's errors are known.
 UNKNOWN_FACTOR = 3.0
 LATENCY = metrics.time_name(metrics.LATENCY, metrics.MEAN)
 FITTED = "fitted"
@@ -45,12 +46,13 @@ FUNCTIONS: Mapping[str, Sequence[str]] = {
     "mean": ("1",),
 }
 Key = tuple[str, str]
-# Method -> point id -> (operation, step) -> predicted seconds.
+# Predicted step times in seconds: `Modelled[method][point id][operation, step]`.
 Modelled = dict[str, dict[str, Mapping[Key, float]]]
 
 
 class StepAtPoint(BaseModel):
-    """One step at one configuration: measured mean and predictions by method, in seconds.
+    """One step at one configuration: its measured mean time, and the time that each method
+    predicts, in seconds.
 
     `count`: number of operations in one run. `worst`: largest ratio between the mean of a
     repetition and the mean of all repetitions.
@@ -114,9 +116,9 @@ class StepTimeFunction(BaseModel):
 class Floor(BaseModel):
     """Precision of the measured means of a step at held-out configurations (the noise floor).
 
-    `reach`: median half-width of a mean's 90 % interval, a fraction; smaller errors of a method
-    cannot be detected. `points`: number of measured means. `judged`: number of means that are
-    precise enough to be scored.
+    `reach`: median half-width of a mean's 90 % interval, a fraction. Errors of a method that are
+    smaller than `reach` cannot be detected. `points`: number of measured means. `judged`: number of
+    means that are precise enough to be scored.
     """
 
     points: int
@@ -127,9 +129,9 @@ class Floor(BaseModel):
 class Operations(StudyResult):
     """The result of the study `operations`: all steps, and the scores of each method by step.
 
-    `held_out`: scores over the held-out times above the noise floor. `everywhere`: scores over all
-    held-out times. `floors`: precision of the held-out times. `functions`: fitted times of the
-    reported steps.
+    `held_out`: scores over the held-out times that are precise enough to be scored. `everywhere`:
+    scores over all held-out times. `floors`: precision of the held-out times. `functions`: fitted
+    functions for the times of the reported steps.
     """
 
     study = "operations"
@@ -274,8 +276,8 @@ def operations(results: Sequence[Result]) -> Operations | None:
 
 
 def functions(results: Sequence[Result]) -> list[StepTimeFunction]:
-    """The functions f1 to f7 of Wu 2013, which give the time of a step, fitted to every measured
-    step.
+    """Returns the fitted functions f1 to f7 of Wu 2013 for every measured step. They give the time
+    of the step from the file size and the number of operations.
 
     Raises RunFailed if none can be fitted.
     """
@@ -287,10 +289,10 @@ def _function(fitted: StepFunction) -> StepTimeFunction:
 
 
 def whole(result: Result, requested: Iterable[Key] = ()) -> Result:
-    """The result with two kinds of added steps. The step "whole" is the whole operation. The step
-    "OUTER/rest" is the self time of the outer step OUTER, without its inner calls.
+    """Returns the result with two kinds of added steps. The step "whole" is the whole operation.
+    The step "OUTER/rest" is the self time of the outer step OUTER, without its inner calls.
 
-    `requested` names the inner calls to subtract; if empty, all inner calls of the result are
+    `requested` names the inner calls to subtract. If it is empty, all inner calls of the result are
     subtracted.
     """
     times = {(s.operation, s.step): s for s in result.steps}
@@ -389,9 +391,9 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
 
 
 def _reach(errors: Sequence[float]) -> float:
-    """Factor between a prediction and each end of its 90 % interval.
+    """Returns the factor between a prediction and each end of its 90 % interval.
 
-    `errors`: log errors of the method; the interval includes their spread and their bias.
+    `errors`: log errors of the method. The interval includes both their spread and their bias.
     """
     if len(errors) < 2:
         return UNKNOWN_FACTOR
@@ -446,7 +448,8 @@ def _floors(held: Sequence[StepAtPoint]) -> dict[str, Floor]:
 
 
 def _scores(found: Sequence[StepAtPoint]) -> dict[str, dict[str, ErrorScore]]:
-    """Step -> method -> score. The additional step "all" has the scores over all steps."""
+    """Returns the score of each method for each step, first by step and then by method. The
+    additional step "all" has the scores over all steps."""
     groups: dict[str, dict[str, list[StepAtPoint]]] = {}
     for one in found:
         for step in (f"{one.operation}: {one.step}", "all"):

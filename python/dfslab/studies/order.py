@@ -27,7 +27,7 @@ class RankedPoint(BaseModel):
 class WorkloadOrder(BaseModel):
     """The configurations that ran one workload, the slowest first.
 
-    `pairs`: method -> share of the pairs of configurations whose order the method predicts as
+    `pairs`: for each method, the share of the pairs of configurations that the method ranks as
     measured. `load`: the workload as text.
     """
 
@@ -37,8 +37,8 @@ class WorkloadOrder(BaseModel):
 
 
 def orders(rows: Sequence[ComparedPoint]) -> list[WorkloadOrder]:
-    """Rankings of the configurations for held-out workloads that ran on several deployments or file
-    systems.
+    """Returns rankings of the configurations for held-out workloads that ran on several deployments
+    or file systems.
 
     A method that lacks a prediction for a configuration is omitted from the ranking.
     """
@@ -76,7 +76,7 @@ def _order(load: str, rows: Sequence[ComparedPoint]) -> WorkloadOrder:
 
 
 def _agreeing(places: Sequence[RankedPoint], method: str) -> float:
-    """Share of the pairs of configurations that the method ranks as measured.
+    """Returns the share of the pairs of configurations that the method ranks as measured.
 
     A predicted tie is correct only if the measured rates are tied, too.
     """

@@ -28,7 +28,8 @@ NAMES = ("server_law",)
 FEWEST = 4
 DRAWN = 60
 PAPER = "x ln x"
-# The operation that asks a metadata server where the blocks of a file are: getBlockLocations.
+# The operation that requests the locations of a file's blocks from a metadata server
+# (getBlockLocations).
 LOOKUP = "open"
 LAWS = tuple(laws.LAWS)
 # Bound on the mean response time during a peak (p_max is the largest peak that meets it), and
@@ -44,7 +45,7 @@ class LawFit(BaseModel):
     included. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the held-out
     counts.
 
-    `line`: points (clients, seconds) for the chart.
+    `line`: points (clients, seconds) of the law for the chart.
     """
 
     law: str
@@ -84,8 +85,9 @@ class Ratio(BaseModel):
     """A response curve compared with the curve of the reference processor share: the ratios of
     capacities and of processor scores.
 
-    `k_ratio` uses the factor k of the law k x ln x (x: clients). `q_best_per_s`: capacity by the
-    score and the reference's most likely law instead of k x ln x.
+    `k_ratio` is the ratio of the factor k in the law k x ln x (x: number of clients).
+    `q_best_per_s` is the capacity that the processor score predicts with the reference's most
+    likely law instead of k x ln x.
     """
 
     share: float
@@ -123,8 +125,8 @@ class Burst(BaseModel):
 
 
 class LawCapacity(BaseModel):
-    """How well one law, fitted at the reference share, predicts q together with the scores of the
-    processors.
+    """How well one law, fitted at the reference share, predicts the capacity q at the other shares
+    from the processor scores.
 
     `weight`: AICc weight of the law at the reference share. `errors`: predicted / measured - 1 of
     the rate at the largest number of clients, one for each processor share in the order of
@@ -151,8 +153,8 @@ class ServerLaw(StudyResult):
 
     @property
     def conclusion(self) -> str:
-        """Returns a sentence: does the law with the most weight also predict q best? Empty if no
-        capacity was predicted."""
+        """Returns a sentence that states whether the law with the largest weight also predicts the
+        capacity q best; "" if no capacity was predicted."""
         if len(self.capacity) < 2:
             return ""
         likeliest = self.capacity[0]
@@ -205,9 +207,9 @@ def server_law(results: Sequence[Result]) -> ServerLaw | None:
 
 
 def _only_metadata(result: Result) -> bool:
-    """Whether a result measures one operation that moves no data, on a file system with a dedicated
-    metadata server. Examples are operations on empty files, and opens that request the locations of
-    blocks."""
+    """Returns whether a result measures one operation that moves no data, on a file system with a
+    dedicated metadata server. Examples are operations on empty files, and opens that request the
+    locations of blocks."""
     if not has_stream(result.point.scenario):
         return False
     situation = situation_of(result.point.scenario)
@@ -360,8 +362,8 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """Returns the errors of q for each law of the reference share, from the scores of all
-    shares."""
+    """Returns for each law of the reference share how well it predicts the capacity q of all
+    processor shares from their scores."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)
@@ -421,8 +423,8 @@ def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: 
 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
-    """Measured peaks at a declared rate, each with the capacity that is predicted from the
-    processor score."""
+    """Returns the measured peaks at a declared rate. Each is compared with the capacity that the
+    processor score predicts."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)
@@ -436,8 +438,8 @@ def _burst(group: Sequence[Result], reference: ResponseCurve) -> Burst:
     scores = [one_score for result in group if (one_score := _score(result))]
     rate, clients = scenario.workload.rate, scenario.workload.clients
     q = _capacity_per_s(reference, reference.fits[0], clients, float(np.median(scores)))
-    # only results with the field `load` have processor scores, and the caller selects results with
-    # scores
+    # Only results with the field `load` have processor scores, and the caller selects results with
+    # scores.
     assert group[0].load is not None
     count = group[0].load.operations[operation].count
     length_s = count / rate

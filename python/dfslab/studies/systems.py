@@ -27,7 +27,7 @@ class SystemsRow(BaseModel):
 
     `labels`: the varied keys other than the file system. `measure`: "rate" (operations per second
     of all clients), or the operation that moves bytes ("read", "write"; bytes per second of one
-    client during such operations). `values`: file system -> value with its 90 % interval.
+    client during such operations). `values`: the value with its 90 % interval, by file system.
     """
 
     labels: dict[str, LevelValue]
@@ -107,7 +107,8 @@ def make(name: str) -> SystemsStudy:
 
 
 def compared(results: Sequence[Result]) -> SystemsComparison | None:
-    """Compares the file systems of these results. None if fewer than two have any."""
+    """Compares the file systems of these results. Returns None if fewer than two file systems have
+    results."""
     known = [one for one in results if one.metrics and NAME_KEY in one.labels]
     systems = list(dict.fromkeys(str(one.labels[NAME_KEY]) for one in known))
     if len(systems) < 2:
@@ -117,8 +118,8 @@ def compared(results: Sequence[Result]) -> SystemsComparison | None:
 
 
 def _measures() -> dict[str, Callable[[Result], float | None]]:
-    """Returns measure -> function that returns the measure of one result; None if the result does
-    not have it."""
+    """Returns a function for each measure. The function returns the value of the measure for one
+    result; None if the result does not have it."""
     found: dict[str, Callable[[Result], float | None]] = {"rate": _rate}
     for operation in MOVING:
         found[operation] = _throughput_of(operation)
@@ -131,9 +132,8 @@ def _rate(result: Result) -> float | None:
 
 
 def _throughput_of(operation: str) -> Callable[[Result], float | None]:
-    """The function that returns the bytes per second of one client during the operations of a
-    measured run: mean bytes of an operation over its mean latency.
-    """
+    """Returns a function that computes the throughput of one client from a measured run: the mean
+    bytes of one `operation` divided by its mean latency, in bytes per second."""
     latency = key(LATENCY, MEAN, operation)
 
     def throughput(result: Result) -> float | None:

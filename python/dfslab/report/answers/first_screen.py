@@ -1,5 +1,5 @@
-"""What the first screen of the page says besides the answer: changes with their gains, and what is
-not known, each with the command that would tell."""
+"""Collects what the first screen of the page shows in addition to the answer. These are the changes
+with their gains, and what the run leaves unknown, with the command that would settle it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dfslab.studies.decisions.advice_table import Recommendation
 from dfslab.studies.decisions.advised import Advised
 
 MOST_CHANGES = 3
-# Repetitions that a noisy run is advised to make, as the terminal advises.
+# Number of repetitions that a noisy run is advised to make. The terminal gives the same advice.
 REPETITIONS = 10
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """Something that the run cannot tell.
+    """A question that the run leaves open.
 
-    `command`: what to run to know it; "" if no command tells. `section`: name of the section of the
-    page that has more; "" for none.
+    `command`: the command whose result would answer it; "" if there is none. `section`: name of the
+    section of the page that has details; "" if there is none.
     """
 
     text: str
@@ -34,8 +34,8 @@ class Unknown:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The answer of a run in the sentences of the terminal, the changes that would gain, and what
-    is not known."""
+    """The first screen: the answer of a run in the sentences of the terminal, the changes that
+    would gain most, and the open questions."""
 
     answer: RunAnswer
     is_measured: bool
@@ -44,7 +44,7 @@ class FirstScreen:
 
 
 def first_screen(run: FinishedRun) -> FirstScreen | None:
-    """What the first screen of a run says; None if the run has no rates."""
+    """Returns the first screen of a run; None if the run has no rates."""
     answer = verdict(run)
     if answer is None:
         return None
@@ -53,8 +53,8 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
 
 
 def _changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
-    """The changes that gain most, each with its interval; or why they are withheld. Empty if no
-    advice was computed."""
+    """Returns the changes that gain most, each with its interval, or the reason why they are
+    withheld. The list is empty if no advice was computed."""
     advised = run.find(Advised)
     if advised is None or not run.methods:
         return []
@@ -84,7 +84,8 @@ def _unknown(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Un
 
 
 def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
-    """What is not known because measurements are missing, too few or too noisy."""
+    """Returns the questions that are open because measurements are missing, too few or too
+    noisy."""
     if not measured:
         return [
             Unknown(
@@ -111,7 +112,8 @@ def _of_models(run: FinishedRun) -> list[Unknown]:
 
 
 def _of_changes(run: FinishedRun) -> list[Unknown]:
-    """The command that computes what changes would gain, if the run has no such figures."""
+    """Returns the command that computes the gains of changes, as an open question. Returns an empty
+    list if the run already has these gains."""
     if run.find(Advised) is not None and run.methods:
         return []
     text = "What a change would gain was not computed."

@@ -9,15 +9,16 @@ import numpy as np
 
 from dfslab.report.answers.rates import ConfigurationRate
 
-# PROPORTIONAL: ratio of the rate's growth to the clients' growth from which the growth counts as
-# proportional. FLAT: factor of the rate's growth up to which the rate counts as flat. Both are
-# choices: repetitions usually differ by up to a fifth.
+# Bounds on the growth of the rate from the fewest to the most clients. The growth counts as
+# proportional if it is at least PROPORTIONAL times the growth of the clients. The rate counts as
+# flat if it grows by at most the factor FLAT. Both are choices: repetitions usually differ by up to
+# a fifth.
 PROPORTIONAL, FLAT = 0.8, 1.2
 
 
 def scaling(rates: Sequence[ConfigurationRate]) -> str:
-    """A sentence on the growth of rates from the fewest to the most clients; "" if the number of
-    clients was not varied."""
+    """Returns a sentence on the growth of rates from the fewest to the most clients; "" if the
+    number of clients was not varied."""
     growths = _growths(rates)
     if not growths:
         return ""

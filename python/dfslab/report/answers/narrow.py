@@ -1,5 +1,5 @@
-"""Tables of studies for a terminal of 80 columns. The comparison table shows the best model
-only."""
+"""Builds tables of studies for a terminal of 80 columns. The comparison of predictions with
+measurements shows only the best model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dfslab.studies.contract import FinishedRun, StudyResult
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
-    """Returns the tables of a study. Those of the comparison have one line for each
+    """Returns the tables of a study. The table of the comparison has one line for each
     configuration."""
     if not isinstance(found, Comparison):
         return found.tables(run)
@@ -68,7 +68,8 @@ def comparison(found: Comparison, run: FinishedRun) -> Table:
 
 
 def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[TableCell]]:
-    """The lines of the phases of a configuration: measured, and predicted by `model`."""
+    """Returns a line for each phase of a configuration, with the measured rate and the rate that
+    `model` predicts."""
     of_point = [one for one in run.results if one.point_id == point_id]
     measured = phases_of([one for one in of_point if one.load is not None and one.complete])
     predicted = {
@@ -88,8 +89,8 @@ def _phase_rows(point_id: str, run: FinishedRun, model: str) -> list[Sequence[Ta
 
 
 def _shown_model(found: Comparison, run: FinishedRun) -> str:
-    """Returns the model with the smallest error on held-out configurations; without such errors the
-    first model; "" if there is no model."""
+    """Returns the name of the model with the smallest error on held-out configurations. If no such
+    error is known, returns the first model; "" if there is no model."""
     models = [name for name in run.methods if name not in BASELINES]
     best = best_model(found.held_out)
     return best or next(iter(models or run.methods), "")

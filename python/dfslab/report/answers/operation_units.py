@@ -1,4 +1,4 @@
-"""Names the unit that a rate counts: transfers, whole files, or calls of one type."""
+"""Names the unit in which a rate is counted: transfers, whole files, or calls of one type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dfslab.result import Result
 from dfslab.spec import units
 
 ANY = "operations"
-# Operation -> unit that is counted. Any other operation is counted as "operations".
+# The unit in which the rate of each operation is counted. Operations that are not listed are
+# counted as "operations".
 NAMES = {
     "pread": "reads",
     "pwrite": "writes",
@@ -25,8 +26,8 @@ NAMES = {
     "mkdir": "directories made",
     "command": "program runs",
 }
-# Families of operations -> unit for a run with several operations. The first family that contains
-# all of the run's operations applies.
+# Units for runs with several operations. Each family has a unit and a set of operations. The first
+# family that contains all of the run's operations applies.
 FAMILIES = (
     ("transfers", frozenset({"pread", "pwrite"})),
     ("files", frozenset({"read", "write", "overwrite"})),

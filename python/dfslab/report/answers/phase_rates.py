@@ -15,10 +15,9 @@ MOST_PHASES = 12
 
 @dataclass(frozen=True)
 class PhaseRates:
-    """One phase of a configuration: operations per second, and bytes per second (None: no bytes
-    of files are moved). Both are means over the repetitions. `limit`: what limits a predicted
-    phase most, with its share of the time.
-    """
+    """One phase of a configuration: its operations per second, and its bytes per second (None if no
+    file data is moved). Both are means over the repetitions. `limit`: what limits a predicted phase
+    most, with its share of the time."""
 
     name: str
     rate: Metric
@@ -27,10 +26,11 @@ class PhaseRates:
 
 
 def phases_of(group: Sequence[Result]) -> list[PhaseRates]:
-    """Returns the phases of one configuration's results of one method, in their order.
+    """Returns the phases of one configuration, in their order. `group`: the results of one method
+    for this configuration.
 
-    The last phase of workloads whose clients only wait for each other is left out. A workload of
-    one phase, or of more than 12, has none.
+    A last phase in which clients only wait for each other is left out. The list is empty for a
+    workload with one phase, or with more than MOST_PHASES.
     """
     rates: dict[str, list[Metric]] = {}
     moved: dict[str, list[float]] = {}
@@ -77,5 +77,6 @@ def _mean(rates: Sequence[Metric]) -> Metric:
 
 
 def _moved(bytes_per_s: Sequence[float]) -> float | None:
-    """Returns the geometric mean of throughputs, None where nothing is moved."""
+    """Returns the geometric mean of throughputs in bytes per second; None if a phase moves
+    nothing."""
     return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None

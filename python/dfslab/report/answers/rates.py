@@ -33,8 +33,9 @@ SURE = "±: half-width of the 90 % interval. ×÷2: from half to twice the value
 class ConfigurationRate:
     """The results of one method for one configuration, averaged over the repetitions.
 
-    `rate`: operations per second; `throughput`: bytes per second (None: no bytes are moved);
-    `latency_s_p99`: of the slowest operation. Means are geometric means over the repetitions.
+    `rate`: operations per second. `throughput`: bytes per second; None if no bytes are moved.
+    `latency_s_p99`: 99th percentile of the slowest operation's latency in seconds. Means are
+    geometric means over the repetitions.
     """
 
     results: Sequence[Result]
@@ -44,7 +45,7 @@ class ConfigurationRate:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Scenario key -> value, for the keys that vary."""
+        """The scenario keys that vary, with the values of this configuration."""
         return self.results[0].labels
 
     @property
@@ -54,8 +55,8 @@ class ConfigurationRate:
 
 
 def by_configuration(results: Iterable[Result]) -> list[ConfigurationRate]:
-    """Returns the results of one method, one entry for each configuration, in the order of the
-    results. Results without a rate are left out."""
+    """Groups the results of one method by configuration. Returns one entry for each configuration,
+    in the order of the results. Results without a rate are left out."""
     groups: dict[str, list[Result]] = {}
     for one in results:
         if metrics.RATE in one.metrics:
@@ -78,8 +79,8 @@ def _mean(group: Sequence[Result], key: str) -> Metric | None:
 
 
 def _slowest(group: Sequence[Result], statistic: str) -> float | None:
-    """Returns the longest time in seconds among the operations of a configuration; None without
-    times."""
+    """Returns the longest time in seconds among the operations of a configuration; None if no times
+    are known. `statistic`: "mean", or a quantile such as "p99"."""
     operations = {name for one in group for name in operations_of(one)}
     keys = [metrics.key(metrics.LATENCY, statistic, name) for name in operations]
     means = [mean.value for key in keys if (mean := _mean(group, key)) is not None]
@@ -138,7 +139,7 @@ def rate_table(results: Sequence[Result], title: str) -> Table:
 
 
 def _phase_row(part: PhaseRates) -> tuple[TableCell, ...]:
-    """The line of one phase, below the line of its configuration."""
+    """Returns the table line of one phase, which follows the line of its configuration."""
     moved = part.throughput_bytes_per_s
     return (
         words(f"  phase {part.name}"),
@@ -168,8 +169,8 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 
 def interval(metric: Metric) -> TableCell:
-    """Returns a cell with the interval of a metric relative to its value: "4 %", or from 100 % on
-    as a factor such as "×÷2.1"."""
+    """Returns a cell with the interval of a metric relative to its value, such as "4 %". An
+    interval of 100 % or more is written as a factor, such as "×÷2.1"."""
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)

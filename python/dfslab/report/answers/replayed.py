@@ -1,4 +1,5 @@
-"""The report of a replay: which recorded calls were repeated, and their times then and now."""
+"""The report of a replay of recorded calls: which calls were repeated, and how long they took in
+the recording and in the replay."""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ from dfslab.report.answers.verdict import TOO_NOISY
 from dfslab.result import Result
 from dfslab.spec import units
 
-# Two times whose ratio is closer to 1 than this are called the same (a choice: repetitions of one
-# program on a quiet machine differ by as much).
+# Two times count as the same if their ratio differs from 1 by at most this fraction. This is a
+# choice: repetitions of one program on a quiet machine differ by as much.
 SAME = 0.05
-# Names of calls in a row of the narrow table of calls; the others are counted.
+# Number of names of calls in one row of the narrow table of calls. Of the other names, only the
+# number is shown.
 MOST_NAMES = 3
 NOT_CALLED = "create"
 
@@ -37,9 +39,9 @@ NOT_CALLED = "create"
 class OperationTimes:
     """The times of one kind of operation in seconds per call.
 
-    `calls`: calls of the trace with a known duration. `recorded_s_mean`: their mean in the
-    recording; None if no duration is known. `replayed_s_mean`: mean of the replay. `replayed_s`:
-    mean of each repetition.
+    `calls`: number of calls of the trace with a known duration. `recorded_s_mean`: their mean
+    duration in the recording; None if no duration is known. `replayed_s_mean`: mean duration in the
+    replay. `replayed_s`: mean duration in each repetition of the replay.
     """
 
     operation: str
@@ -50,13 +52,14 @@ class OperationTimes:
 
     @property
     def recorded_s(self) -> float:
-        """Time of all calls in the recording, in seconds; 0 if it is not known."""
+        """Time of all calls in the recording, in seconds; 0 if no duration is known."""
         return (self.recorded_s_mean or 0.0) * self.calls
 
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What a replay shows. `done` and `planned`: operations of one repetition, mean and number."""
+    """The result of a replay. `done`: number of operations that a repetition completed, as a mean
+    over the repetitions. `planned`: number of operations that a repetition should execute."""
 
     survey: TraceSurvey
     times: Sequence[OperationTimes]
@@ -66,8 +69,8 @@ class ReplayReport:
     cache: str
 
     def tables(self, is_wide: bool = False) -> list[Table]:
-        """The tables for a terminal: recorded calls by name, and times by operation. `is_wide`:
-        every name of a call, not only the most frequent ones."""
+        """Returns the tables for a terminal: the recorded calls by name, and the times by
+        operation. `is_wide`: show the names of all calls, not only of the most frequent ones."""
         most = len(self.survey.left_out) + len(self.survey.taken) if is_wide else MOST_NAMES
         return [self._calls(most), self._times()]
 
@@ -102,8 +105,8 @@ class ReplayReport:
         return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
 
     def totals_s(self) -> tuple[float, list[float]] | None:
-        """Time of all calls with known durations: in the recording, and in each repetition, in
-        seconds. None if the recording has no durations."""
+        """Returns the time of all calls with known durations in seconds: in the recording, and in
+        each repetition. Returns None if the recording has no durations."""
         known = [one for one in self.times if one.recorded_s_mean is not None]
         if not known:
             return None
@@ -114,7 +117,8 @@ class ReplayReport:
         return sum(one.recorded_s for one in known), each
 
     def sentences(self, directory: str) -> list[Paragraph]:
-        """One to three sentences: what was replayed, how the times compare, what they hold."""
+        """Returns one to three sentences: what was replayed, how the times compare, and under which
+        conditions they hold."""
         found = [self._what(directory), self._compared(), self._conditions()]
         return [Paragraph(one) for one in found if one]
 
@@ -157,8 +161,8 @@ class ReplayReport:
         return f"{text} Repetitions differ by {noise:.0%}."
 
     def _most_of(self, difference_s: float) -> str:
-        """The operation with most of the difference, as the end of a sentence; "" if no operation
-        has half of it."""
+        """Returns the end of a sentence, with the operation that causes most of the difference in
+        time; "" if no operation causes half of it."""
         gaps = [
             ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, one.operation)
             for one in self.times
@@ -177,7 +181,7 @@ class ReplayReport:
         return f"{'; '.join(held)[:1].upper()}{'; '.join(held)[1:]}." if held else ""
 
     def document(self, folder: str) -> dict[str, JsonValue]:
-        """The report as a JSON document. Times are seconds, sizes bytes."""
+        """Returns the report as a JSON document. Times are in seconds, sizes in bytes."""
         totals = self.totals_s()
         return {
             "folder": folder,
@@ -220,14 +224,16 @@ def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
 def _operation(
     name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
 ) -> OperationTimes | None:
-    """The times of one kind of operation; None if no repetition did it, or if it is the creation
-    that belongs to a recorded open."""
+    """Returns the times of one kind of operation. Returns None if a repetition did not complete any
+    such operation. Returns None also for the creation of a file by an open call, because its time
+    is added to that of the open."""
     durations = [
         one
         for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)
         if given.operation == name and one is not None
     ]
-    # A system call that makes and opens a file becomes two operations, whose times are added.
+    # A system call that creates and opens a file becomes two operations in the replay. Their times
+    # are added.
     joined = bool(survey.replay.durations_s) and planned["open"] > 0
     if name == NOT_CALLED and joined:
         return None
@@ -244,7 +250,7 @@ def _operation(
 
 
 def _done(result: Result, operation: str) -> int:
-    """How many operations of one kind a repetition completed."""
+    """Returns the number of operations of one kind that a repetition completed."""
     counted = result.load.operations.get(operation) if result.load else None
     return counted.count if counted else 0
 
@@ -259,7 +265,7 @@ def _times_as_long(here_s: float, recorded_s: float | None) -> str:
 
 
 def _in_words(here_s: float, recorded_s: float) -> str:
-    """The ratio of two times in words."""
+    """Returns the ratio of a replayed time to a recorded time in words."""
     if not recorded_s or not here_s:
         return "no comparison"
     ratio = here_s / recorded_s
@@ -273,7 +279,7 @@ def _turns(number: int) -> str:
 
 
 def _most_common(names: Counter[str], most: int) -> str:
-    """The `most` most frequent names of calls with their numbers, as text."""
+    """Returns the `most` most frequent names of calls with the number of their calls, as text."""
     shown = [f"{name} {number:,}" for name, number in names.most_common(most)]
     others = len(names) - len(shown)
     return ", ".join(shown) + (f", {others} more" if others > 0 else "")

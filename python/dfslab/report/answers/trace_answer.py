@@ -1,6 +1,5 @@
 """The answer of a trace in one to three sentences: where the time goes, which faster step would
-shorten the whole, and how sure that is.
-"""
+shorten the whole most, and how certain that is."""
 
 from __future__ import annotations
 
@@ -11,26 +10,27 @@ from dfslab.documents.traces.trace_profile import Entry, Saving, TraceProfile
 from dfslab.report.paths import short_path
 from dfslab.spec import units
 
-# Length of a step's name in a sentence, in characters.
+# Largest length of a step's name in a sentence, in characters.
 MOST_NAME = 60
-# Call trees below which the answer asks for more (a choice: the 90 % interval of a mean of 20 calls
-# whose spread is as large as the mean is 0.37 of the mean in either direction).
+# If a trace has fewer call trees than this, the answer recommends to record more. This is a choice:
+# the 90 % interval of a mean of 20 calls whose standard deviation equals the mean is 0.37 of the
+# mean in either direction.
 FEW_TREES = 20
-# Savings below this fraction of the end-to-end time are no answer (the bound below which
-# studies/traces/gain.py calls an interval narrow).
+# Savings below this fraction of the end-to-end time are not given as an answer. The same bound is
+# used in studies/traces/gain.py for narrow intervals.
 NOTABLE = 0.02
 SURE, UNSURE = "faster", "cannot tell"
 
 
 def sentences(profile: TraceProfile) -> list[str]:
-    """The answer of a profile, one string for each sentence. It is empty for a profile without
-    timed calls."""
+    """Returns the answer of a profile, one string for each sentence. The list is empty for a
+    profile without timed calls."""
     found = [_most_time(profile), _best_step(profile), _best_part(TraceAnalysis.of(profile))]
     return [one for one in found if one][:3]
 
 
 def _most_time(profile: TraceProfile) -> str:
-    """Which step has the largest self time."""
+    """Returns a sentence with the step that has the largest self time."""
     timed = [one for one in profile.ranking if one.self_ns > 0]
     if not timed:
         return ""
@@ -56,7 +56,8 @@ def _of_entry(entry: Entry) -> str:
 
 
 def _best_step(profile: TraceProfile) -> str:
-    """What the step with the largest saving would gain, and how sure that is."""
+    """Returns a sentence on the step with the largest saving: what it would gain, and how certain
+    that is."""
     savings = profile.savings
     if profile.counted:
         return "Counters hold no call trees, so what a faster step would gain is not known."
@@ -84,7 +85,8 @@ def _best_step(profile: TraceProfile) -> str:
 
 
 def _best_part(profile: TraceAnalysis) -> str:
-    """Which processor, disk or link would gain most, and how sure that is."""
+    """Returns a sentence on the processor, disk or link with the largest gain, and how certain the
+    gain is."""
     if profile.parts is None or not profile.parts.parts:
         return ""
     factor = f"{profile.parts.factor:g} times faster"
@@ -103,13 +105,14 @@ def _best_part(profile: TraceAnalysis) -> str:
 
 
 def _interval(step: Saving) -> str:
-    """A saving with its 90 % interval, as text."""
+    """Returns the saving of a step with its 90 % interval, as text."""
     low, high = percent_text(step.low), percent_text(step.high)
     return f"{percent_text(step.saving)} ({low} to {high})"
 
 
 def _bounds(part: PartGain) -> str:
-    """A part's saving with the bounds that the trace allows, as text."""
+    """Returns the saving of a part (processor, disk or link) with the bounds that the trace allows,
+    as text."""
     least, most = percent_text(part.least), percent_text(part.most)
     return f"{percent_text(part.saving)}, the trace allows {least} to {most}"
 

@@ -22,11 +22,12 @@ from dfslab.studies.checks.rules.generator import OTHERS
 from dfslab.studies.compare import BASELINES, Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 
-# Standard deviation between repetitions (as a fraction) from which no conclusion is drawn. This is
-# a choice: a gain of a quarter is then within the noise of three repetitions.
+# Relative standard deviation between repetitions above which no conclusion is drawn. This is a
+# choice: a gain of a quarter is then within the noise of three repetitions.
 TOO_NOISY = 0.2
-# Largest median error on held-out configurations for which a model's limit is printed. This is a
-# choice: half of the value, because a larger error confuses one resource with another.
+# The limit that a model names is printed only if the model's median error on held-out
+# configurations is at most this fraction. This is a choice: a model with a larger error confuses
+# one resource with another.
 CREDIBLE = 0.5
 # The note of a prediction that uses default constants instead of calibrated ones.
 UNCALIBRATED = "not calibrated: nothing was measured"
@@ -38,8 +39,8 @@ class RunAnswer:
     """Sentences that summarise a run. A sentence that the results do not support is empty.
 
     `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
-    would raise the rate, or what to measure next. `is_withheld`: whether the results support no
-    statement on what limits.
+    would raise the rate, or what to measure next. `is_withheld`: true if the results support no
+    statement on what limits the rate.
     """
 
     observed: str
@@ -66,8 +67,8 @@ def verdict(run: FinishedRun) -> RunAnswer | None:
 
 
 def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
-    """Returns the summary of predictions without measurements, from the first method that is not a
-    baseline; None if there is none."""
+    """Returns the summary of a run without measurements, from the predictions of the first method
+    that is not a baseline; None if there is no such method."""
     names = [one.method for one in results if one.method not in BASELINES]
     if not names:
         return None
@@ -124,7 +125,8 @@ def _of_comparison(
 
 
 def _meanwhile(rates: Sequence[ConfigurationRate]) -> str:
-    """A sentence on other programs on the machine of the clients; "" if they used little."""
+    """Returns a sentence on other programs that ran on the clients' machine; "" if they used little
+    processor time."""
     shares = [
         result.load.machine.others_share
         for one in rates
@@ -203,8 +205,8 @@ def noise_of(rates: Sequence[ConfigurationRate]) -> float | None:
 
 
 def is_from_memory(one: ConfigurationRate) -> bool:
-    """Whether the page cache of this machine may have answered: data moved, and the scenario did
-    not keep it out of the cache."""
+    """Whether the page cache of this machine may have served the data: the operations moved bytes,
+    and the scenario did not exclude the cache."""
     warm = one.results[0].point.scenario.workload.cache == "warm"
     return warm and one.throughput is not None
 

@@ -1,2 +1,2 @@
-"""Charts of the page, drawn as SVG when the page is written, so that the page needs no library in
-the browser."""
+"""Draws the charts of the page as SVG when the page is written, so that the page needs no library
+in the browser."""

@@ -20,10 +20,10 @@ class Axis:
     """One axis of a chart.
 
     `title`: the quantity. `unit`: the SI unit of the values, which tick labels show with a prefix
-    ("B/s", "1/s", "s", "B"); "%" for fractions; "" for counts and ratios. `log`: logarithmic.
-    `ticks`: (value, label) pairs that replace computed ticks. `from_zero`: a linear axis begins at
-    0. `limits`: the least and the greatest value drawn; None: those of the data. `categories`:
-    names of the positions 0, 1, 2, … of an axis without numbers.
+    ("B/s", "1/s", "s", "B"); "%" for fractions; "" for counts and ratios. `log`: whether the axis
+    is logarithmic. `ticks`: (value, label) pairs that replace computed ticks. `from_zero`: whether
+    a linear axis begins at 0. `limits`: the smallest and the largest value drawn; None: those of
+    the data. `categories`: names of the positions 0, 1, 2, … of an axis without numbers.
     """
 
     title: str = ""
@@ -40,11 +40,12 @@ class Series:
     """Points of one name and colour in a panel, with or without a line through them.
 
     `x`, `y`: values; None leaves a gap. `colour`: a name of the palette. `line`: style of the line;
-    None: no line. `stepped`: the line is a staircase. `mark`: shape of the points; "" for none.
-    `hollow`: for each point, whether only its outline is drawn. `low`, `high`: the interval of each
-    value, drawn as a bar through the point, or with `band` as an area behind the line. `across`:
-    the intervals are those of `x`. `hints`: for each point, the text under the pointer. `faint`:
-    the points are small and half transparent. `named`: the legend has the series.
+    None: no line. `stepped`: whether the line is a staircase. `mark`: shape of the points; "" for
+    none. `hollow`: for each point, whether only its outline is drawn. `low`, `high`: the interval
+    of each value, drawn as a bar through the point, or with `band` as an area behind the line.
+    `across`: whether the intervals are those of `x`. `hints`: for each point, the text that is
+    shown under the pointer. `faint`: whether the points are small and half transparent. `named`:
+    whether the legend has the series.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Bars:
     """Horizontal bars of one name and colour: one for each category of the vertical axis.
 
     `values`: lengths; None leaves a bar out. `low`, `high`: the interval of each value. `hints`:
-    for each bar, the text under the pointer. `opacity`: from 0, invisible, to 1.
+    for each bar, the text that is shown under the pointer. `opacity`: from 0 (invisible) to 1.
     """
 
     name: str
@@ -91,8 +92,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with its title. All panels of a figure share the scale of both axes, unless
-    a panel has axes of its own (`x_axis`, `y_axis`)."""
+    """One small chart with its title. All panels of a figure share the scales of both axes.
+    `x_axis`, `y_axis`: axes of this panel alone, if it does not share them."""
 
     title: str
     series: Sequence[Series] = ()

@@ -11,26 +11,26 @@ from dfslab.report.charts.figure import Bars, Mark, Numbers, Series
 from dfslab.report.charts.palette import MEASURED, REFERENCE
 from dfslab.report.charts.scale import Scale
 
-# Radius in pixels of points, of faint points, and half the height of a bar's interval.
+# Radius of points, radius of faint points, and half the height of the interval on a bar, in pixels.
 RADIUS, FAINT_RADIUS, END = 4.0, 2.6, 3.0
-# Shares of the height of a category that bars fill.
+# The share of a category's height that its bars fill together.
 FILLED = 0.74
 SAMPLE = (24, 12)
 _DASHES = {"solid": "", "dash": "6 4", "dot": "1.5 3.5"}
 
-# A position in pixels: from the left edge, and from the top.
+# A position in pixels: the distance from the left edge, and the distance from the top.
 Pixel = tuple[float, float]
 
 
 def css_colour(name: str) -> str:
-    """The CSS value of a colour of the palette."""
+    """Returns the CSS value of a colour of the palette."""
     if name == MEASURED:
         return "currentColor"
     return "var(--soft)" if name == REFERENCE else f"var(--{name})"
 
 
 def drawn_series(series: Series, x: Scale, y: Scale) -> Markup:
-    """SVG of one series: its band, line, intervals and points."""
+    """Returns the SVG of one series: its band, line, intervals and points."""
     parts: list[str] = []
     if series.band:
         parts.append(_band(series, x, y))
@@ -49,7 +49,7 @@ def _known(value: float | None) -> bool:
 
 
 def _runs(xs: Numbers, ys: Numbers, x: Scale, y: Scale) -> Iterator[list[Pixel]]:
-    """The points of a line in pixels, split at gaps."""
+    """Yields the pieces of a line between gaps. A piece is a list of points in pixels."""
     run: list[Pixel] = []
     for one, other in zip(xs, ys, strict=True):
         if one is not None and other is not None and _known(one) and _known(other):
@@ -73,8 +73,8 @@ def _stroke(path: str, series: Series) -> str:
 
 
 def _path(run: Sequence[Pixel], stepped: bool) -> str:
-    """The commands of an SVG path through the points; a staircase changes its height half-way
-    between them."""
+    """Returns the commands of an SVG path through the points. If the line is `stepped`, its height
+    changes half-way between two points."""
     (left, top), *others = run
     words = [f"M{left:.1f} {top:.1f}"]
     for right, bottom in others:
@@ -128,7 +128,7 @@ def _point(series: Series, at: Pixel, hollow: bool, hint: str) -> str:
     words = " ".join(
         ("point", *(["hollow"] if hollow else []), *(["faint"] if series.faint else []))
     )
-    # A line without points has invisible ones, for the text under the pointer.
+    # A line without points gets invisible points, so that the text under the pointer can be shown.
     kind = words if series.mark else "target"
     path = _shape(series.mark or "circle", at, FAINT_RADIUS if series.faint else RADIUS)
     inner = f"<title>{escape(hint)}</title>" if hint else ""
@@ -136,7 +136,7 @@ def _point(series: Series, at: Pixel, hollow: bool, hint: str) -> str:
 
 
 def _shape(mark: Mark, at: Pixel, radius: float) -> str:
-    """The outline of a point as the commands of an SVG path."""
+    """Returns the outline of a point as the commands of an SVG path."""
     x, y = at
     if mark == "square":
         side = radius * 1.8
@@ -152,7 +152,7 @@ def _shape(mark: Mark, at: Pixel, radius: float) -> str:
 
 
 def drawn_bars(groups: Sequence[Bars], x: Scale, y: Scale) -> Markup:
-    """SVG of horizontal bars, those of one category below each other."""
+    """Returns the SVG of horizontal bars. The bars of one category are drawn below each other."""
     if not groups:
         return Markup("")
     categories = round(y.high - y.low)
@@ -186,7 +186,7 @@ def _bar(bars: Bars, place: int, value: float, x: Scale, middle: float, height: 
 
 
 def swatch(style: Series | Bars) -> Markup:
-    """A small SVG that shows the style of a series or of bars in a legend."""
+    """Returns a small SVG for a legend, which shows the style of a series or of bars."""
     width, height = SAMPLE
     if isinstance(style, Bars):
         inner = f'<rect width="{width}" height="{height}" opacity="{style.opacity:g}"/>'

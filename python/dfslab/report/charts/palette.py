@@ -20,7 +20,7 @@ class Shade:
 
 GROUND = Shade("#ffffff", "#0d1117")
 INK = Shade("#1b1f24", "#e6edf3")
-# Name of a colour, as charts use it -> its shades.
+# The shades of each colour, by the name that charts use.
 SHADES = {
     "blue": Shade("#1389f1", "#5ec4fa"),
     "orange": Shade("#e96b21", "#f77325"),
@@ -31,7 +31,8 @@ SHADES = {
 }
 # The colours of series to which no colour is assigned, in the order of use.
 SEQUENCE = tuple(SHADES)
-# Text colour: measurements. Grey: bounds and lines of reference.
+# Names of two special colours: the text colour for measurements, and grey for bounds and lines of
+# reference.
 MEASURED, REFERENCE = "ink", "grey"
 # Each method has one fixed colour in all charts.
 _METHODS = {
@@ -48,18 +49,20 @@ _METHODS = {
 
 
 def of_method(method: str) -> str:
-    """The name of a method's colour. A method without a fixed colour gets one by its name."""
+    """Returns the name of a method's colour. A method without a fixed colour gets a colour that
+    depends only on the method's name."""
     return _METHODS.get(method) or SEQUENCE[sum(map(ord, method)) % len(SEQUENCE)]
 
 
 def of_place(place: int) -> str:
-    """The name of the colour of the series at index `place`; colours repeat after six series."""
+    """Returns the name of the colour for the series at index `place`. The colours repeat after six
+    series."""
     return SEQUENCE[place % len(SEQUENCE)]
 
 
 def style_sheet() -> str:
-    """CSS variables of the colours: those of a light page, and those of a dark page for readers
-    who prefer one."""
+    """Returns the CSS variables of the colours: those of a light page, and those of a dark page for
+    readers whose browser prefers it."""
     light = "".join(f"--{name}:{shade.light};" for name, shade in SHADES.items())
     dark = "".join(f"--{name}:{shade.dark};" for name, shade in SHADES.items())
     return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"

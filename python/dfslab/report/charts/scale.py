@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from dfslab.report.charts.figure import Axis
 from dfslab.spec import units
 
-# About this number of intervals between ticks fits a panel without overlapping labels.
+# Approximate largest number of intervals between ticks. More would make labels overlap in a panel.
 MOST_TICKS = 5
-# Steps of a linear scale within a decade, and of a scale of bytes (powers of two).
+# Possible distances between the ticks of a linear scale, as multiples of a power of ten.
 STEPS = (1.0, 2.0, 5.0, 10.0)
-# Space at both ends of an axis, as a share of its length.
+# Space between the data and each end of an axis, as a share of the axis's length.
 MARGIN = 0.04
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -22,8 +22,8 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 class Scale:
     """The mapping from values to pixels along one axis.
 
-    `low`, `high`: the values at the ends. `start`, `end`: their positions in pixels. `ticks`:
-    (value, label) pairs, ascending.
+    `low`, `high`: the values at the ends of the axis. `start`, `end`: the positions of these ends
+    in pixels. `ticks`: (value, label) pairs, ascending.
     """
 
     low: float
@@ -34,7 +34,8 @@ class Scale:
     ticks: Sequence[tuple[float, str]]
 
     def place(self, value: float) -> float:
-        """The position of a value in pixels. Values beyond an end are placed at that end."""
+        """Returns the position of a value in pixels. Values beyond an end are placed at that
+        end."""
         low, high = self.low, self.high
         if self.log:
             low, high = math.log(low), math.log(high)
@@ -44,7 +45,7 @@ class Scale:
 
 
 def scale(axis: Axis, values: Iterable[float | None], start: float, end: float) -> Scale:
-    """The scale of an axis over `values`, from pixel `start` to pixel `end`."""
+    """Returns the scale of an axis that shows `values` between the pixels `start` and `end`."""
     if axis.categories:
         count = len(axis.categories)
         ticks = tuple((float(place), name) for place, name in enumerate(axis.categories))
@@ -59,7 +60,7 @@ def scale(axis: Axis, values: Iterable[float | None], start: float, end: float) 
 
 
 def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
-    """The least and greatest value to draw, with some space around the data."""
+    """Returns the smallest and the largest value to draw, with some space around the data."""
     if not known:
         return (1.0, 10.0) if axis.log else (0.0, 1.0)
     low, high = min(known), max(known)
@@ -74,7 +75,8 @@ def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """(value, label) of at most about MOST_TICKS ticks between two values."""
+    """Returns (value, label) of each tick between two values. There are about MOST_TICKS ticks at
+    most."""
     if axis.unit == "B" and axis.log:
         values = _powers_of_two(low, high)
     elif axis.log:
@@ -85,7 +87,8 @@ def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _even(low: float, high: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between two values."""
+    """Returns tick values between two values that are multiples of 1, 2 or 5 times a power of
+    ten."""
     rough = (high - low) / MOST_TICKS
     if not rough > 0:
         return [low]
@@ -98,7 +101,9 @@ def _even(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten, or 1, 2 and 5 times powers of ten if the values span few decades."""
+    """Returns the tick values of a logarithmic axis: powers of ten and, if the values span less
+    than two decades, also 2 and 5 times powers of ten. Values that span less than half a decade get
+    evenly spaced ticks."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     spans = math.log10(high / low)
     if spans < 0.5:
@@ -116,7 +121,7 @@ def _powers_of_two(low: float, high: float) -> list[float]:
 
 
 def label(value: float, unit: str) -> str:
-    """A value as the text of a tick: with its unit and a prefix, or as a percentage."""
+    """Returns the text of a tick: the value with its unit and a prefix, or as a percentage."""
     if unit == "%":
         return f"{value * 100:.6g} %"
     if value == 0:

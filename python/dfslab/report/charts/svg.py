@@ -1,5 +1,5 @@
-"""Draws charts as SVG with HTML legends. Colours are CSS variables, so that one chart serves light
-and dark pages."""
+"""Draws charts as SVG with HTML legends. Colours are CSS variables, so that the same chart serves
+light and dark pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from dfslab.report.charts.figure import Axis, Panel, Series
 from dfslab.report.charts.marks import drawn_bars, drawn_series, swatch
 from dfslab.report.charts.scale import Scale, scale
 
-# Sizes in pixels of a panel among others, of a panel that stands alone, and of a row of bars.
+# Width and height in pixels of one panel among several (SMALL) and of a single panel (ALONE). A
+# category of a bar chart has BAR_ROW pixels for each bar, and at least BAR_LEAST pixels.
 SMALL, ALONE = (340, 220), (430, 280)
 BAR_ROW, BAR_LEAST = 15, 30
-# Width in pixels of a character of tick labels, and of the widest labels of categories.
+# Width in pixels of a character of tick labels, and largest width of the labels of categories.
 CHARACTER, WIDEST_LABEL = 6.0, 180
-# Space around the drawing; an axis of categories has no title above it.
+# Space in pixels around the drawing area. BARE_TOP replaces TOP if the vertical axis has
+# categories, because it then has no title above it.
 TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
 
 
@@ -35,10 +37,10 @@ class Frame:
 def figure(
     panels: Sequence[Panel], x_axis: Axis, y_axis: Axis, label: str, title: str = ""
 ) -> Markup:
-    """HTML of a chart with one panel for each entry of `panels`.
+    """Returns the HTML of a chart with one panel for each entry of `panels`.
 
     The panels share the scales of both axes. `label` describes the chart for screen readers;
-    `title` is shown above it. Empty if there are no panels.
+    `title` is shown above it. The result is empty if there are no panels.
     """
     if not panels:
         return Markup("")
@@ -55,7 +57,7 @@ def figure(
 
 
 def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
-    """The values of a panel along one axis, with the ends of intervals."""
+    """Yields the values of a panel along one axis, including the ends of intervals."""
     for one in panel.series:
         yield from one.x if of_x else one.y
         if one.across == of_x:
@@ -66,8 +68,8 @@ def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
 
 
 def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
-    """The axis with the limits of its scale over the values, unless it has limits or
-    categories."""
+    """Returns the axis with limits that fit the values. An axis that already has limits or
+    categories is returned unchanged."""
     if axis.limits or axis.categories:
         return axis
     found = scale(axis, values, 0, 1)
@@ -102,8 +104,8 @@ def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], labe
 
 
 def _x_grid(frame: Frame, title: str) -> Markup:
-    """Grid lines and labels of the horizontal axis. A label that would overlap the one before is
-    left out."""
+    """Returns the grid lines and labels of the horizontal axis. A label that would overlap the
+    preceding label is left out."""
     top, bottom = sorted((frame.y.start, frame.y.end))
     parts: list[str] = []
     reached = -math.inf
@@ -139,7 +141,8 @@ def _y_grid(frame: Frame, axis: Axis) -> Markup:
 
 
 def _cut(text: str, width: float) -> str:
-    """The text, shortened by an ellipsis to `width` pixels."""
+    """Returns the text; if it is longer than `width` pixels, it is shortened and ends with an
+    ellipsis."""
     most = int(width / CHARACTER)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -165,7 +168,8 @@ def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", hint: 
 
 
 def _legend(panels: Sequence[Panel]) -> Markup:
-    """HTML list of the names of all series and bars, each once, with a sample of their style."""
+    """Returns an HTML list of the names of all series and bars, each once, with a sample of their
+    style."""
     samples: dict[str, Markup] = {}
     for panel in panels:
         for bars in panel.bars:
@@ -183,5 +187,5 @@ def _legend(panels: Sequence[Panel]) -> Markup:
 
 
 def _sample(series: Series) -> Series:
-    """The style of a series without its data."""
+    """Returns a series that has the style of the given series, but not its data."""
     return replace(series, x=(), y=(), low=(), high=(), hints=(), hollow=series.hollow[:1])

@@ -1,6 +1,6 @@
-"""Prints interactions as UML sequence diagrams, in Mermaid and in PlantUML.
+"""Prints interactions as UML sequence diagrams, in the languages Mermaid and PlantUML.
 
-Both languages print the elements of report/diagrams/interaction.py, with guards as in Wu 2013,
+The printed elements are those of report/diagrams/interaction.py. Guards are written as in Wu 2013,
 Figures 2 and 3.
 """
 
@@ -60,7 +60,8 @@ def _fragment(fragment: Fragment, dialect: _Dialect, depth: int) -> Iterator[str
 
 
 def mermaid(system: str, drawn: Interaction) -> str:
-    """The Mermaid text of one operation's sequence diagram; `system`: title of the file system."""
+    """Returns the Mermaid text of one operation's sequence diagram. `system`: title of the file
+    system."""
     ends = dict.fromkeys((drawn.lifelines[0].name, drawn.lifelines[-1].name))
     lines = ["sequenceDiagram", f"  title {system}: {drawn.name}"]
     lines += [f"  participant {line.name} as {line.label}" for line in drawn.lifelines]
@@ -70,7 +71,8 @@ def mermaid(system: str, drawn: Interaction) -> str:
 
 
 def plantuml(system: str, drawn: Interaction) -> str:
-    """The PlantUML text of one operation's sequence diagram; `system`: title of the file system."""
+    """Returns the PlantUML text of one operation's sequence diagram. `system`: title of the file
+    system."""
     lines = ["@startuml", f"title {system}: {drawn.name}"]
     lines += [
         f'participant "«{COMPUTING[0]}»\\n{line.label}" as {line.name}' for line in drawn.lifelines

@@ -2,8 +2,8 @@
 combined fragments.
 
 The form is that of Wu 2013, Figures 2 and 3: loop, opt, alt and par with guards, and a write
-pipeline as a chain from each server to the next. Every diagram and the XMI format print these
-elements.
+pipeline as a chain of servers, each of which forwards to the next. Every diagram and the XMI format
+print these elements.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dfslab.spec.steps.node import (
 )
 from dfslab.spec.systems.filesystem import FileSystem, Role
 
-# Kind of resource -> MARTE stereotype of its executions. A delay uses no resource.
+# The MARTE stereotype of executions on each kind of resource. A delay uses no resource.
 STEREOTYPES = {
     "cpu": "PaStep",
     "disk": "HwDrive",
@@ -44,7 +44,7 @@ STEREOTYPES = {
     "delay": "TimedProcessing",
     "step": "PaStep",
 }
-# The least and largest number of servers of a chain that are drawn.
+# Smallest and largest number of servers that are drawn of a chain.
 LEAST_DRAWN, MOST_DRAWN = 2, 4
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -101,7 +101,8 @@ Event: TypeAlias = Message | Execution | Fragment
 
 @dataclass(frozen=True)
 class Interaction:
-    """One operation as a sequence diagram; `legend` explains the names used in guards."""
+    """One operation as a sequence diagram. `legend`: text that explains the names used in
+    guards."""
 
     name: str
     lifelines: tuple[Lifeline, ...]
@@ -121,17 +122,18 @@ class _Chain:
     drawn: int
 
     def name(self, number: int) -> str:
-        """The lifeline of the server at position `number` of the chain, counted from 1."""
+        """Returns the name of the lifeline of the server at position `number` of the chain, counted
+        from 1."""
         return self.role if number == 1 else f"{self.role}{number}"
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The lifeline that acts at some step: a role and, if the role is a chain, the position of the
+    """The lifeline that acts at a step: a role and, if the role is a chain, the position of the
     server (from 1).
 
-    `copies`: role -> position of the server that is being drawn, for roles whose servers are drawn
-    one after the other.
+    `copies`: for each role whose servers are drawn one after the other, the position of the server
+    that is being drawn.
     """
 
     role: str
@@ -139,20 +141,21 @@ class _Place:
     copies: Mapping[str, int] = field(default_factory=dict)
 
     def member(self, role: str) -> int:
-        """The position of the server of `role` that this lifeline calls."""
+        """Returns the position of the server of `role` that this lifeline calls."""
         return self.number if role == self.role else self.copies.get(role, 1)
 
     def at(self, role: str) -> _Place:
-        """The lifeline of `role` that this lifeline calls."""
+        """Returns the lifeline of `role` that this lifeline calls."""
         return replace(self, role=role, number=self.member(role))
 
     def of_copy(self, role: str, number: int) -> _Place:
-        """The same lifeline, while the server at position `number` of `role` is being drawn."""
+        """Returns the same lifeline, with the server at position `number` of `role` as the server
+        that is being drawn."""
         return replace(self, copies={**self.copies, role: number})
 
 
 def interaction(system: FileSystem, operation: str) -> Interaction:
-    """The UML interaction of one operation of a file system's description."""
+    """Returns the UML interaction of one operation of a file system's description."""
     tree = system.operations[operation]
     chains = _chains(system, tree)
     drawing = _Drawing(chains)
@@ -176,15 +179,15 @@ def _lifelines(role: Role, chains: dict[str, _Chain]) -> Iterator[Lifeline]:
 
 
 def _guarding(node: Node) -> tuple[Expr, ...]:
-    """The expressions that appear in the guards of a node's combined fragment; none for nodes
-    without a fragment."""
+    """Returns the expressions that appear in the guards of a node's combined fragment; an empty
+    tuple for a node without a fragment."""
     if isinstance(node, Use | Delay | Hold | Call):
         return ()
     return node.expressions()
 
 
 def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
-    """Role -> chain of servers in an operation.
+    """Returns the chains of servers in an operation, by role.
 
     A pipeline with repeated stages of one role, each of which forwards the data, is a chain.
     """
@@ -198,9 +201,10 @@ def _chains(system: FileSystem, tree: Node) -> dict[str, _Chain]:
 
 
 def _usual(system: FileSystem, count: Expr) -> int:
-    """The value of a count if all parameters have their defaults, rounded.
+    """Returns the value of a count when all parameters have their defaults, rounded to a whole
+    number.
 
-    LEAST_DRAWN for a count that is no expression.
+    Returns LEAST_DRAWN if the count is not an expression.
     """
     if not isinstance(count, Expr):
         return LEAST_DRAWN
@@ -215,12 +219,13 @@ class _Drawing(Visitor[_Place, list[Event]]):
         self._chains = chains
 
     def _line(self, role: str, where: _Place) -> str:
-        """The name of the lifeline of that server of `role` that `where` calls."""
+        """Returns the name of a lifeline of `role`. If the role is a chain, it is the lifeline of
+        the server that `where` calls."""
         chain = self._chains.get(role)
         return chain.name(where.member(role)) if chain else role
 
     def _end(self, role: str, where: _Place) -> _Place:
-        """The last drawn server of a role's chain, as the acting lifeline."""
+        """Returns the last drawn server of a role's chain as the acting lifeline."""
         chain = self._chains.get(role)
         return replace(where, role=role, number=chain.drawn if chain else 1)
 
@@ -247,7 +252,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         sender, receiver = self._line(where.role, where), self._line(there.role, there)
         handed = where.copies.get(node.role, 1)
         if node.one_way and not node.answers and node.role != where.role and handed > 1:
-            # In a chain, each server but the first gets the message from the server before it.
+            # In a chain, the first server gets the message from the caller. Every other server gets
+            # it from the server before it.
             sender = self._chains[node.role].name(handed - 1)
         sort = "asynchCall" if node.one_way else "synchCall"
         requested = Message(node.name, sender, receiver, "reply" if node.answers else sort)
@@ -257,9 +263,9 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [_called(one, node.name) for one in events]
 
     def _receiver(self, node: Call, where: _Place) -> _Place:
-        """The lifeline that receives a call.
+        """Returns the lifeline that receives a call.
 
-        Within a chain it is the next server, or the previous server for an answer; otherwise it is
+        Within a chain it is the next server, or the previous server for an answer. Otherwise it is
         the lifeline of the called role.
         """
         chain = self._chains.get(node.role)
@@ -277,8 +283,8 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return events
 
     def _answered(self, step: Node, where: _Place) -> _Place:
-        """The lifeline that acts after a step: the same as before, or the first server of a
-        chain once answers have returned along the chain."""
+        """Returns the lifeline that acts after a step. It is the same as before, except that the
+        first server of a chain acts once answers have returned along the chain."""
         back = isinstance(step, Repeat) and where.role in self._chains and _answers(step.body)
         return replace(where, number=1) if back else where
 
@@ -305,7 +311,7 @@ class _Drawing(Visitor[_Place, list[Event]]):
         return [Fragment("loop", (Operand(_each(node.count), tuple(body)),))]
 
     def _along(self, node: Repeat, where: _Place, chain: _Chain, *, moves: bool) -> list[Event]:
-        """Draws each iteration of a loop at the next server of a chain.
+        """Returns the events of a loop whose iterations are drawn at successive servers of a chain.
 
         If `moves` is true, the caller is in the chain, too, and moves back by one server in each
         iteration.
@@ -357,7 +363,7 @@ def _answers(node: Node) -> bool:
 
 
 def _each(count: Expr) -> str:
-    """The guard text of a loop."""
+    """Returns the guard of a loop over a `count` as text."""
     return f"i ≤ {readable(count, 5)}"
 
 
@@ -372,7 +378,7 @@ def _called(event: Event, name: str) -> Event:
 
 
 def messages(body: Sequence[Event]) -> Iterator[Message]:
-    """All messages of an interaction's events, in the order of sending."""
+    """Yields all messages of an interaction's events, in the order of sending."""
     for event in body:
         if isinstance(event, Message):
             yield event

@@ -6,7 +6,7 @@ from dfslab.report.diagrams.uml import MEDIA, Attribute, Uml
 
 
 def class_plantuml(model: Uml) -> str:
-    """The class diagram in PlantUML. Its classes are the software of each role, files and
+    """Returns the class diagram in PlantUML. Its classes are the software of each role, files, and
     blocks."""
     lines = ["@startuml"]
     for one in model.classes:
@@ -19,7 +19,8 @@ def class_plantuml(model: Uml) -> str:
 
 
 def class_mermaid(model: Uml) -> str:
-    """The class diagram in Mermaid. Its classes are the software of each role, files and blocks."""
+    """Returns the class diagram in Mermaid. Its classes are the software of each role, files, and
+    blocks."""
     lines = ["classDiagram"]
     for one in model.classes:
         lines.append(f"  class {one.name}")
@@ -31,7 +32,8 @@ def class_mermaid(model: Uml) -> str:
 
 
 def deployment_plantuml(model: Uml) -> str:
-    """The deployment diagram in PlantUML: nodes with their hardware, software and connections."""
+    """Returns the deployment diagram in PlantUML: nodes with their hardware, software and
+    connections."""
     lines = ["@startuml"]
     for one in model.machines:
         kinds = " ".join(f"<<{stereotype}>>" for stereotype in one.stereotypes)
@@ -54,7 +56,7 @@ def deployment_plantuml(model: Uml) -> str:
 
 
 def deployment_mermaid(model: Uml) -> str:
-    """The deployment diagram as a Mermaid flow chart."""
+    """Returns the deployment diagram as a Mermaid flow chart."""
     lines = ["flowchart LR"]
     for one in model.machines:
         kinds = ", ".join(one.stereotypes)

@@ -18,7 +18,8 @@ from dfslab.spec.systems.parameters import Parameter
 
 COMPUTING = ("HwComputingResource", "CommunicationEndPoint")
 MEDIA = "CommunicationMedia"
-# Hardware part of a node -> (stereotype, kinds of parameters that are attributes of the part).
+# The hardware parts of a node. Each has a MARTE stereotype, and the kinds of parameters that are
+# its attributes.
 PARTS = {
     "Processor": ("HwProcessor", ("processors", "cores", "frequency")),
     "Disk": ("HwDrive", ("disk_read_rate", "disk_write_rate", "disk_latency")),
@@ -28,7 +29,8 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Attribute:
-    """A configurable property: key in the description, unit, and id in Wu 2013's Table 1."""
+    """A configurable property of a UML class: its key in the description, its unit, and its id in
+    Wu 2013's Table 1."""
 
     name: str
     unit: str
@@ -77,9 +79,9 @@ class Uml:
 
 
 def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
-    """The UML elements of a description.
+    """Returns the UML elements of a file system's description.
 
-    `operations`: operations whose interactions are included; if empty, all.
+    `operations`: operations whose interactions are included; if empty, all operations.
     """
     kinds = {role.name: role for role in system.roles}
     rows = [row.parameter for row in parameter_rows(system)]
@@ -106,7 +108,8 @@ def uml(system: FileSystem, operations: Sequence[str] = ()) -> Uml:
 
 
 def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[Attribute, ...]]:
-    """Name of a UML class (File, Block or a role) -> its configurable attributes."""
+    """Returns the configurable attributes of each UML class, by the name of the class (File, Block
+    or a role)."""
     found: dict[str, list[Attribute]] = {}
     for one in rows:
         if one.origin not in ("filesystem", "workload") or "." in one.key:
@@ -117,8 +120,8 @@ def _attributes(system: FileSystem, rows: list[Parameter]) -> dict[str, tuple[At
 
 
 def _owner(system: FileSystem, key: str) -> str:
-    """The first role with a step whose formulas contain the parameter `key`; the client if there
-    is none."""
+    """Returns the first role with a step whose formulas contain the parameter `key`. If there is
+    none, returns the client."""
     for tree in system.operations.values():
         for node in walk(tree):
             acting = not isinstance(node, Call) and node.acting
@@ -130,9 +133,9 @@ def _owner(system: FileSystem, key: str) -> str:
 
 
 def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple[Attribute, ...]:
-    """The configurable hardware attributes of a role that affect some operation.
+    """Returns the configurable hardware attributes of a role that affect some operation.
 
-    `kinds`: kinds of parameters to include; if empty, all.
+    `kinds`: kinds of parameters to include; if empty, all kinds.
     """
     found = []
     for one in rows:
@@ -143,7 +146,7 @@ def _hardware(rows: list[Parameter], role: str, kinds: tuple[str, ...]) -> tuple
 
 
 def _received(system: FileSystem, role: str) -> tuple[str, ...]:
-    """Names of the messages that a role receives."""
+    """Returns the names of the messages that a role receives."""
     names = [
         node.name
         for tree in system.operations.values()
@@ -158,7 +161,7 @@ def _client(system: FileSystem) -> str:
 
 
 def _links(system: FileSystem) -> set[tuple[str, str]]:
-    """Pairs of roles that exchange messages in some operation."""
+    """Returns the pairs of roles that exchange messages in some operation."""
     pairs: set[tuple[str, str]] = set()
 
     def visit(node: Node, role: str) -> None:

@@ -54,7 +54,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _functions(study: FinishedRun, rows: Sequence[Bottlenecks]) -> Markup:
-    """HTML table with functions as rows and configurations as columns, as in Liu 2018's Table 1."""
+    """Returns an HTML table with functions as rows and configurations as columns, as in Liu 2018's
+    Table 1."""
     names = dict.fromkeys(one.name for row in rows for one in row.functions)
     by_name = [{one.name: one for one in row.functions} for row in rows]
     shown = [[name, *(_cell(known.get(name)) for known in by_name)] for name in names]

@@ -1,5 +1,5 @@
-"""Renders the section on a designed sweep: effects and importance of its factors, validation of
-the models, and the next runs."""
+"""Renders the section on a designed sweep: effects and importance of its factors, validation of the
+models, and the next runs."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _ordered(importance: Sequence[FactorImportance]) -> list[FactorImportance]:
 
 
 def _importance(found: Learning) -> Markup:
-    """HTML of the importance of factors: bars of first-order and total indices, and a table of
-    all measures."""
+    """Returns the HTML of the importance of factors: bars of first-order and total indices, and a
+    table of all measures."""
     if found.importance_refused:
         return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)
@@ -245,8 +245,8 @@ def _curve(found: Learning) -> Markup:
 
 
 def _tables(found: Learning) -> Markup:
-    """HTML of Kumar 2018's Tables 5 and 6 (regression coefficients), with one column for each
-    operation, in MB/s."""
+    """Returns the HTML of Kumar 2018's Tables 5 and 6 (regression coefficients), with one column
+    for each operation, in MB/s."""
     tables = found.regressions
     if not tables:
         return Markup("")

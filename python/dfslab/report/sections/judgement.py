@@ -1,5 +1,5 @@
-"""Renders the section that judges the models in sentences: noise, best model, baselines, coverage
-of intervals."""
+"""Renders the section that judges the models in sentences: the noise of the measurements, the best
+model, the baselines, and the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """A sentence on how repeatable the measured means are."""
+    """Returns a sentence on how much the means of the measurements vary between repetitions."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so nothing is known of run-to-run noise."
@@ -59,8 +59,8 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
-    """Sentences on the best model for held-out configurations, and on whether it is better than
-    the baselines."""
+    """Returns sentences on the best model for held-out configurations, and on whether it is better
+    than the baselines."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]
@@ -110,14 +110,15 @@ def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
 
 
 def _off(error: float) -> str:
-    """A relative error as a percentage, or as a factor if it is too large for a percentage."""
+    """Returns a relative error as a percentage, or as a factor if it is 10 (1000 %) or more."""
     return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
 
 
 def _no_better(
     best: str, models: dict[str, ErrorScore], scores: dict[str, ErrorScore]
 ) -> list[Markup]:
-    """A sentence that names the models that are no better than a baseline."""
+    """Returns sentences that name the models that are no better than a baseline, at most one for
+    each baseline."""
     found = []
     for baseline, meaning in (
         ("mean", "the mean of the measurements"),
@@ -135,7 +136,8 @@ def _no_better(
 
 
 def _coverage(name: str, score: ErrorScore) -> list[Markup]:
-    """A sentence if the coverage of a method's intervals differs from 90 % by more than chance."""
+    """Returns a sentence if the coverage of a method's 90 % intervals differs from 90 % by more
+    than chance."""
     if score.n == 0 or not math.isfinite(score.coverage_90):
         return []
     held = round(score.coverage_90 * score.n)

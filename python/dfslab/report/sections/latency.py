@@ -24,18 +24,19 @@ TITLE = "Latency"
 ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
-# Relative difference below which two points of a logarithmic curve are drawn as one (a choice: a
-# chart of 400 pixels has at most six decades, so that this is less than two pixels).
+# Two successive points of a logarithmic curve are drawn as one if they differ by less than this
+# fraction. This is a choice: a chart of 400 pixels has at most six decades, so the distance is less
+# than two pixels.
 CLOSE = 0.04
 LONG_TABLE = 24
-# The two times of an operation that the curves show (latency, response time): field of the run ->
-# (suffix of the curve's name, line style).
+# The curves of the two times of an operation, latency and response time. A key is the field of the
+# run with the histograms; its value is the suffix of the curve's name and the line style.
 CURVES: Mapping[str, tuple[str, Dash]] = {
     "histograms": ("", "solid"),
     "response_histograms": (", from the scheduled start", "dot"),
 }
-# Quantile -> least number of operations in a run. With fewer operations, the quantile would depend
-# only on the slowest operation.
+# Least number of operations in a run for each statistic to be shown. With fewer operations, a
+# quantile would depend only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
@@ -62,9 +63,9 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
-    """Table rows of one configuration, one row for each operation.
+    """Returns the table rows of one configuration, one row for each operation.
 
-    `group`: the results of its repetitions.
+    `group`: the results of the configuration's repetitions.
     """
     operations = dict.fromkeys(
         operation
@@ -102,9 +103,10 @@ def _cells(group: Sequence[Result], operation: str, kind: str) -> list[str]:
 
 
 def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buckets:
-    """[lower bound of the bucket in ns, count] pairs of one operation's times.
+    """Returns the histogram of one operation's times as pairs [lower bound of the bucket in ns,
+    count].
 
-    Empty if the histogram was not recorded. `kind`: field of the run, a key of CURVES.
+    The list is empty if the histogram was not recorded. `kind`: field of the run, a key of CURVES.
     """
     if result.load is None:
         return []
@@ -114,8 +116,8 @@ def _histogram(result: Result, operation: str, kind: str = "histograms") -> Buck
 
 
 def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """HTML of one chart for each operation: the share of operations that take longer than a
-    time, which shows tails."""
+    """Returns the HTML of one chart for each operation. It shows which share of the operations
+    takes longer than a time, so that rare slow operations are visible."""
     kinds: dict[str, list[Sequence[Result]]] = {}
     for group in ordered:
         for operation in group[0].load.histograms if group[0].load else ():
@@ -125,7 +127,8 @@ def _distributions(ordered: Sequence[Sequence[Result]], name: Name) -> Markup:
 
 
 def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Markup:
-    """HTML of a chart of one operation with at most MOST_CURVES configurations, evenly selected.
+    """Returns the HTML of a chart of one operation with at most MOST_CURVES configurations, which
+    are evenly selected.
 
     The repetitions of a configuration are merged.
     """
@@ -176,8 +179,8 @@ def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash)
 
 
 def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
-    """Indices of the points of a curve to draw. A point within a pixel of the one drawn
-    before is left out; the last point is kept."""
+    """Returns the indices of the points of a curve to draw. A point that is close to the point
+    drawn before it is left out; the last point is kept."""
     chosen = [0]
     for place in range(1, len(times)):
         before = chosen[-1]

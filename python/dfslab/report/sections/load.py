@@ -1,5 +1,5 @@
-"""Renders the section on workload runs: stonewall, phases, rate per second, and the cost of the
-load generator."""
+"""Renders the section on workload runs: the stonewall (when the first client finished), the phases,
+the rate per second, and the cost of the load generator."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _of_generator(value: Callable[[GeneratorReport], float]) -> FigureOfRun:
-    """A function that reads a number from the load generator's report.
+    """Returns a function that reads a number from the load generator's report.
 
-    It returns None for a reported 0, which means that the number was not measured.
+    The function returns None for a reported 0, which means that the number was not measured.
     """
     return lambda run: value(run.generator) or None
 
 
 def _of_calls(value: Callable[[CountedCalls], float | None]) -> FigureOfRun:
-    """A function that reads a number from the counted calls of a run.
+    """Returns a function that reads a number from the counted calls of a run.
 
-    It returns None if calls were not counted.
+    The function returns None if calls were not counted.
     """
 
     def of(run: MeasuredRun) -> float | None:
@@ -130,9 +130,9 @@ def _nanoseconds(value_ns: float) -> str:
 
 
 def _own_time(group: Sequence[MeasuredRun]) -> str:
-    """The load generator's own time for each operation, as text.
+    """Returns the load generator's own time for each operation, as text.
 
-    The time of the cheapest system call is given for comparison.
+    The time of the cheapest system call is added for comparison.
     """
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
@@ -140,15 +140,15 @@ def _own_time(group: Sequence[MeasuredRun]) -> str:
 
 
 def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
-    """A table cell for workloads with at most one phase; it is a dash for others, because the
-    phases have a separate table."""
+    """Returns a function for the text of a table cell. For workloads with several phases, the text
+    is a dash, because the phases have a separate table."""
     return lambda group: shown([one.load for one in group if not one.load.phases])
 
 
 def _steady(each: Sequence[LoadPart]) -> str:
-    """The start of the steady state and its rate, as text.
+    """Returns the start of the steady state and its rate, as text.
 
-    The text counts the runs that did not reach a steady state.
+    The text also has the number of runs that did not reach a steady state.
     """
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
@@ -192,7 +192,7 @@ def _cells(group: Sequence[MeasuredRun]) -> list[str]:
 
 
 def _cache(run: MeasuredRun) -> str:
-    """The requested page-cache state as text, with the evidence that the cache was in that
+    """Returns the requested page-cache state as text, with the evidence that the cache was in that
     state."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
@@ -214,7 +214,7 @@ def _bytes(value: float) -> str:
 def _filled(
     head: Sequence[str], rows: Sequence[Sequence[Any]], always: int = 0
 ) -> tuple[list[str], list[Any]]:
-    """Returns (head, rows) of a table without its empty columns.
+    """Removes the empty columns of a table. Returns the remaining (head, rows).
 
     The first `always` columns are kept even if they are empty.
     """
@@ -231,9 +231,9 @@ def _long(body: Markup, rows: Sequence[Any]) -> Markup:
 
 
 def _phases(name: str, group: Sequence[MeasuredRun]) -> list[list[str]]:
-    """Table rows of a configuration, one row for each phase."""
+    """Returns the table rows of a configuration, one row for each phase."""
     found: dict[str, list[MeasuredPhase]] = {}
-    # Calls are taken from the first run of each configuration.
+    # The counts of calls are taken from the first run of each configuration.
     counts: dict[str, CountedCalls] = {}
     for run in group:
         calls = run.load.calls.phases if run.load.calls else ()
@@ -293,8 +293,8 @@ def _of_phases(rows: Sequence[Sequence[str]]) -> Markup:
 
 
 def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> Markup:
-    """HTML of charts with the operations completed in each second, for the first run of selected
-    configurations."""
+    """Returns the HTML of charts with the operations completed in each second, for the first run of
+    selected configurations."""
     long = [
         (name, group[0].load.seconds)
         for name, group in zip(names, ordered, strict=True)
@@ -315,7 +315,7 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> M
 
 
 def _curve(shown: Sequence[Second]) -> Series:
-    # The last second is incomplete, so leave it out.
+    # The last second is left out, because it is incomplete.
     counts = [one.count for one in shown[:-1]]
     places = [place + 0.5 for place in range(len(counts))]
     return Series("", palette.SEQUENCE[0], places, counts, line="solid", stepped=True)

@@ -36,9 +36,10 @@ ScoresBySet = Mapping[str, Mapping[str, ErrorScore]]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: scores, calibrated constants and regression coefficients.
+    """Returns HTML: the scores of the methods, the calibrated constants, and the coefficients of
+    the regression.
 
-    None if no method was compared.
+    Returns None if no method was compared.
     """
     comparison, validated = study.find(Comparison), study.find(CrossValidated)
     left_out = {} if validated is None else validated.scores
@@ -56,15 +57,16 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _ordered(scores: Mapping[str, ErrorScore]) -> list[str]:
-    """Names of methods in display order: first the models, the most accurate one first, then the
-    baselines."""
+    """Returns the names of methods in display order: first the models, then the baselines, in each
+    group the most accurate first."""
     return sorted(scores, key=lambda m: (m in BASELINES, scores[m].median_abs_error))
 
 
 def _chart(sets: ScoresBySet, noise: float) -> Markup:
-    """HTML of the median errors as bars.
+    """Returns the HTML of a chart of the median errors as bars.
 
-    The ideal bound is left out, because it is no prediction and would dwarf the other bars.
+    The ideal bound is left out, because it is no prediction and its bar would be much longer than
+    the others.
     """
     methods = [
         m
@@ -116,7 +118,7 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """HTML of the calibrated constants of the file system's description.
+    """Returns the HTML of the calibrated constants of the file system's description.
 
     For each constant, it shows how much the data determined it.
     """
@@ -141,8 +143,8 @@ def _constants(study: FinishedRun) -> Markup:
 
 
 def _regression(study: FinishedRun) -> Markup:
-    """HTML of the fitted regression: its coefficients, the quantities that affect the rate, and
-    the excluded quantities."""
+    """Returns the HTML of the fitted regression: its coefficients, the quantities that affect the
+    rate, and the excluded quantities."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")
@@ -162,8 +164,8 @@ def _regression(study: FinishedRun) -> Markup:
 
 
 def _importance(fit: RegressionFit) -> Markup:
-    """HTML of the quantities that affect the rate in the fitted configurations, and the excluded
-    ones."""
+    """Returns the HTML of the quantities that affect the rate in the fitted configurations, and of
+    the excluded quantities."""
     rows = [
         [name, f"{one.first_order:.2f}", share(one.share)] for name, one in fit.importance.items()
     ]

@@ -24,7 +24,8 @@ TITLE = "Operations by size and count"
 ORDER = 44
 EMPTY = "No step was measured at four file sizes or more."
 FEWEST_SIZES = 4
-# Factor between the extreme times and the ends of their axis (a choice for legibility).
+# The axis of time ends at the smallest time divided by this factor and at the largest time
+# multiplied by it. This is a choice for legibility.
 LIMIT_MARGIN = 4.0
 BASELINES = ("serial", "mean", "ideal")
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
@@ -70,7 +71,8 @@ def _grouped(ones: Sequence[StepAtPoint], key: Any) -> dict[str, list[StepAtPoin
 
 
 def _deployed(one: StepAtPoint) -> dict[str, Value]:
-    """The varied keys and values of a configuration, except file sizes and numbers of files."""
+    """Returns the varied keys and values of a configuration, except file sizes and numbers of
+    files."""
     return {k: v for k, v in one.labels.items() if k != SIZE and k not in COUNTS}
 
 
@@ -84,8 +86,8 @@ def _step(one: StepAtPoint) -> str:
 
 
 def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """HTML of a chart with one panel for each step, which shows the time of one file against its
-    size."""
+    """Returns the HTML of a chart with one panel for each step. A panel shows the time of one file
+    against the file's size."""
     panels = [
         Panel(step, [one for method in _methods(of) for one in _curves(of, method)] + points_of(of))
         for step, of in _grouped(ones, _step).items()
@@ -99,9 +101,10 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
-    """The ends of the axis of time: all measured and predicted times are within, with a margin.
+    """Returns the ends of the axis of time. All measured and predicted times are within them, with
+    a margin.
 
-    Intervals may be cut: that of a law which does not fit spans many decades.
+    Intervals may be cut, because the interval of a law that does not fit spans many decades.
     """
     times = [one.measured.value for one in ones]
     times += [found.value for one in ones for found in one.predictions.values()]
@@ -115,10 +118,11 @@ def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
 
 
 def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
-    """Groups configurations into lines over the file size. A line has each size at most once.
+    """Groups configurations into lines over the file size, so that a line has each size at most
+    once.
 
     At each size, the first line has the configuration with the most clients, the second line the
-    next one, and so on.
+    configuration with the next number of clients, and so on.
     """
     lines: dict[int, list[StepAtPoint]] = {}
     for of in _grouped(ones, lambda one: one.size_bytes).values():
@@ -131,15 +135,15 @@ def lines_of(ones: Sequence[StepAtPoint]) -> list[list[StepAtPoint]]:
 def gapped(
     lines: Sequence[Sequence[StepAtPoint]], value: Callable[[StepAtPoint], float | None]
 ) -> list[float | None]:
-    """The values of all lines in one list.
+    """Returns the values of all lines in one list.
 
-    A None between two lines keeps them from being joined.
+    A None between two lines prevents the chart from joining them.
     """
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
 def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
-    """The predicted lines of one method, each in the area of its interval."""
+    """Returns the predicted lines of one method, each with its interval as an area behind it."""
     colour = palette.of_method(method)
     return [
         Series(
@@ -158,9 +162,9 @@ def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
 
 
 def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
-    """The measured times as points, with their intervals.
+    """Returns the measured times as points, with their intervals.
 
-    Each line over the file size has its own shape of points.
+    The points of each line over the file size have a separate shape.
     """
     return [
         Series(
@@ -182,8 +186,8 @@ def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
 
 
 def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """HTML of a chart with one panel for each step, which shows the time of all files of a run,
-    as in Wu 2013's figures."""
+    """Returns the HTML of a chart with one panel for each step. A panel shows the time of all files
+    of a run, as in Wu 2013's figures."""
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
     panels = []
     for step, of in shown:
@@ -215,8 +219,8 @@ def _consistency(found: Operations) -> Markup:
 
 
 def _errors(found: Operations) -> Markup:
-    """HTML of a table of the errors on held-out configurations by step, for the methods and the
-    baselines."""
+    """Returns the HTML of a table of the errors on held-out configurations by step, for the methods
+    and the baselines."""
     if not found.everywhere:
         return Markup("")
     rows = []
@@ -270,7 +274,8 @@ def _errors(found: Operations) -> Markup:
 
 
 def _rank(scored: tuple[str, Any]) -> tuple[bool, bool, str]:
-    """Sort key of a table row: whole operations first, then their steps, and the row "all" last."""
+    """Returns the sort key of a table row: whole operations come first, then their steps, and the
+    row "all" comes last."""
     step, _ = scored
     return step == "all", not step.endswith(f": {WHOLE}"), step
 

@@ -1,5 +1,5 @@
-"""Renders the section on which configuration is faster for a workload on which no model was
-fitted."""
+"""Renders the section that compares the measured and the predicted order of configurations by rate,
+for workloads on which no model was fitted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Renders the section on every configuration: measured rate, predictions with intervals, and
-signed errors."""
+"""Renders the section that shows every configuration with its measured rate, the predictions with
+intervals, and the signed errors."""
 
 from __future__ import annotations
 
@@ -53,10 +53,11 @@ def _drawable(value: float) -> bool:
 
 
 def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
-    """HTML of the parity plot: predicted against measured values, with one panel for each model.
+    """Returns the HTML of the parity plot: predicted against measured values, with one panel for
+    each model.
 
     Dotted lines mark an error of 25 %. Baselines have no panel, because they would stretch the
-    axes; the table below has them.
+    axes; the table below the plot has them.
     """
     values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
     if not values:
@@ -81,7 +82,8 @@ def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
 
 
 def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPoint]:
-    """The configurations with a value and a prediction above 0 that were held out, or not."""
+    """Returns the configurations whose measured value and prediction are above 0. `held`: return
+    those that were held out, or those that were not."""
     return [
         row
         for row in comparison.rows
@@ -93,7 +95,8 @@ def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPo
 
 
 def _lines(ends: tuple[float, float]) -> list[Series]:
-    """The line of equal values, and those of an error of 25 %."""
+    """Returns the line on which predicted and measured values are equal, and the lines of an error
+    of 25 %."""
     factors = ((1.0, "predicted = measured"), (1 + FAR_OFF, "±25 %"), (1 - FAR_OFF, "±25 %"))
     return [
         Series(

@@ -1,5 +1,5 @@
-"""Renders the section that compares the threads of one process with several processes, as in
-DFS-Perf's figures."""
+"""Renders the section that compares clients as threads of one process with clients as several
+processes, as in DFS-Perf's figures."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ NOTE = (
 
 @dataclass(frozen=True, order=True)
 class ComparedWorkload:
-    """A workload that may have been run by threads and by processes.
+    """A workload that may have been run both by threads and by processes.
 
-    `varied`: its other varied keys, as text.
+    `varied`: the other varied keys of the workload, as text.
     """
 
     operations: str
@@ -44,8 +44,8 @@ class ComparedWorkload:
 
 
 class ThreadsAndProcesses(NamedTuple):
-    """The rates of one workload: run by `threads` of one process, and run `apart` by several
-    processes."""
+    """The rates of one workload. `threads`: rate with all clients as threads of one process.
+    `apart`: rate with the clients in several processes. `processes`: number of these processes."""
 
     work: ComparedWorkload
     processes: int
@@ -54,7 +54,8 @@ class ThreadsAndProcesses(NamedTuple):
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML: a dumbbell chart with one row for each workload, and a table."""
+    """Returns HTML: a chart with one row for each workload, which shows the rate with threads and
+    the rate with processes, and a table."""
     pairs = _pairs(study)
     if not pairs:
         return None
@@ -74,9 +75,9 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
-    """The workloads that were measured both with threads and with processes, sorted.
+    """Returns the workloads that were measured both with threads and with processes, sorted.
 
-    Each number of processes has an entry.
+    A workload has one entry for each number of processes.
     """
     threads: dict[ComparedWorkload, list[float]] = {}
     apart: dict[tuple[ComparedWorkload, int], list[float]] = {}
@@ -99,7 +100,8 @@ def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
 
 
 def _series(spread: str, metrics: Sequence[Metric], colour: str, mark: Mark) -> Series:
-    """One point with its interval for each workload, which is a row of the chart."""
+    """Returns a series with one point and its interval for each workload. A workload is a row of
+    the chart."""
     return Series(
         spread,
         colour,

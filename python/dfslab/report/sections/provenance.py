@@ -47,7 +47,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _each(values: Iterable[str]) -> str:
-    """Every distinct value once, joined to a text.
+    """Returns the distinct values, joined to one text.
 
     There may be several, because results may come from several machines.
     """

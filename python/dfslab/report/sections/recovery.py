@@ -95,8 +95,8 @@ def _rows(title: str, faults: FaultReport) -> list[list[str]]:
 
 
 def _audit(title: str, faults: FaultReport) -> list[str]:
-    """A table row: the title, then the numbers of files in each state of the audit, in the order
-    of AUDIT."""
+    """Returns a table row: the title, and the number of files in each state of the audit, in the
+    order of AUDIT."""
     one = faults.audit
     if one is None:
         return [title, *(DASH for _ in AUDIT)]

@@ -29,13 +29,13 @@ NOTE = (
 )
 THREADS, PROCESSES = "threads", "processes"
 Places = dict[int, list[Result]]
-# Name of a series -> number of clients -> results.
+# For each series, by its name: the results for each number of clients.
 Groups = dict[str, Places]
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: a chart with a curve for each series, for each way to distribute clients,
-    and a table. None if clients, processes and nodes were not varied."""
+    """Returns HTML: one chart for each way to distribute clients, with a curve for each series, and
+    a table. Returns None if clients, processes and nodes were not varied."""
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
         return None
@@ -73,8 +73,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def way(result: Result) -> str:
-    """How the clients of a result are distributed: over nodes, over processes, or as threads of
-    one process."""
+    """Returns how the clients of a result are distributed: over nodes, over processes, or as
+    threads of one process."""
     requested = result.point.scenario.workload
     if KEYS["nodes"] in result.labels:
         return f"{PROCESSES if requested.processes > 1 else THREADS} of several nodes"
@@ -84,7 +84,7 @@ def way(result: Result) -> str:
 def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
     """Adds the configuration with one node to each series over nodes.
 
-    It is measured only once, as part of the series over processes or threads.
+    This configuration is measured only once, as part of the series over processes or threads.
     """
     for spread, alone in ((THREADS, THREADS), (PROCESSES, f"{PROCESSES} of one node")):
         for name, places in panel_of.get(f"{spread} of several nodes", {}).items():
@@ -96,16 +96,17 @@ def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
 
 
 def _one_each(result: Result) -> bool:
-    """Whether a result belongs to the series over processes. Its first point is one process with
-    one client.
+    """Returns whether a result belongs to the series over processes. The first point of this series
+    is one process with one client.
 
-    The scenario decides, because the point with one client also begins the series over threads.
+    The keys of the scenario decide, because a point with one client may instead be the first point
+    of the series over threads.
     """
     return KEYS["processes"] in result.labels and result.point.scenario.workload.processes >= 1
 
 
 def rest(result: Result, study: FinishedRun) -> str:
-    """The varied keys of a result other than clients, processes and nodes, as text."""
+    """Returns the varied keys of a result other than clients, processes and nodes, as text."""
     labels = {key: value for key, value in result.labels.items() if key not in KEYS.values()}
     return study.name(labels) if labels else "measured"
 
@@ -118,8 +119,8 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
 
 
 def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
-    """The speed-up of one group of configurations: its line, its repetitions, and the line of
-    proportional growth."""
+    """Returns the speed-up of one group of configurations as series: its line, its repetitions, and
+    the line of proportional growth."""
     rates = _rates(places)
     first = next(iter(rates))
     repeated = [

@@ -72,7 +72,7 @@ def _title(curve: ResponseCurve) -> str:
 
 
 def _line(law: str, x: Numbers, y: Numbers) -> Series:
-    """The line of a law, with the same colour and style in all panels."""
+    """Returns the line of a law. It has the same colour and style in all panels."""
     place = LAWS.index(law)
     return Series(law, palette.of_place(place), x, y, line=DASHES[place % len(DASHES)])
 
@@ -190,8 +190,8 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
 
 
 def _capacity(found: ServerLaw) -> Markup:
-    """Returns a table with each law's error in predicting q from the curve with the smallest
-    processor share, and the weight of the law."""
+    """Returns a table with each law's error in predicting the capacity q from the curve with the
+    smallest processor share, and the weight of the law."""
     rows = [
         [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
         for one in found.capacity

@@ -48,8 +48,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def first_chart(study: FinishedRun) -> Markup:
-    """HTML of the chart of the configuration with the most measured steps; empty if none has
-    several."""
+    """Returns the HTML of a chart of the configuration with the most measured steps. The result is
+    empty if no configuration has several steps."""
     comparison = study.find(Comparison)
     rows = comparison.rows if comparison else []
     row = max(rows, key=lambda one: len(one.steps.get("measure", [])), default=None)
@@ -60,9 +60,9 @@ def first_chart(study: FinishedRun) -> Markup:
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
-    """The configurations that get a chart: the first and the last of every operation type.
+    """Returns the configurations that get a chart: the first and the last of every operation type.
 
-    If there are many types, only the middle one of each.
+    If there are many types, only the middle configuration of each type gets a chart.
     """
     kinds: dict[str, list[ComparedPoint]] = {}
     for row in rows:
@@ -95,7 +95,7 @@ def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]
 
 
 def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "") -> Markup:
-    """HTML of a chart of one configuration's step times.
+    """Returns the HTML of a chart of one configuration's step times.
 
     The bars start at zero, so that their lengths are proportional to the times. `before`: the
     beginning of the title.

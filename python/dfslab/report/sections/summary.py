@@ -1,5 +1,5 @@
-"""Renders the first screen of the page: the answer in the terminal's sentences, one chart, where
-the time goes, and key figures."""
+"""Renders the first screen of the page: the answer in the terminal's sentences, a chart of rates, a
+chart of where the time goes, and key figures."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def _scope(study: FinishedRun) -> Markup:
 
 
 def _chart(study: FinishedRun) -> Markup:
-    """HTML of the chart of the first screen: file systems side by side, or the rates of the
-    operation type with the most configurations."""
+    """Returns the HTML of the first screen's chart. It compares file systems, or else shows the
+    rates of the operation type with the most configurations."""
     if compared := systems.charts(study):
         return compared[0]
     groups = throughput.by_operations(study)
@@ -95,8 +95,9 @@ def _chart(study: FinishedRun) -> Markup:
 
 
 def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
-    """HTML of the chart of where the time of an operation goes: its measured steps, else the
-    shares of resources by the first model that gives them. Empty if neither is known."""
+    """Returns the HTML of a chart of how the time of an operation is spent: its measured steps, or
+    else the shares of resources according to the first model that states them. The result is empty
+    if neither is known."""
     if chart := steps.first_chart(study):
         return chart
     if found is None or found.answer.is_withheld:
@@ -110,7 +111,8 @@ def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
 
 
 def _figures(study: FinishedRun) -> Markup:
-    """HTML of the key figures: the highest rates, the longest 99th percentile, and the noise."""
+    """Returns the HTML of the key figures: the highest rates, the longest 99th percentile, and the
+    noise."""
     measured = by_configuration(study.of_method("measure"))
     rates = measured or _predicted(study)
     if not rates:
@@ -125,7 +127,7 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """The rates of the first method that is no baseline."""
+    """Returns the rates predicted by the first method that is no baseline."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found
@@ -133,7 +135,8 @@ def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
 
 
 def _rates(rates: Sequence[ConfigurationRate]) -> list[Markup]:
-    """Tiles of the highest throughput and of the highest rate of each kind of operation."""
+    """Returns boxes with the highest throughput and with the highest rate of each kind of
+    operation."""
     names = short_names(one.labels for one in rates)
     tiles = []
     moved = [(one.throughput, one, name) for one, name in zip(rates, names, strict=True)]
@@ -167,7 +170,7 @@ def _latencies(rates: Sequence[ConfigurationRate]) -> list[Markup]:
 
 
 def _interval(metric: Metric, unit: str) -> str:
-    """The 90 % interval of a metric as text; "" if it has none."""
+    """Returns the 90 % interval of a metric as text; "" if the metric has no interval."""
     if metric.low is None or metric.high is None:
         return ""
     return f"90 %: {units.text(metric.low, unit, 3)} to {units.text(metric.high, unit, 3)}"
@@ -176,7 +179,8 @@ def _interval(metric: Metric, unit: str) -> str:
 def _tile(
     caption: str, value: str, under: str, interval: str = "", rate: ConfigurationRate | None = None
 ) -> Markup:
-    """HTML of one key figure. A figure that the page cache may have served is marked."""
+    """Returns the HTML of one key figure. If the page cache may have served its operations, the
+    figure is marked."""
     cached = rate is not None and rate.results[0].method == "measure" and is_from_memory(rate)
     mark = Markup(' <mark class="cache">{}</mark>').format(FROM_MEMORY) if cached else Markup("")
     lines = [Markup('<dd class="under">{}</dd>').format(one) for one in (interval, under) if one]

@@ -1,5 +1,6 @@
-"""Renders the section that compares several file systems, as in DFS-Perf's figures 1 to 3: one
-chart for each workload, with a panel for clients as threads and one for clients as processes."""
+"""Renders the section that compares several file systems, as in DFS-Perf's figures 1 to 3. There is
+one chart for each workload, with a panel for clients as threads and one for clients as processes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# Distance between the points of two file systems in one row, as a share of the row's height.
+# Vertical distance between the points of two file systems in one row of a chart, as a share of the
+# row's height.
 SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
@@ -32,9 +34,8 @@ NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: one chart for each workload, and the tables of the comparison. None without
-    a comparison.
-    """
+    """Returns HTML: one chart for each workload, and the tables of the comparison. Returns None if
+    file systems were not compared."""
     found = study.find(SystemsComparison)
     if found is None:
         return None
@@ -43,7 +44,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def charts(study: FinishedRun) -> list[Markup]:
-    """HTML of one chart for each workload; an empty list without a comparison."""
+    """Returns the HTML of one chart for each workload; an empty list if file systems were not
+    compared."""
     found = study.find(SystemsComparison)
     if found is None:
         return []
@@ -54,8 +56,8 @@ def charts(study: FinishedRun) -> list[Markup]:
 def _by_workload(
     rows: Sequence[SystemsRow], study: FinishedRun
 ) -> list[tuple[str, list[SystemsRow]]]:
-    """Returns (workload, its rows), in the order of the scenario. If a workload moves bytes, only
-    its rows with throughput are kept, otherwise its rows with rates."""
+    """Returns pairs of a workload and its rows, in the order of the scenario. If a workload moves
+    bytes, only its rows with throughput are kept, otherwise its rows with rates."""
     groups: dict[str, list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault(str(row.labels.get(WORKLOAD, study.scenario.workload.name)), []).append(
@@ -69,7 +71,7 @@ def _by_workload(
 def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) -> Markup:
     """Returns the HTML of one workload's chart, with a curve for each file system. There is a panel
     for each measure and each way to distribute the clients."""
-    # Rows of reads and of writes have the same configuration, which is named once.
+    # A configuration may have rows for reads and for writes. It is named only once.
     name = naming({str(_varied(row)): _varied(row) for row in rows}.values())
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
     for row in rows:
@@ -90,9 +92,10 @@ def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) ->
 
 
 def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
-    """The points of each file system: one row of the chart for each configuration of a panel.
+    """Returns a series of points for each file system. Each configuration of a panel is a row of
+    the chart.
 
-    Colour and shape both tell the file systems apart.
+    File systems differ both in colour and in shape.
     """
     found = []
     for place, system in enumerate(systems):
@@ -115,7 +118,8 @@ def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
 
 
 def _varied(row: SystemsRow) -> dict[str, LevelValue]:
-    """Returns the varied keys of a row within one panel: all except workload and processes."""
+    """Returns the varied keys of a row that distinguish it within one panel: all keys except the
+    workload and the number of processes."""
     apart = (WORKLOAD, KEYS["processes"])
     return {key: value for key, value in row.labels.items() if key not in apart}
 

@@ -1,5 +1,5 @@
-"""Renders the section on rates against the varied keys, with measurements as points and
-predictions as lines with their intervals."""
+"""Renders the section that plots rates against the varied keys. Measurements are points,
+predictions are lines with their intervals."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
-# Relative difference up to which two models are drawn as one line (a choice: about the width of the
-# line).
+# Two models are drawn as one line if their predictions differ by at most this fraction. This is a
+# choice: it is about the width of the line.
 SAME = 0.02
 BYTES, RATE = "throughput_bytes_per_s", "rate_per_s"
 STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
@@ -60,8 +60,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _explained(study: FinishedRun) -> str:
-    """What points and lines mean, as far as the run has them, and whether the page cache may have
-    answered."""
+    """Returns the explanation of the points and lines that the charts have. It also states whether
+    the page cache may have served the data."""
     measured = by_configuration(study.of_method("measure"))
     texts = [MEASURED] if measured else []
     texts += [PREDICTED] if study.methods else []
@@ -70,7 +70,8 @@ def _explained(study: FinishedRun) -> str:
 
 
 def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
-    """Operation types -> the results of workloads that did them, without traces and baselines."""
+    """Returns the results by the operation types of their workload, without traces and
+    baselines."""
     groups: dict[str, list[Result]] = {}
     for result in study.settled:
         is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
@@ -86,7 +87,7 @@ def _positive(result: Result, metric: str) -> bool:
 def chart(
     operations: str, results: Sequence[Result], ends_only: bool = False
 ) -> tuple[Markup, int]:
-    """(HTML of the chart of one operation type, number of its panels).
+    """Returns (HTML of the chart of one operation type, number of its panels).
 
     `ends_only`: only the panels of the fewest and of the most clients are drawn.
     """
@@ -134,8 +135,8 @@ def _rate_axis(metric: str) -> Axis:
 def _rows(
     operations: str, results: Sequence[Result], metric: str, names: Mapping[str, str]
 ) -> Markup:
-    """HTML of a chart with one row for each configuration, where neither sizes nor the number of
-    clients were varied."""
+    """Returns the HTML of a chart with one row for each configuration. It is used if neither sizes
+    nor the number of clients were varied."""
     labels = {one.point_id: one.labels for one in results}
     rows = {point: float(row) for row, point in enumerate(labels)}
     series = []
@@ -168,12 +169,12 @@ def _clients(count: float) -> str:
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
-    """The varied key with the most values. It becomes the horizontal axis."""
+    """Returns the varied key with the most values, which becomes the horizontal axis."""
     return max(ALONG, key=lambda key: len({one.get(key) for one in described}))
 
 
 def _along_axis(results: Sequence[Result], described: Described, along: str) -> Axis:
-    """A horizontal axis with a tick at each configuration.
+    """Returns a horizontal axis with a tick at each configuration.
 
     The tick labels are the values as written in the scenario.
     """
@@ -187,8 +188,8 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
 
 
 def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
-    """The results without methods whose predictions equal those of an earlier method, and for each
-    remaining method the names of all methods that it stands for."""
+    """Leaves out methods whose predictions equal those of an earlier method. Returns the remaining
+    results and, for each remaining method, the names of all methods whose predictions it shows."""
     rates: dict[str, dict[str, float]] = {}
     for one in results:
         if one.method != "measure":
@@ -202,7 +203,8 @@ def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
 
 
 def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
-    """Whether two methods predict the same configurations, with differences up to SAME."""
+    """Returns whether two methods have predictions for the same configurations that differ by at
+    most SAME."""
     return rates.keys() == others.keys() and all(
         abs(math.log(rates[key] / others[key])) <= SAME for key in rates
     )
@@ -211,8 +213,8 @@ def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
 def _series(
     results: Sequence[Result], described: Described, along: str, metric: str, name: str
 ) -> list[Series]:
-    """The series of one method: a line with its interval for a model; means and repetitions as
-    points for measurements.
+    """Returns the series of one method. A model is a line with its interval. Measurements are
+    points: means and repetitions.
 
     `along`: key of the horizontal axis. `name`: name of the method in the legend.
     """
@@ -250,9 +252,9 @@ def _predicted(
 def _measured(
     groups: Sequence[Sequence[Result]], places: Sequence[float], metric: str
 ) -> list[Series]:
-    """The repetitions as small points, and the mean of each configuration as a large one.
+    """Returns the repetitions as small points, and the mean of each configuration as a large point.
 
-    A configuration that ran once has its own interval, if the run gave one.
+    A configuration that ran once has the interval of its run, if the run gave one.
     """
     crowded = len(places) > len(set(places))
     means = [geometric_mean([r.value(metric) for r in group]) for group in groups]
@@ -285,9 +287,9 @@ def _measured(
 
 
 def _hint(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
-    """The text that appears if the pointer is over a point: the value with its interval.
+    """Returns the text that appears if the pointer is over a point: the value with its interval.
 
-    `labels`: the configuration, if several share a position.
+    `labels`: the configuration, if several configurations share a position.
     """
     unit = "B/s" if metric == BYTES else "1/s"
     of = f", {labels_text(labels)}" if labels else ""

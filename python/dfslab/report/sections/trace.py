@@ -44,7 +44,7 @@ ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
 MOST_BARS = 8
-# Characters of a step's path in the label of its bar.
+# Largest number of characters of a step's path in the label of its bar.
 MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
 RANKED = "The table ranks steps by their self time: the time without that of the calls within them."
@@ -85,14 +85,15 @@ DIFFER = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """HTML of the call trees of a run's traces."""
+    """Returns the HTML of the call trees of a run's traces; None if nothing was traced."""
     found = study.find(Traced)
     return None if found is None else body(found.profile)
 
 
 @dataclass(frozen=True)
 class TracePart:
-    """One part of what is shown of a trace, with the tab that shows it on the page of a trace."""
+    """One part of the display of a trace. `tab`: the tab that shows the part on the page of a
+    trace."""
 
     name: str
     title: str
@@ -101,16 +102,16 @@ class TracePart:
 
 
 def body(profile: TraceProfile) -> Markup | None:
-    """HTML of a trace profile: the numbers before and after compression, the gains of faster
-    steps, the call trees, and the rankings. None if the profile is empty."""
+    """Returns the HTML of a trace profile: the numbers before and after compression, the gains of
+    faster steps, the call trees, and the rankings. Returns None if the profile is empty."""
     if not profile.roots:
         return None
     return Markup("").join(part.body for part in parts(profile) if part.body)
 
 
 def parts(profile: TraceProfile) -> list[TracePart]:
-    """The parts of a trace: answer, gains, changes, call trees and rankings. A part without content
-    has no body."""
+    """Returns the parts of a trace's display: answer, gains, changes, call trees and rankings. A
+    part without content has no body."""
     if not profile.roots:
         return [TracePart("answer", TITLE, Tab.ANSWER, None)]
     analysis = TraceAnalysis.of(profile)
@@ -138,8 +139,8 @@ def parts(profile: TraceProfile) -> list[TracePart]:
 
 
 def _answer(profile: TraceProfile) -> Markup:
-    """HTML of the step that would save most if it were faster, a chart of the first steps, and the
-    size of the trace."""
+    """Returns the HTML of the step that would save most if it were faster, a chart of the steps
+    with the largest savings, and the size of the trace."""
     size = Markup("<p>{}</p>").format(_compression(profile))
     if not profile.savings or not profile.savings.steps:
         return size
@@ -185,7 +186,8 @@ def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup
 
 
 def _rankings(profile: TraceProfile) -> Markup:
-    """HTML of the rankings of steps and waits, repetitions, and clocks."""
+    """Returns the HTML of the rankings of steps and waits, the repetitions of steps, and the
+    clocks."""
     parts = [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
     if profile.waits:
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"), _steps(profile.waits)]
@@ -196,7 +198,8 @@ def _rankings(profile: TraceProfile) -> Markup:
 
 
 def _repeats(profile: TraceProfile) -> Markup:
-    """HTML of tables of the steps that were retried, and of the steps that one caller repeats."""
+    """Returns the HTML of tables of the steps that were retried, and of the steps that one caller
+    repeats."""
     text = Markup("")
     if retried := repeats.retries(profile):
         rows = [
@@ -215,7 +218,7 @@ def _repeats(profile: TraceProfile) -> Markup:
 
 
 def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
-    """HTML table of the offset of each host's clock from the clock of the first host."""
+    """Returns an HTML table of the offset of each host's clock from the clock of the first host."""
     rows = [
         [
             clock.host,
@@ -230,7 +233,7 @@ def _clocks(clocks: Sequence[AlignedClock]) -> Markup:
 
 
 def _signed_seconds(ahead_ns: int) -> str:
-    """A time in ns that may be negative, as text in a readable unit."""
+    """Returns a time in ns, which may be negative, as text in a readable unit."""
     return ("-" if ahead_ns < 0 else "") + seconds(abs(ahead_ns) / 1e9)
 
 
@@ -251,9 +254,9 @@ def _steps(ranking: Sequence[Entry]) -> Markup:
 
 
 def _times(row: Entry) -> list[Markup | str]:
-    """Table cells of a step: self time, its share, and the mean duration.
+    """Returns the table cells of a step: self time, its share, and the mean duration.
 
-    They are dashes if the calls were counted but not timed.
+    The cells are dashes if the calls were counted but not timed.
     """
     timed = row.count if row.timed is None else row.timed
     if timed == 0:
@@ -263,8 +266,8 @@ def _times(row: Entry) -> list[Markup | str]:
 
 
 def _gains(savings: Savings | None) -> Markup:
-    """HTML of a table of steps, ranked by the end-to-end time that would be saved if each were
-    faster."""
+    """Returns the HTML of a table of steps, ranked by the end-to-end time that would be saved if
+    each were faster."""
     if not savings or not savings.steps:
         return Markup("")
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
@@ -293,8 +296,8 @@ def _gains(savings: Savings | None) -> Markup:
 
 
 def _parts(found: PartRanking | None) -> Markup:
-    """HTML of a table of processors, disks and links, ranked by the end-to-end time that would
-    be saved if each were faster."""
+    """Returns the HTML of a table of processors, disks and links, ranked by the end-to-end time
+    that would be saved if each were faster."""
     if not found or not found.parts:
         return Markup("")
     others = [
@@ -327,9 +330,9 @@ def _parts(found: PartRanking | None) -> Markup:
 
 
 def _modelled(rows: Sequence[ModelledStep]) -> Markup:
-    """HTML of a table that compares traced steps with modelled steps.
+    """Returns the HTML of a table that compares traced steps with modelled steps.
 
-    Steps that occur in only one of the two are at the end.
+    Steps that occur only in the trace or only in the model are at the end.
     """
     if not rows:
         return Markup("")
@@ -368,7 +371,7 @@ def _differ(compared: CohortComparison) -> Markup:
 
 
 def _changes(compared: CohortComparison) -> Markup:
-    """HTML of a table of the steps whose duration changed significantly.
+    """Returns the HTML of a table of the steps whose duration changed significantly.
 
     The step with the largest effect on the total time comes first.
     """
@@ -414,8 +417,8 @@ def _changes(compared: CohortComparison) -> Markup:
 
 
 def _sampled(profile: TraceProfile) -> Markup:
-    """HTML of a note that counts and sums are estimates; empty unless the recorder sampled
-    calls."""
+    """Returns the HTML of a note that counts and sums are estimates. It is empty unless the
+    recorder sampled calls."""
     if not (shown := profile.sampling):
         return Markup("")
     return Markup(
@@ -425,9 +428,9 @@ def _sampled(profile: TraceProfile) -> Markup:
 
 
 def _compression(profile: TraceProfile) -> Markup:
-    """HTML of the numbers of spans and call trees before and after compression, and of lost
-    spans."""
-    # Recorders in JVMs count every call and record no spans, so the text speaks of calls.
+    """Returns the HTML of the numbers of spans and call trees before and after compression, and of
+    lost spans."""
+    # Recorders in JVMs count every call and record no spans, so the text counts calls for them.
     calls = "calls" if profile.processes else "spans"
     shown = f"{{:,}} {calls} in {{:,}} call trees, merged into <strong>{{}}</strong>"
     if profile.counted:

@@ -1,5 +1,5 @@
-"""Renders the section on what limits the configurations: by each model, and by the growth of the
-measured rates with the number of clients."""
+"""Renders the section on what limits the configurations, according to each model and according to
+the growth of the measured rates with the number of clients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WITHHELD = (
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: a sentence on growth with clients, and a chart and a table for each model that
-    names limits. None if there is neither."""
+    names limits. Returns None if there is neither a sentence nor such a model."""
     answer = verdict(study)
     growth = scaling(by_configuration(study.of_method("measure")))
     # Growth that is smaller than the noise is not stated, as in the answer.
@@ -55,7 +55,7 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _limited(results: Sequence[Result]) -> list[Result]:
-    """The results that name a limit."""
+    """Returns the results that name a limit."""
     return [one for one in results if one.limits or one.binding]
 
 
@@ -83,7 +83,8 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
 
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
-    """The range of the shares of a limit over its configurations, as text."""
+    """Returns the smallest and the largest share of the time that a limit has in its
+    configurations, as text."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
         return "–"
@@ -100,10 +101,11 @@ def _named(names: Sequence[str], places: Sequence[int]) -> Markup:
 def dependence(
     method: str, found: Sequence[Result], names: Sequence[str], most: int = MOST_PANELS
 ) -> Markup:
-    """HTML of a chart with one panel for each of at most `most` configurations, evenly selected:
-    bars of the shares by which the resources determine the time of an operation.
+    """Returns the HTML of a chart with one panel for each of at most `most` configurations, which
+    are evenly selected. Bars show by which share each resource determines the time of an operation.
 
-    Configurations with a single limit are left out. Empty if no configuration has several.
+    Configurations with a single limit are left out. The result is empty if no configuration has
+    several limits.
     """
     known = [place for place, one in enumerate(found) if len(one.limits) > 1]
     if not known:

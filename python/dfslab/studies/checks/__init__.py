@@ -1,2 +1,2 @@
-"""The plausibility rules (the "lie detector"): they judge the evidence about a figure and report
-findings."""
+"""The plausibility rules (the "lie detector"). A rule checks a performance figure against what is
+known of its measurement, and reports a finding if the two contradict each other."""

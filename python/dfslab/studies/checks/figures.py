@@ -1,6 +1,7 @@
-"""Files of figures (TOML): published or remembered figures with what is known of them.
+"""Reads TOML files of performance figures that were published or remembered.
 
-A file has the title and the source of the figures and a list `figure`, each an `Evidence`:
+Such a file has the title and the source of its figures. Its list `figure` has one table for each
+figure, with the fields of an `Evidence`:
 
     title = "A data sheet"
     [[figure]]
@@ -33,7 +34,8 @@ class Figures(CheckedModel):
 
 
 def read(path: Path) -> Figures:
-    """Reads the figures in a file. Raises InputError with file, key, value and what is allowed."""
+    """Reads a file of figures. Raises InputError with the file, the wrong key and value, and what
+    is allowed."""
     try:
         return build(Figures, inputs.table(KEY, path, str(path)))
     except InputError as error:

@@ -20,18 +20,20 @@ from dfslab.result import Result
 
 METHOD = "measure"
 SIGNIFICANCE, POWER = 0.05, 0.8
-# Coverage of `spread`. Nine tenths of equal runs differ from the next run by less than 1.645 ×
-# sqrt(2) standard deviations (half of them by less than 0.6745 × sqrt(2)).
+# The share of pairs of equal runs whose difference is below `NoiseFloor.spread`. For normally
+# distributed noise, nine tenths of the pairs differ by less than 1.645 × sqrt(2) standard
+# deviations (half of them by less than 0.6745 × sqrt(2)).
 COVERED = 0.9
 
 
 class NoiseFloor(BaseModel):
     """The noise of one configuration's rate.
 
-    runs: number of runs, or of pairs. spread: two equal runs differ by less than this fraction in
-    nine of ten cases. detectable: smallest difference, as a fraction, that a comparison of two such
-    series of runs detects with a probability of 80 %. bias: mean difference within A/A pairs, with
-    its 95 % interval; None where no pairs were made.
+    `runs`: number of runs, or of pairs of runs. `spread`: two equal runs differ by less than this
+    fraction in nine of ten cases. `detectable`: smallest difference, as a fraction, that a
+    comparison of two such series of runs detects with a probability of 80 %. `bias`: mean
+    difference between the two equal runs of an A/A pair, with its 95 % interval; None where no
+    pairs were made.
     """
 
     labels: dict[str, str]
@@ -104,7 +106,8 @@ def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
 
 
 def _rates(results: Sequence[Result]) -> dict[str, list[float]]:
-    """Returns configuration -> rates of its complete measurements, in the order of time."""
+    """Returns a dictionary from the id of each configuration to the rates of its complete
+    measurements, in the order of time."""
     groups: dict[str, list[float]] = {}
     whole = [
         one
@@ -132,17 +135,18 @@ def _detectable(error: float, freedom: int) -> float:
 
 
 def _named(group: Sequence[NoiseFloor]) -> str:
-    """The configuration of a row; the number of configurations, if there are several."""
+    """Returns the text that names the row of a group: its configuration or, if the group has
+    several, the number of its configurations."""
     if len(group) > 1:
         return f"each of {len(group)} configurations"
     return labels_text(dict(group[0].labels)) or "all"
 
 
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
-    """A row for each group of configurations with equal figures: runs, spread, smallest detectable
-    difference, bias of pairs.
+    """Returns a table with a row for each group of configurations that have the same noise: runs,
+    spread, smallest detectable difference, bias of pairs.
 
-    Configurations with the same number of runs share one figure, which is printed once.
+    Configurations with the same number of runs share one spread, which is printed once.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

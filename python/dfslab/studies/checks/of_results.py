@@ -1,5 +1,5 @@
-"""Extracts the evidence from dfslab's own results: for each measured run, each phase, and the
-repetitions."""
+"""Extracts the evidence that the plausibility rules judge from dfslab's own results: for each
+measured run, for each of its phases, and for the repetitions of a configuration."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 
 METHOD = "measure"
-# Fewest operations in each half of a run for a comparison of the halves. A count of a hundred has
-# an error of 20 % (twice its standard deviation).
+# Each half of a run needs at least LEAST_OF_HALF operations for the halves to be compared: a count
+# of a hundred has an error of 20 % (twice its standard deviation).
 LEAST_OF_HALF = 100
 HALVES_DIFFER = 0.2
 READS = frozenset({"read", "pread"})
 WRITES = frozenset({"write", "pwrite", "append", "overwrite"})
-# Operation -> direction in which its bytes pass a disk.
+# Whether a disk reads or writes the bytes of an operation.
 ReadOrWrite = Literal["read", "write"]
 
 
@@ -99,8 +99,8 @@ def _of_phase(subject: str, result: Result, phase: MeasuredPhase, on: Hardware) 
 
 
 def _speed(result: Result) -> Speed:
-    """Returns the figures of a whole run. The mean latency is over all operations, weighted by
-    their counts."""
+    """Returns the rate, throughput and times of a whole run. The mean latency is over all
+    operations, weighted by their counts."""
     values = {name: metric.value for name, metric in result.metrics.items()}
     counts = result.load.operations if result.load is not None else {}
     means = {
@@ -162,8 +162,9 @@ def _started(operations: Mapping[str, OperationCounts]) -> int:
 
 
 def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
-    """Returns whether the rate reached a steady state; None for short runs and for few operations.
-    Two halves with a small difference count as steady, whatever the warm-up test decides."""
+    """Returns whether the rate reached a steady state; None if the run is too short or has too few
+    operations to decide. Two halves with a small difference count as steady, whatever the warm-up
+    test decides."""
     if steady is None:
         return None
     middle = len(seconds) // 2
@@ -195,8 +196,9 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
-    """Returns the state of the page caches at the start, and the bytes read from disks. First reads
-    are not recorded, because the instrument rejects cold runs that read too little from disks."""
+    """Returns the evidence on caches: the share of the data in page caches at the start, and the
+    bytes read from disks. The number of bytes that are read for the first time stays unknown. It is
+    not needed, because the instrument rejects cold runs that read too little from disks."""
     if state is None:
         return Caches()
     proof, disks = state.proof, state.disks
@@ -261,8 +263,8 @@ def _plays(group: NodeGroup, kinds: Mapping[str, str], kind: str) -> bool:
 
 
 def _line(groups: Sequence[NodeGroup], is_enforced: bool) -> float | None:
-    """Returns the mean line rate of a node in bytes per second, so that nodes × line rate is the
-    total; None if a node's line rate is unknown."""
+    """Returns the line rate of a node in bytes per second, averaged over all nodes of the groups;
+    None if a node's line rate is unknown."""
     usual = NodeGroup().adapter.bandwidth
     if not is_enforced and any(one.adapter.bandwidth == usual for one in groups):
         return None

@@ -1,5 +1,5 @@
-"""Extracts the evidence from a report of another tool: for each measurement, and for its
-repetitions."""
+"""Extracts the evidence that the plausibility rules judge from a report of another tool: for each
+measurement, and for its repetitions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The interface of plausibility rules: a rule judges the evidence about one figure and reports a
-contradiction in it.
+"""The interface of plausibility rules: a rule judges the evidence about one performance figure and
+reports a contradiction in it.
 
-A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are in
-the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
+A module of `studies/checks/rules` declares `NAMES` and `make(name) -> Rule`. Further rules are
+found in the same folder below DFSLAB_PATH and behind entry points of the group `dfslab.rules`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Rule:
 
 
 def table(*rules: Rule) -> Mapping[str, Rule]:
-    """Returns name -> rule for the rules of one module. Asserts that the names differ."""
+    """Returns the rules of one module as a mapping from their names. Asserts that the names
+    differ."""
     found = {one.name: one for one in rules}
     assert len(found) == len(rules), "each rule has its own name"
     return found
@@ -86,8 +87,8 @@ def _rule(name: str, path: Path) -> Rule:
 
 
 def rules() -> Sequence[Rule]:
-    """Returns all discovered rules. Raises DiscoveryError with a module that violates the
-    interface."""
+    """Returns all discovered rules. Raises DiscoveryError, which names the module, if a module
+    violates the interface."""
     return _loaded(tuple(discover.members(discover.RULES).items()))
 
 

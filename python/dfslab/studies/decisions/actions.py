@@ -1,5 +1,5 @@
-"""Generates candidate actions: every change of a scenario that a user can make, in the language of
-changes."""
+"""Generates candidate actions: every change of a scenario that a user can make, written in the
+language of changes, such as "disk x2"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.systems.parameters import Parameter
 
-# Changes of the hardware of one kind of nodes.
+# Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
 # A station counts as nearly limiting if its utilisation, divided by that of the busiest station, is
@@ -34,13 +34,13 @@ class CandidateAction:
 
     @property
     def is_joinable(self) -> bool:
-        """Whether the search combines the action with others. It does not if the action sacrifices
-        something or adds clients."""
+        """Whether the search combines the action with other actions. An action that sacrifices
+        something or adds clients is not combined."""
         return not self.risk and all(one.kind != CLIENTS or one.is_more for one in self.changes)
 
     @property
     def text(self) -> str:
-        """The action in the language of changes."""
+        """The action as text in the language of changes, such as "disk x2 and servers +1"."""
         return " and ".join(one.text for one in self.changes)
 
     def joined(self, other: CandidateAction) -> CandidateAction:
@@ -62,7 +62,8 @@ def candidates(scenario: Scenario) -> list[CandidateAction]:
         try:
             change = parse_change(text, scenario)
         except InputError:
-            # For example, half of an odd whole-number parameter is not a whole number.
+            # A text that is no legal change is left out. For example, half of an odd value is not
+            # allowed for a parameter that is a whole number.
             continue
         key = tuple(f"{name}={value}" for name, value in sorted(change.values.items()))
         if change.distance:
@@ -93,8 +94,8 @@ def _texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _nodes(scenario: Scenario) -> list[tuple[str, str]]:
-    """Yields (phrase for a kind of nodes, phrase for the number of these nodes, or "" if the number
-    cannot change independently)."""
+    """Returns a pair for each kind of nodes: the word for one such node, and the word for the
+    number of these nodes. The second word is "" if this number cannot change independently."""
     system = discover.file_system(scenario.file_system.name)
     kinds = {role.name: role.kind for role in system.roles}
     groups = scenario.deployment.node

@@ -40,8 +40,8 @@ class NotWorthIt(BaseModel):
 
 
 class Recommended(BaseModel):
-    """The advice for a run or a description. `source`: name of the scenario. `basis`: "run" or
-    "description"."""
+    """The advice for a run or for a description of a deployment. `source`: name of the scenario.
+    `basis`: "run" if the advice is based on measurements of a run, else "description"."""
 
     source: str
     basis: str

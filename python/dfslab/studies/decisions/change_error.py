@@ -5,10 +5,10 @@ The error is ln(predicted gain / measured gain). Its variance is proportional to
 term is for changes of the limiting resource. The second is for changes of other resources, because
 the model may have identified the wrong limit.
 
-A kind has one number: the standard deviation of the error when a value is doubled and the predicted
-gain is 2. The estimated variance is averaged with the variance that holds without recordings (the
-blind error), so that kinds with few recordings stay near the blind error. `verification/changes.py`
-writes the table.
+The error of a kind of change is described by one number: the standard deviation of the error when a
+value is doubled and the predicted gain is 2. The estimated variance is averaged with the variance
+that holds without recordings (the blind error), so that kinds with few recordings stay near the
+blind error. `verification/changes.py` writes the table.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from dfslab.spec.changes.change import DOUBLING, KINDS, Change
 
 Basis = Literal["run", "description"]
 TABLE = Path(__file__).with_name("change_errors.json")
-# The blind error of a doubling, used without any recording: that of two independent predictions of
-# the uncalibrated model.
+# The blind error: the standard deviation of the error of a doubling if there are no recordings. It
+# is the error of the ratio of two independent predictions of the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# Weight of the blind error, as a number of recordings.
+# The blind error has the weight of this number of recordings in the average.
 BLIND_WEIGHT = 2.0
-# Coverage of an interval as a fraction of pairs, and the interval's half-width in standard
-# deviations.
+# COVERED is the fraction of compared pairs that an interval shall cover. COVERED_SDS is the
+# half-width of such an interval in standard deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
-# Weight of a change's distance, relative to the weight of the predicted gain.
+# Weight of a change's distance in the variance of the error, relative to the weight of the
+# predicted gain.
 IDLE_SHARE = 0.1
-# Smallest standard deviation of a change, so that no interval has a width of zero.
+# Smallest standard deviation of the error of a change, so that no interval has a width of zero.
 LEAST_SD = 0.02
 
 
@@ -58,8 +59,8 @@ class ErrorOfChange(BaseModel):
 
 
 class KindError(BaseModel):
-    """The estimated error of one kind of change: the standard deviation of the log gain of a
-    doubling.
+    """The estimated error of one kind of change. `doubling_sd` is the standard deviation of the
+    error of the log gain when a value is doubled and the predicted gain is 2.
 
     `recordings`, `pairs`: number of recordings and of compared pairs of this kind; 0 if
     `doubling_sd` is the blind error.
@@ -103,8 +104,8 @@ class ChangeErrors(BaseModel):
 
 
 def growth(log_gain: float, distance: float) -> float:
-    """Returns the factor of a change's error variance for its predicted log gain and its distance.
-    The factor is 1 for a doubling of a value that doubles the rate."""
+    """Returns the error variance of a change, divided by that of the doubling of a value that
+    doubles the rate. `log_gain`: ln(predicted gain). `distance`: |ln(new value / old value)|."""
     return (abs(log_gain) + IDLE_SHARE * distance) / (DOUBLING * (1 + IDLE_SHARE))
 
 

@@ -49,19 +49,21 @@ class DecisionInput:
 
     @cached_property
     def measured(self) -> dict[str, float]:
-        """Configuration -> geometric mean of its measured rates in operations per second."""
+        """Returns a dictionary from the id of each configuration to the geometric mean of its
+        measured rates in operations per second."""
         return {
             key: float(np.exp(np.mean(np.log(values))))
             for key, values in _rates(self.results, "measure").items()
         }
 
     def rates_by(self, method: str) -> dict[str, float]:
-        """Returns configuration -> rate in operations per second that a method of the run
-        predicted."""
+        """Returns a dictionary from the id of each configuration to the rate in operations per
+        second that a method of the run predicted."""
         return {key: values[0] for key, values in _rates(self.results, method).items()}
 
     def constants(self, situation: Situation) -> list[dict[str, float]]:
-        """Returns sets of a configuration's constants: the estimates first, then random draws.
+        """Returns several sets of values of a configuration's constants: first the estimates, then
+        random draws.
 
         A constant that occurs in several configurations has the same draws in all of them, so gains
         are ratios of paired predictions.
@@ -72,8 +74,8 @@ class DecisionInput:
 def drawn_constants(
     situation: Situation, calibration: Calibration | None = None
 ) -> list[dict[str, float]]:
-    """Returns sets of a configuration's constants: the estimates first, then DRAWS random draws.
-    Without a calibration, constants are drawn from their priors."""
+    """Returns several sets of values of a configuration's constants: first the estimates, then
+    DRAWS random draws. Without a calibration, constants are drawn from their priors."""
     names = sorted(situation.constants)
     fitted = {} if calibration is None else calibration.values
     spreads = _spreads(situation, names, calibration)
@@ -88,8 +90,8 @@ def drawn_constants(
 def _spreads(
     situation: Situation, names: Sequence[str], calibration: Calibration | None
 ) -> dict[str, float]:
-    """Returns constant -> standard deviation of its natural logarithm, from the fit or else from
-    the prior."""
+    """Returns a dictionary from each constant to the standard deviation of its natural logarithm.
+    It comes from the fit or, for constants that were not fitted, from the prior."""
     declared = situation.system.parameters.of_origin("calibrated")
     found = {key: declared[key].spread for key in names}
     if calibration is not None:
@@ -135,8 +137,8 @@ def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[s
 
 
 def _alone(scenario: Scenario) -> Scenario:
-    """Returns the scenario for the sequence model alone, without held-out configurations and other
-    methods."""
+    """Returns the scenario with the sequence model as the only method and without held-out
+    configurations."""
     return scenario.with_methods([MODEL]).model_copy(update={"judge": Judge()})
 
 
@@ -177,8 +179,8 @@ def _calibration(results: Sequence[Result]) -> Calibration:
 
 
 def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
-    """Returns configuration -> rates in operations per second of all complete results of a
-    method."""
+    """Returns a dictionary from the id of each configuration to the rates in operations per second
+    of all complete results of a method."""
     found: dict[str, list[float]] = {}
     for one in results:
         if one.method == method and one.complete and RATE in one.metrics and one.value() > 0:
@@ -187,8 +189,8 @@ def _rates(results: Sequence[Result], method: str) -> dict[str, list[float]]:
 
 
 def _noise_sd(results: Sequence[Result]) -> float:
-    """Returns the standard deviation of a configuration's mean log rate, pooled over all
-    repetitions."""
+    """Returns the standard deviation of a configuration's mean log rate. It is pooled over the
+    repetitions of all configurations."""
     groups = [np.log(one) for one in _rates(results, "measure").values() if len(one) > 1]
     freedom = sum(len(one) - 1 for one in groups)
     if not freedom:

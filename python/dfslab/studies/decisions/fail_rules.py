@@ -15,8 +15,8 @@ _RULE = re.compile(r"^(\w+)(?:\s+(\w+))?\s*([<>])\s*([+-]?\d+\.?\d*)\s*%$")
 
 @dataclass(frozen=True)
 class FailRule:
-    """A bound on the relative change of a metric. `operation`: the operation to check; "" for all
-    operations."""
+    """A bound on the relative change of a metric between two runs. `operation`: the operation whose
+    metric is checked; "" for all operations."""
 
     text: str
     metric: str
@@ -25,8 +25,8 @@ class FailRule:
     bound: float
 
     def holds(self, metric: str, change: float) -> bool:
-        """Returns whether the change of a metric (given by its key in results) is beyond the
-        bound."""
+        """Returns whether the rule covers a metric and the metric's change is beyond the rule's
+        bound. `metric`: key of the metric in results. `change`: relative change, as a fraction."""
         kind, _, operation = metric.partition(".")
         own = kind == RATE if self.metric == "rate" else kind.startswith(LATENCY)
         if self.metric != "rate":

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from dfslab.arrays import Floats
 
 Sureness = Literal["high", "medium", "low", "cannot tell"]
-# Smallest probability of a statement being right for which the word applies.
+# A statement that is right with at least these probabilities has a certainty of "high", "medium" or
+# "low". Below LOW, the word is "cannot tell".
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
 # A predicted gain that changes the rate by less than this fraction is reported as "none", which
 # states that the true gain is below SMALL in either direction.
@@ -44,14 +45,15 @@ class GainEstimate(BaseModel):
 
     @property
     def is_none(self) -> bool:
-        """Whether the predicted gain is too small to act on."""
+        """Whether the predicted gain changes the rate by less than NO_GAIN, so that it is reported
+        as "none"."""
         return abs(math.log(self.gain)) < NO_GAIN
 
     @property
     def right(self) -> float:
-        """The probability that the reported statement is right. The statement is the direction of
-        the gain (faster or slower); if no gain is predicted, it is that the gain is below SMALL in
-        either direction."""
+        """Returns the probability that the reported statement is right. If a gain is predicted, the
+        statement is its direction (faster or slower). If no gain is predicted, the statement is
+        that the gain is below SMALL in either direction."""
         if not self.is_none:
             return max(self.probability, 1 - self.probability)
         centre, bound = math.log(self.gain), math.log1p(SMALL)

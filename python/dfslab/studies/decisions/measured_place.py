@@ -1,4 +1,5 @@
-"""Checks whether the models know the place that a run has measured."""
+"""Checks whether a run measured a directory with the description of the file system to which it
+belongs."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from dfslab.instruments.existing import existing
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import read
 
-# The description of a plain directory.
+# Name of the file-system description of a plain local directory.
 LOCAL = "local"
 
 
 def check_is_described(source: Path) -> None:
     """Raises InputError if a run measured a directory as a plain one, although it is on a mount of
-    a described file system: the models would be those of a local disk."""
+    a described file system. The models would then be those of a local disk."""
     if not source.is_dir() or not (source / "scenario.toml").exists():
         return
     choice = read(source / "scenario.toml").file_system

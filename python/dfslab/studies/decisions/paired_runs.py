@@ -25,12 +25,12 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions.fail_rules import FailRule
 
 RunVerdict = Literal["higher", "lower", "no difference found", "cannot tell"]
-# Probability that the comparison of two equal runs gives any verdict.
+# Probability that the comparison of two equal runs reports any difference.
 FALSE_SHARE = 0.002
 # Probability with which a difference of the smallest detectable size is found.
 POWER = 0.80
-# Smallest standard deviation of a metric's natural logarithm, because clocks and counters are not
-# more precise.
+# Smallest assumed standard deviation of a metric's natural logarithm, because clocks and counters
+# are not more precise.
 LEAST_LOG_SD = 0.001
 # The statistics of an operation's time that are compared.
 TIMES = ("mean", "p50", "p90", "p99")
@@ -145,7 +145,8 @@ class _Pair:
 
     @property
     def per_run(self) -> float:
-        """1 / (repetitions before) + 1 / (repetitions after)."""
+        """Returns 1 / (repetitions before) + 1 / (repetitions after). The variance of the log
+        effect is this sum times the variance of one repetition."""
         return 1 / len(self.before) + 1 / len(self.after)
 
 
@@ -219,7 +220,8 @@ def _compared(result: Result) -> Mapping[str, float]:
 
 
 def _pooled(pairs: Sequence[_Pair]) -> dict[str, float]:
-    """Returns metric -> pooled variance of the natural logarithms of its repetitions."""
+    """Returns a dictionary from each metric to the variance of the natural logarithms of its
+    repetitions, pooled over all configurations."""
     found = {}
     for metric in {one.metric for one in pairs}:
         own = [one for one in pairs if one.metric == metric]
@@ -238,8 +240,8 @@ class _Tested:
 
 
 def _tested(pair: _Pair, pooled: float, comparisons: int) -> _Tested:
-    """Returns the p-value and the interval of one effect, from the larger of its own variance and
-    the pooled variance."""
+    """Returns the p-value and the interval of one effect. They are computed from the larger of two
+    variances: that of the pair's own repetitions, and the pooled variance of the metric."""
     freedom = max(1, pair.freedom)
     variance = max(pooled, pair.squares / pair.freedom if pair.freedom else 0.0)
     error = math.sqrt(variance * pair.per_run)

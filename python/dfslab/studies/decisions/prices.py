@@ -81,8 +81,8 @@ def _client_groups(scenario: Scenario) -> set[str]:
 
 
 def prices_of(path: Path | None = None) -> Prices:
-    """Returns the default prices, replaced where a user's file gives others. Raises InputError with
-    a wrong key of the file."""
+    """Returns the default prices, replaced where a user's file gives others. Raises InputError if
+    the file has a wrong key."""
     usual: TomlTable = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     if path is None:
         return build(Prices, usual)

@@ -22,7 +22,7 @@ from dfslab.studies.decisions.prices import Prices
 from dfslab.studies.decisions.trust import Trust, trust_in
 from dfslab.studies.decisions.whatif import PairedModel, settling_run
 
-# Goal -> the operations that it applies to; empty: all operations.
+# The operations to which each goal applies. An empty tuple stands for all operations.
 GOALS: dict[str, tuple[str, ...]] = {
     "rate": (),
     "read_throughput": ("read",),
@@ -31,10 +31,11 @@ GOALS: dict[str, tuple[str, ...]] = {
     "p99": (),
     "cost": (),
 }
-# Largest number of kinds of configurations with advice, of combined actions, and of rows for each
-# kind.
+# Advice covers at most MOST_GROUPS kinds of configurations. Combinations are made of at most
+# MOST_JOINED single actions.
 MOST_GROUPS, MOST_JOINED = 4, 6
-# Number of rows for each kind of configurations, for actions of 1, 2 and 3 changes.
+# Largest numbers of rows for each kind of configurations: for single actions, for combinations of
+# two, and for combinations of three.
 ROWS = (4, 2, 1)
 # Beam width of the search: number of best pairs of actions that are extended by a third action.
 BEAM = 3
@@ -44,8 +45,8 @@ WORTH_JOINING = 1.05
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same busiest station. The first one
-    represents them in predictions."""
+    """Configurations with the same operations and the same busiest station. The first configuration
+    represents all of them in predictions."""
 
     points: Sequence[Point]
     total: int
@@ -120,7 +121,8 @@ def _kinds(evidence: DecisionInput, goal: str) -> list[_Alike]:
 
 
 class _Search:
-    """Predicts actions for one configuration, each action once, with the estimated constants."""
+    """Predicts the gains of actions for one configuration, with the estimated constants. Each
+    action is predicted once."""
 
     def __init__(self, model: PairedModel, alike: _Alike, goal: str) -> None:
         self.model, self.alike, self.goal = model, alike, goal
@@ -191,8 +193,8 @@ def _p99_s(prediction: Prediction) -> float:
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
-    """Returns the best actions within a budget, ordered by the gain towards the goal. For the goal
-    `cost`, they are ordered by gain per unit of price."""
+    """Returns the best actions within a budget (`within`), ordered by the gain towards the goal.
+    For the goal `cost`, they are ordered by gain per unit of price."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]
@@ -229,8 +231,9 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
 
 
 def _of_goal(goal: str, rate: GainEstimate, one: _Tried) -> GainEstimate:
-    """Returns the gain towards the goal: that of the rate, or that of the 99th percentile with the
-    rate's uncertainty."""
+    """Returns the gain of an action towards the goal. For the goal `p99`, this is the gain of the
+    99th percentile with the uncertainty of the rate's gain. For all other goals, it is the gain of
+    the rate."""
     if goal != "p99":
         return rate
     factor = math.exp(one.log_gain) / rate.gain

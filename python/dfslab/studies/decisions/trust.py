@@ -1,5 +1,5 @@
-"""Judges whether a model's predicted gains can be trusted on a run, by the run's baselines and
-measurements."""
+"""Judges whether the gains that a model predicts can be trusted on a run. The predictions are
+compared with the run's baselines and measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 # Baselines: methods that predict without a description of the system. A model has to predict better
 # than these.
 BASELINES = ("mean", "ideal")
-# Fewest held-out configurations, and fewest pairs, for a judgement.
+# The model is judged only with at least this number of held-out configurations, or of pairs of
+# configurations.
 FEWEST = 3
 # A measured and a predicted change contradict each other if they have opposite directions and both
 # are larger than this fraction.
@@ -42,7 +43,8 @@ class Contradiction:
 
 @dataclass
 class Trust:
-    """The contradictions because of which gains are withheld."""
+    """The contradictions between model and measurements, because of which predicted gains are
+    withheld from the user."""
 
     contradictions: list[Contradiction] = field(default_factory=list)
 
@@ -67,7 +69,8 @@ def trust_in(evidence: DecisionInput) -> Trust:
 
 
 def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> dict[str, float]:
-    """Returns configuration -> predicted rate in operations per second with the run's constants."""
+    """Returns a dictionary from the id of each configuration to the rate in operations per second
+    that is predicted with the run's constants."""
     stored = evidence.rates_by(MODEL)
     missing = [key for key in evidence.measured if key not in stored]
     for key in missing:
@@ -148,8 +151,8 @@ def _against_pairs(
         opposite = [one for one in own if one[0] * one[1] < 0 and min(map(abs, one[:2])) > noise]
         errors, changes = [abs(m - p) for m, p, _ in own], [abs(m) for m, _, _ in own]
         if 2 * len(opposite) > len(own):
-            # A bottleneck that contradicts the measured scaling makes all other predicted gains
-            # doubtful.
+            # If the model contradicts how the rate scales with clients, it has the wrong
+            # bottleneck, so its gains are doubtful for all kinds of change.
             worst = max(opposite, key=lambda one: abs(one[0] - one[1]))
             found.append(Contradiction("" if kind == CLIENTS else kind, worst[2]))
         elif len(own) >= FEWEST and median(errors) >= max(noise, median(changes)):

@@ -35,9 +35,9 @@ SETTLING_RUNS = 3
 class ChangedOperation(BaseModel):
     """The gain of one change for configurations with the same mix of operations and similar gains.
 
-    `rate`: gain of the rate. `times`: operation -> gain of its time (above 1: the operation takes
-    less time). `where`: the keys that distinguish these configurations from the others of the mix.
-    `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates of the
+    `rate`: gain of the rate. `times`: gain of the time of each operation (above 1: the operation
+    takes less time). `where`: the keys that distinguish these configurations from the others of the
+    mix. `limit`: what limits the rate after the change. `before_per_s`, `after_per_s`: rates of the
     first configuration in operations per second.
 
     `withheld`: why the gain is not reliable; "" if it is.
@@ -57,8 +57,9 @@ class ChangedOperation(BaseModel):
 
 
 class WhatIf(BaseModel):
-    """The gains of changes. `basis`: "run" or "description". `settling`: the command that would
-    measure the first change, and its duration in seconds; "" if no gain is withheld."""
+    """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
+    "description". `settling`: the command that would measure the first change, and its duration; ""
+    if no gain is withheld."""
 
     source: str
     basis: str
@@ -67,7 +68,8 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """Returns the answer in one sentence for each change: its largest gain, and where."""
+        """Returns one sentence for each change: its largest gain, and the configurations that have
+        this gain."""
         by_change: dict[str, list[ChangedOperation]] = {}
         for one in self.rows:
             by_change.setdefault(one.change, []).append(one)
@@ -97,8 +99,9 @@ def gain_cell(gain: GainEstimate) -> TableCell:
 
 
 def _largest(rows: Sequence[ChangedOperation]) -> str:
-    """The sentence on the largest gain of one change, with the number of groups it is the largest
-    of. `rows`: groups of configurations that gain alike."""
+    """Returns the sentence on the largest gain of one change. If the change has several groups of
+    configurations, the sentence ends with their number. `rows`: one row for each group of
+    configurations with similar gains."""
     best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
     text = _sentence(best)
     if len(rows) == 1:
@@ -185,7 +188,7 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
-    """Returns the factor by which an operation moves more bytes after a change of file sizes."""
+    """Returns how many times as many bytes an operation moves after a change of file sizes."""
     before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
@@ -193,8 +196,8 @@ def _size_ratio(situation: Situation, changed: Situation) -> float:
 def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True) -> WhatIf:
     """Returns the gains of changes, which are given as texts in the language of changes.
 
-    With `together`, several changes are also predicted in combination. Raises InputError with a
-    change that is unknown, or illegal in every configuration.
+    With `together`, several changes are also predicted in combination. Raises InputError, which
+    names the change, if a change is unknown, or illegal in every configuration.
     """
     model, trust = PairedModel(evidence), trust_in(evidence)
     base = evidence.points[0].scenario
@@ -223,8 +226,9 @@ def whatif(evidence: DecisionInput, texts: Sequence[str], together: bool = True)
 def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
-    """As `_gains`. Where a change is illegal because nodes play several roles, such as one more
-    server that would be a second metadata server, roles get dedicated nodes first."""
+    """Returns the gains and notes as `_gains` does. If a change is illegal because nodes play
+    several roles, the roles get dedicated nodes first. For example, one more server would then be a
+    second metadata server."""
     try:
         return _gains(model, texts)
     except InputError as error:
@@ -305,8 +309,8 @@ def _rows(
 
 
 def settling_run(evidence: DecisionInput, changes: Sequence[Change], gain: PairedGain) -> str:
-    """Returns the runs that would measure a gain, with their duration: repetitions before and after
-    the change."""
+    """Returns a sentence with the runs that would measure a gain: their number before and after the
+    change, their duration, and the command."""
     values = {**gain.point.labels}
     for one in changes:
         values |= one.values

@@ -1,2 +1,2 @@
-"""Design of experiments: which configurations are legal, which effects a designed sweep shows,
-and which runs come next."""
+"""Design of experiments: which configurations are legal, which effects a designed sweep shows, and
+which runs come next."""

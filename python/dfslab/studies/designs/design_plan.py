@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 else:
     scipy = lazily("scipy")
 
-# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run,
-# measured on two cores.
+# Seconds of overhead for the start of each testbed, for each of its hosts, and for each run. They
+# were measured on two cores.
 TESTBED_S, HOST_S, RUN_S = 4.0, 0.5, 0.8
 MOST_CANDIDATES = 1500
 MOST_TESTBEDS = 400
@@ -58,7 +58,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class DesignPlan:
-    """The chosen rows, grouped by testbed in running order, and their cost."""
+    """The chosen rows of a design, grouped by testbed in running order, and their cost."""
 
     scenario: Scenario
     legal: Legal
@@ -72,9 +72,9 @@ class DesignPlan:
 
 
 def plan(scenario: Scenario) -> DesignPlan:
-    """Choose the runs of a design.
+    """Chooses the runs of a design.
 
-    Raises InputError if no row is legal or the budget is below one testbed.
+    Raises InputError if no row is legal or if the budget does not suffice for one testbed.
     """
     design = scenario.design
     allowed = legal(scenario)
@@ -147,7 +147,7 @@ def run_cost_s(scenario: Scenario) -> float:
 def choose(
     allowed: Legal, kind: str, testbeds: int, per_testbed: int, seed: int
 ) -> list[tuple[DesignRow, ...]]:
-    """The rows of each testbed for a design of the given kind, the most informative testbed
+    """Returns the rows of each testbed for a design of the given kind, the most informative testbed
     first."""
     random = np.random.default_rng(seed)
     hard, soft = allowed.part(hard=True), allowed.part(hard=False)
@@ -169,8 +169,8 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Number of testbeds of a screening design: total runs are a multiple of four and exceed the
-    number of main effects."""
+    """Returns the number of testbeds of a screening design. The total number of runs is a multiple
+    of four and exceeds the number of main effects."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -215,8 +215,8 @@ def _candidates(allowed: Legal, random: np.random.Generator) -> list[DesignRow]:
 
 
 class Coding:
-    """Translates rows of a design to columns of a linear model: main effects, and quadratic
-    terms for factors with three or more levels."""
+    """Translates rows of a design to the columns of a linear model. These are the main effects, and
+    quadratic terms of factors with three or more levels."""
 
     def __init__(self, factors: Sequence[Factor], extremes: bool = False) -> None:
         self._tables = [_coded(factor, curved=not extremes) for factor in factors]
@@ -227,7 +227,8 @@ class Coding:
         )
 
     def matrix(self, rows: Sequence[DesignRow]) -> np.ndarray:
-        """Model matrix of shape (rows, 1 + columns): the constant first, values in [-1, 1]."""
+        """Returns the model matrix of shape (rows, 1 + columns). The first column is the constant;
+        all values are in [-1, 1]."""
         parts = [np.ones((len(rows), 1))]
         levels = np.array(rows, dtype=int)
         parts += [table[levels[:, i]] for i, table in enumerate(self._tables)]
@@ -239,8 +240,8 @@ class Coding:
 
 
 def scaled(factor: Factor) -> np.ndarray | None:
-    """Levels of a factor scaled to [-1, 1], logarithmically if all are positive; None for named
-    levels."""
+    """Returns the levels of a factor, scaled to [-1, 1]; None for named levels. The scale is
+    logarithmic if all levels are positive."""
     numbers = factor.numbers
     if numbers is None or len(numbers) < 2:
         return None
@@ -250,7 +251,9 @@ def scaled(factor: Factor) -> np.ndarray | None:
 
 
 def _coded(factor: Factor, curved: bool) -> np.ndarray:
-    """Coding of a factor's levels, of shape (levels, columns)."""
+    """Returns the values that code a factor's levels in the linear model. The array has one row for
+    each level and one column for each term of the factor. `curved`: numeric factors with three or
+    more levels also get a quadratic term."""
     count = len(factor.levels)
     line = scaled(factor)
     if line is None:
@@ -279,7 +282,7 @@ class _Information:
         return gains
 
     def add(self, row: np.ndarray, sign: float = 1.0) -> None:
-        """Update the inverse of X'X for an added row, or for a removed row if `sign` is -1.
+        """Updates the inverse of X'X for an added row, or for a removed row if `sign` is -1.
 
         The update is the Sherman-Morrison formula.
         """
@@ -345,7 +348,7 @@ def _split_plot(
 class _Tables:
     """Columns of the model matrix, separately for testbeds (`upper`) and workloads (`lower`).
 
-    The row of a run is the sum of the two.
+    The row of a run is the sum of its testbed's row and its workload's row.
     """
 
     upper: np.ndarray
@@ -378,7 +381,7 @@ def points(planned_scenario: Scenario) -> list[Point]:
 
 
 def labels(allowed: Legal, row: DesignRow) -> dict[str, LevelValue]:
-    """Factor name -> level of a row, for display."""
+    """Returns a dictionary from the name of each factor to its level in a row, for display."""
     return {
         factor.name: level[0] if isinstance(level := factor.levels[i], list) else level
         for factor, i in zip(allowed.factors, row, strict=True)

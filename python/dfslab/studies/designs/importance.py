@@ -1,5 +1,5 @@
-"""Ranks the factors of a design in two ways: by the grey-box model over the legal set, and by the
-measured runs alone."""
+"""Ranks the factors of a design in two ways: by predictions of the grey-box model for the legal
+configurations, and by the measured runs alone."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from dfslab.studies.designs import sensitivity, variance
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance, Regime
 
-# Numbers of rows of the legal set: BASE_ROWS decide the first-order indices; PAIR_ROWS of them are
-# repeated for each factor and decide its total index. With 2,048 rows, a factor of three levels
-# without effect has a first-order index of at most 0.005; with 512 pairs, a total index has a
-# standard error of some 7 % of itself.
+# Numbers of legal rows from which the indices are computed. BASE_ROWS determine the first-order
+# indices. PAIR_ROWS of them are repeated for each factor and determine the factor's total index.
+# With 2,048 rows, a factor of three levels without effect has a first-order index of at most 0.005;
+# with 512 pairs, a total index has a standard error of some 7 % of itself.
 BASE_ROWS = 2048
 PAIR_ROWS = 512
 REFITS = 6
-# One of every HELD_OUT testbeds is held out. The effect of permuting a factor is measured on the
-# held-out testbeds.
+# One of every HELD_OUT testbeds is held out. The importance of a factor by permutation is measured
+# on the held-out testbeds.
 HELD_OUT = 4
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The importance of all factors, of the independent blocks of factors, and under each regime.
+    """The importance of all factors, of the independent blocks of factors, and of the factors
+    within each regime (a subset of the configurations).
 
     `first_order_sum`: the sum of the blocks' first-order indices. If the sum contradicts the
     definition of the indices, `refusal` says so and the rest is empty.
@@ -50,8 +51,8 @@ def importance(
 ) -> Ranking:
     """Ranks the factors of a design.
 
-    A factor's importance is computed twice: by the grey-box model over the legal set, and by the
-    measured data alone.
+    A factor's importance is computed twice: from predictions of the grey-box model `grey` for the
+    legal configurations, and from the measured rows alone.
     """
     seed = scenario.run.seed
     names = [factor.name for factor in allowed.factors]
@@ -105,8 +106,9 @@ def refitted(
     grey: LearntModel,
     wanted: Sequence[DesignRow],
 ) -> list[Floats]:
-    """Predictions (log rate) at the rows `wanted`: first by the model, then by models fitted again
-    to bootstrap samples of testbeds. Each distinct row is predicted once."""
+    """Returns predictions (log rate) for the rows `wanted`: first those of the model, then those of
+    models that are fitted again to bootstrap samples of testbeds. Each distinct row is predicted
+    once."""
     place = {row: index for index, row in enumerate(dict.fromkeys(wanted))}
     every = np.array([place[row] for row in wanted])
     points = points_of(scenario, allowed, list(place))
@@ -124,8 +126,9 @@ def refitted(
 
 
 def _of_data(rows: TrainingRows, seed: int) -> dict[str, dict[str, Metric]]:
-    """Importance measure -> factor -> importance, computed from the measured data without the
-    grey-box model. The measures are Kumar's VI, PAWN, RBD-FAST, permutation and SHAP."""
+    """Returns the importance of the factors from the measured data, without the grey-box model. The
+    outer key is the name of a measure, the inner key a factor. The measures are Kumar's VI, PAWN,
+    RBD-FAST, permutation and SHAP."""
     boosted = LearntModel("boosting").fit_rows(rows, None, conformal=False)
     assert boosted.encoding is not None
     factors = boosted.encoding.factors

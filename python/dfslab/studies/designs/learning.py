@@ -161,8 +161,8 @@ def _hold_out(matrix: np.ndarray, rates: np.ndarray, seed: int) -> float:
 def _impossible(
     scenario: Scenario, allowed: Legal, rows: TrainingRows, grey: LearntModel, seed: int
 ) -> dict[str, float]:
-    """Method -> share of a sample of legal rows whose predicted rate is impossible: at most
-    zero, or above the line rate."""
+    """Returns for each method the share of impossible predictions in a sample of legal rows. A
+    predicted rate is impossible if it is at most zero, or above the line rate."""
     points = importance.points_of(
         scenario, allowed, allowed.sample(REQUESTED, np.random.default_rng(seed))
     )

@@ -17,7 +17,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
 
 DesignRow = tuple[int, ...]
-# A function that decides whether a combination of levels (factor name -> level) is legal.
+# A function that decides whether a combination of levels is legal. The combination maps the name of
+# each factor to its level.
 LegalityTest = Callable[[Mapping[str, Level]], bool]
 # A constraint: the names of the factors that it reads, and the function that tests it.
 Rule = tuple[set[str], LegalityTest]
@@ -41,8 +42,8 @@ class Legal:
 
     @cached_property
     def blocks(self) -> list[tuple[tuple[int, ...], list[DesignRow]]]:
-        """(indices of the factors, their legal rows) of every block, that is, every set of
-        factors that constraints tie together."""
+        """Returns all blocks. A block is a set of factors that constraints tie together; it is
+        given as a pair of the factors' indices and their legal rows."""
         groups: list[set[int]] = [{index} for index in range(len(self.factors))]
         for names, _ in self._rules:
             tied = {self._place[name] for name in names}
@@ -129,7 +130,7 @@ class Legal:
         return self._assembled([min(int(u * len(rows)), len(rows) - 1) for u, (_, rows) in pairs])
 
     def values(self, row: DesignRow) -> dict[str, LevelValue]:
-        """Key -> value of the scenario keys that a row sets."""
+        """Returns the scenario keys that a row sets, with their values."""
         found: dict[str, LevelValue] = {}
         for factor, level in zip(self.factors, row, strict=True):
             found |= factor.values(factor.levels[level])
@@ -209,7 +210,8 @@ def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
 
 
 def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
-    """The key that makes a combination illegal; empty if the combination is legal."""
+    """Returns the scenario key that makes a combination of values illegal; "" if the combination is
+    legal."""
     try:
         check(scenario.with_values(dict(values)))
     except InputError as error:
@@ -220,7 +222,8 @@ def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
 
 
 def _base(scenario: Scenario, groups: Sequence[Sequence[Factor]]) -> dict[str, LevelValue]:
-    """Legal values of all factors, on top of which one group of factors can be checked alone."""
+    """Returns legal values of all factors. One group of factors can then be checked alone, while
+    the other factors keep these values."""
     values: dict[str, LevelValue] = {}
     for factor in scenario.design.factor:
         values |= factor.values(factor.levels[0])

@@ -166,7 +166,8 @@ class Learning(StudyResult):
     proposals: list[Proposal]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Summary tables: validation, importance, slopes, the next runs."""
+        """Returns the summary tables: the validation of models, the importance of factors, the
+        slopes, and the next runs."""
         return [
             *(
                 score_table(f"Errors on what was left out: {what}", scores)

@@ -1,5 +1,5 @@
-"""Proposes the next experiments: the runs that reduce the uncertainty of a question most per
-second.
+"""Proposes the next experiments: the runs that most reduce the uncertainty about the configurations
+of a question, per second of their cost.
 
 By a Gaussian process, a run at x reduces the variance at the configurations q of the question by
 cov(q, x)² / (var(x) + noise), whatever its outcome (Krause and Guestrin 2008). Runs are selected
@@ -74,7 +74,8 @@ def _point(scenario: Scenario, allowed: Legal, row: DesignRow) -> Point:
 
 
 def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, float]:
-    """Covariance of log rate between `points` given all runs, and the noise variance of one run."""
+    """Returns the covariance matrix of the log rates at `points`, given all runs so far, and the
+    noise variance of one run."""
     estimator = model.fitted
     process = estimator.process_
     shown = (model.matrix(points) - estimator.mean_) / estimator.scale_
@@ -82,16 +83,16 @@ def posterior(model: LearntModel, points: Sequence[Point]) -> tuple[np.ndarray, 
     # scikit-learn has no public attribute for the scale of its targets.
     scale = float(np.ravel(process._y_train_std)[0]) ** 2  # noqa: SLF001
     noise = float(process.kernel_.k2.noise_level) * scale
-    # The Gaussian process adds noise to every variance; subtract the noise to keep the reducible
-    # part.
+    # The Gaussian process adds noise to every variance. The noise is subtracted, so that only the
+    # variance remains that runs can reduce.
     return covariance - noise * np.eye(len(points)), max(noise, 1e-9)
 
 
 def shrink(
     covariance: np.ndarray, noise: float, queries: int, costs: Sequence[float], count: int
 ) -> list[tuple[int, float, float]]:
-    """Selects `count` runs greedily. Returns (candidate, standard deviation before, standard
-    deviation after) of each.
+    """Selects `count` runs greedily. Returns (index of the candidate, standard deviation before,
+    standard deviation after) for each selected run.
 
     Each selected run maximises the reduction of the mean variance of the first `queries` points per
     second of cost. `noise`: variance of one run.

@@ -1,7 +1,7 @@
-"""Measures of importance from measured data alone, collinearity of factors, and the verdict on a
-factor.
+"""Measures the importance of factors from measured data alone, finds collinear factors, and gives
+the verdict on a factor.
 
-The indices of a model over the legal set are in `variance`.
+The module `variance` computes the indices of a model over the legal configurations.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ PAWN_SLICES = 4
 MOST_EXPLAINED = 0.9
 NOTHING = 0.01
 WIDE = 0.1
-# Numbers of resamples: of the rows, of PAWN and of RBD-FAST. The last number is how often a
-# factor's column is shuffled.
+# ROW_RESAMPLES is the number of bootstrap samples of the rows. FEW_RESAMPLES is the number of
+# resamples of PAWN and of RBD-FAST. SHUFFLES is how often a factor's column is shuffled.
 ROW_RESAMPLES, FEW_RESAMPLES, SHUFFLES = 100, 30, 10
 # Number of harmonics of RBD-FAST.
 HARMONICS = 4
@@ -51,7 +51,8 @@ def _shares(levels: np.ndarray, values: np.ndarray) -> np.ndarray:
 def pawn(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """PAWN index of each factor x_i: how much the distribution of Y changes if x_i is known.
+    """Returns the PAWN index of each factor x_i, which states how much the distribution of Y
+    changes if x_i is known.
 
     The index is the median over the levels of x_i.
     """
@@ -66,8 +67,8 @@ def pawn(
 def rbd_fast(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """First-order index of each factor x_i by RBD-FAST: from the spectrum of Y after sorting the
-    rows by x_i. Rows with the same level are in random order."""
+    """Returns the first-order index of each factor x_i by RBD-FAST, that is, from the spectrum of Y
+    after the rows are sorted by x_i. Rows with the same level are in random order."""
     random = np.random.default_rng(seed)
     problem = _problem(names, levels)
 
@@ -121,8 +122,8 @@ def permutation(
     names: Sequence[str],
     seed: int,
 ) -> dict[str, Metric]:
-    """Importance by permutation: for each factor, the increase of the mean |error| of the log rate
-    if the factor's columns are shuffled.
+    """Returns the importance of each factor by permutation, that is, the increase of the mean
+    |error| of the log rate if the factor's columns are shuffled.
 
     `owner`: for each column of `matrix`, the index of its factor. `target`: measured log rates.
     """
@@ -161,10 +162,8 @@ def shapley(
 
 
 def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[str, str]:
-    """Factor -> the other factor with which it is most correlated.
-
-    Only factors that are collinear with others in the measured runs are included.
-    """
+    """Returns, for each factor that is collinear with others in the measured runs, the other factor
+    with which it is most correlated."""
     found = {}
     centred: Floats = matrix - matrix.mean(axis=0)
     for index, name in enumerate(names):

@@ -22,7 +22,7 @@ from dfslab.result import Metric
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
 
-# Number of resamples of the rows and of the model's refits.
+# Number of resamples of the rows. Each uses the predictions of one of the model's refits.
 REFIT_RESAMPLES = 50
 # Least number of rows for each column of the additive regression that removes the effects of other
 # blocks. With fewer rows, the regression would add more noise than it removes.
@@ -81,8 +81,9 @@ EVERYTHING = RegimeRows("everything", lambda row: True, frozenset())
 class Indices:
     """The indices of all inputs of a model.
 
-    `blocks`: name of the block -> (first-order, total) index. `first_order_sum`: the sum of the
-    blocks' first-order indices, at most 1 apart from estimation errors.
+    `blocks`: pair of (first-order, total) index for each block, by the block's name.
+    `first_order_sum`: the sum of the blocks' first-order indices, at most 1 apart from estimation
+    errors.
     """
 
     factors: list[FactorImportance]
@@ -160,11 +161,12 @@ def first_order(levels: Integers, values: Floats) -> float:
 
 
 def _between(numbers: Integers, values: Floats, used: int) -> tuple[float, float]:
-    """(variance between the groups `numbers`, the part of it that chance alone explains).
+    """Returns (variance between the groups `numbers`, the part of this variance that chance alone
+    explains).
 
-    Chance: without any effect, the means of L groups vary by (L - 1) / n times the variance within
-    the groups. That variance is estimated with n - L - `used` degrees of freedom, where `used`
-    parameters were fitted to `values` beforehand.
+    Without any effect, the means of L groups vary by (L - 1) / n times the variance within the
+    groups. This is the part by chance. The variance within the groups is estimated with n - L -
+    `used` degrees of freedom, where `used` parameters were fitted to `values` beforehand.
     """
     counts = np.bincount(numbers)
     means = np.bincount(numbers, weights=values) / np.maximum(counts, 1)
@@ -278,8 +280,8 @@ class _Estimator:
         ]
         self.dummies, owners = _dummies(levels)
         mates = list(_mates(drawn.blocks, regime.reads))
-        # The columns of each set of factors that is independent of the others, and for each input
-        # those of its own set.
+        # `sets` has the columns of each set of factors that is independent of the other factors.
+        # `own` has, for each input, the columns of the set that contains the input.
         self.sets = [np.flatnonzero(np.isin(owners, mate)) for mate in mates]
         places = [next(i for i, mate in enumerate(mates) if one[0] in mate) for one in inputs]
         self.own = [self.sets[place] for place in places]
@@ -291,8 +293,8 @@ class _Estimator:
             start += len(rows)
 
     def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
-        """Returns the estimates from all rows, or, with `random`, from rows drawn with
-        replacement."""
+        """Returns the estimates from all rows or, if `random` is given, from rows that are drawn
+        with replacement."""
         inputs = len(self.numbers)
         if len(self.base) < 2:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)
@@ -314,10 +316,12 @@ class _Estimator:
         return _Estimate(first, np.array(total), chance, summed)
 
     def _first(self, values: Floats, chosen: Integers) -> tuple[Floats, Floats, float]:
-        """(variance of the level means less chance, chance) of each input, and V(Y).
+        """Returns for each input the variance of the level means less the part by chance, then for
+        each input the part by chance, and last V(Y).
 
         The additive effects of different blocks are independent, so V(Y) is the sum of their
-        variances and that of the residual. Their chance covariance in the sample is left out.
+        variances and the variance of the residual. The covariance that they have by chance in the
+        sample is left out.
         """
         dummies = self.dummies[chosen]
         rows, columns = dummies.shape
@@ -347,8 +351,9 @@ def _drawn(count: int, random: np.random.Generator | None) -> Integers:
 
 
 def _dummies(levels: Integers) -> tuple[Floats, Integers]:
-    """(columns that are 1 where a factor has a level, with their means subtracted; the index of
-    each column's factor). The first level of each factor has no column."""
+    """Returns the dummy columns of all factors, and the index of each column's factor. A column is
+    1 where a factor has a level, and its mean is subtracted. The first level of each factor has no
+    column."""
     columns, owners = [], []
     for index in range(levels.shape[1]):
         for level in np.unique(levels[:, index])[1:]:
@@ -361,8 +366,8 @@ def _dummies(levels: Integers) -> tuple[Floats, Integers]:
 
 
 def _mates(blocks: Sequence[Block], reads: frozenset[int]) -> Iterator[list[int]]:
-    """Yields sets of factors that are independent of each other: the blocks, but all blocks that
-    contain a factor of `reads` are merged into one set."""
+    """Yields sets of factors that are independent of each other. Each block is such a set, but all
+    blocks that contain a factor of `reads` are merged into one set."""
     touched = [block for block in blocks if reads & set(block)]
     yield [index for block in touched for index in block]
     for block in blocks:

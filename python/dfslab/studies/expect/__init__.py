@@ -1,1 +1,3 @@
-"""Compares what a place should deliver, by its description and hardware, with what it delivers."""
+"""Compares what a place should deliver with what it delivers. A place is a directory, a mounted
+file system or a testbed. The expectation comes from the file system's description and the hardware.
+"""

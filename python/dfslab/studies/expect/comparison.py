@@ -1,4 +1,5 @@
-"""What a place delivers compared with what it should: rows, sentences and a table."""
+"""The result of comparing the rates that a place delivers with the rates that it should deliver:
+one row for each operation, as sentences and as a table."""
 
 from __future__ import annotations
 
@@ -13,19 +14,22 @@ from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
 ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
-# Share of an operation's time from which one resource is named as its limit.
+# A resource is named as the limit of an operation if it takes at least this share of the
+# operation's time.
 NAMED_SHARE = 0.2
-# Words for the parts of a node's resource, as limits name them (NODE.cpu, NODE.nic.out).
-# Verdicts as a narrow column shows them.
+# `_SHORT` has the words for a verdict in a narrow column. `_PARTS` has the words for the part of a
+# node in the name of a limit, such as `cpu` in NODE.cpu or `nic` in NODE.nic.out.
 _SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 
 
 class ComparedOperation(BaseModel):
-    """One operation: its expected rate with the 90 % interval, and the measured one.
+    """One operation with its expected rate, the 90 % interval from `low` to `high`, and the
+    measured rate.
 
-    `unit`: "B/s" or "1/s" of all figures. `limit`: what limits it by the description. `gap`: why it
-    is slower, if that is known. `note`: why it was not measured.
+    `unit`: unit of all four rates. `limit`: what limits the operation according to the description.
+    `gap`: why the operation is slower than expected, if that is known. `note`: why the operation
+    was not measured.
     """
 
     operation: str
@@ -40,7 +44,8 @@ class ComparedOperation(BaseModel):
 
     @property
     def verdict(self) -> ExpectationVerdict:
-        """Whether the measured rate is inside the interval."""
+        """Returns whether the measured rate is inside the 90 % interval ("as expected"), below it,
+        or above it."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:
@@ -51,9 +56,10 @@ class ComparedOperation(BaseModel):
 class PlaceComparison(BaseModel):
     """The answer of `dfslab expect`.
 
-    `hardware`: what the expectation rests on, in words. `fault`: the resource that is slower than
-    expected, in words; "" if none is named. `narrowing`: the option that would narrow the intervals
-    most; "" if nothing was assumed. `scenario`: the file with the scenario that was used.
+    `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
+    is slower than expected, in words; "" if none is named. `narrowing`: the option that would
+    narrow the intervals most; "" if nothing was assumed. `scenario`: the file with the scenario
+    that was used.
     """
 
     place: str
@@ -91,7 +97,7 @@ class PlaceComparison(BaseModel):
         return found
 
     def table(self) -> Table:
-        """The operations as a table that fits 80 columns."""
+        """Returns a table with a row for each operation. The table fits 80 columns."""
         columns = [
             Column("operation", "left"),
             Column("expected"),
@@ -131,7 +137,7 @@ def interval_text(low: float, high: float, unit: str) -> str:
 
 
 def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
-    """What limits an operation, in few words, such as "client link, 3 copies".
+    """Returns in a few words what limits an operation, such as "client link, 3 copies".
 
     `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
     """

@@ -1,9 +1,10 @@
-"""Names the resource whose slowness explains best what was measured below expectation.
+"""Names the resource whose slowness explains best why measured rates are below the expectation.
 
-Every resource of the deployment is made slower by several factors. The change whose predicted shift
-of all operations is nearest to the measured residuals is named, if it is much likelier than no
-change. Residuals are weighted by the inverse covariance of the expectation, so that what is
-uncertain anyway (constants, undeclared hardware) is no fault.
+Every resource of the deployment is made slower by several factors, one at a time. For each change,
+the model predicts by how much the rates of all operations shift. The resource is named whose shifts
+are nearest to the measured residuals, provided that its change is much likelier than no change.
+Residuals are weighted by the inverse covariance of the expectation. A deviation that uncertain
+constants or undeclared hardware can explain is therefore no fault.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ from dfslab.studies.expect.hardware_facts import (
     with_fact,
 )
 
-# Factors by which a resource is slowed, and latencies in seconds that are added to a message.
+# FACTORS are the factors by which a resource is made slower. DELAYS_S are the seconds that are
+# added to the latency of a message.
 FACTORS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 20.0)
 DELAYS_S = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
-# Twice the log likelihood ratio from which a fault is named: the 99.9 % quantile of chi-squared
-# with the two degrees of freedom of which resource and how much.
+# Smallest value of twice the log likelihood ratio at which a fault is named. It is the 99.9 %
+# quantile of chi-squared with two degrees of freedom: which resource is slow, and how slow it is.
 LEAST_EVIDENCE = 13.8
-# A round trip this much longer than expected is named: by this factor, and by these seconds.
+# A round trip is named as a fault if it is longer than expected by both the factor TRIP_FACTOR and
+# the TRIP_S seconds.
 TRIP_FACTOR, TRIP_S = 2.0, 5e-4
-# Shift of a log rate from which a fault is given as the reason of an operation's gap.
+# A fault is given as the reason why an operation is slow if it lowers the natural logarithm of the
+# operation's rate by more than this.
 FELT = 0.1
 
 
@@ -46,8 +50,9 @@ FELT = 0.1
 class SuspectedFault:
     """A resource that is slower than expected.
 
-    `text`: in words, with its size. `shifts`: by how much it changes each operation's log rate.
-    `evidence`: twice the log likelihood ratio against no fault; infinite if it was probed directly.
+    `text`: the fault in words, with its size. `shifts`: change of the natural logarithm of each
+    operation's rate by the fault. `evidence`: twice the log likelihood ratio against no fault;
+    infinite if the fault was probed directly.
     """
 
     name: str
@@ -58,8 +63,9 @@ class SuspectedFault:
 
 @dataclass(frozen=True)
 class Suspect:
-    """One slower resource that might explain residuals: its name, it in words with its size, and by
-    how much it changes the logarithm of each operation's rate, shape (operations,)."""
+    """One resource, made slower by one amount, that might explain the residuals. `text`: the slow
+    resource in words, with the amount. `log_shifts`: change of the natural logarithm of each
+    operation's rate, shape (operations,)."""
 
     name: str
     text: str
@@ -68,7 +74,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One change of the deployment that might explain the residuals."""
+    """A deployment with one change that might explain the residuals."""
 
     name: str
     text: str
@@ -76,7 +82,8 @@ class _Candidate:
 
 
 def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
-    """Every resource of the planned operations' deployment, slowed by every factor."""
+    """Returns a suspect for every resource of the planned operations' deployment and every factor
+    or delay by which the resource is made slower."""
     scenario = planned[0].point.scenario
     base = _log_rates(planned, scenario.deployment)
     return [
@@ -88,8 +95,8 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> SuspectedFault | None:
-    """The fault that explains the measured rates best; None if they are as expected, or if no
-    single fault is much likelier than none. None in `measured_per_s`: not measured."""
+    """Returns the fault that explains the measured rates best. Returns None if no single fault is
+    much likelier than none. The rate of an operation that was not measured is None."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
         return None
@@ -111,8 +118,8 @@ def long_round_trip(
     round_trips_s: Mapping[str, Sequence[float]],
     facts: Sequence[HardwareFact],
 ) -> SuspectedFault | None:
-    """The role whose processes answer later than the network's latency explains, as probed; None if
-    there is none."""
+    """Returns a fault if the processes of a role answer later than the network's latency explains;
+    None if no role does. `round_trips_s`: the probed round trips to each role, in seconds."""
     latency = next((one for one in facts if one.name == LATENCY), None)
     if latency is None:
         return None
@@ -141,7 +148,8 @@ def long_round_trip(
 
 
 def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
-    """The logarithm of each operation's predicted rate per second on a deployment."""
+    """Returns the natural logarithm of each operation's predicted rate per second on another
+    deployment."""
     found = []
     for one in planned:
         scenario = one.point.scenario.model_copy(update={"deployment": deployment})
@@ -168,8 +176,9 @@ def _candidates(scenario: Scenario, facts: Sequence[HardwareFact]) -> Iterator[_
 
 
 def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
-    """Slower processors of servers, a late metadata server, and one slow server of several. The
-    client's processors are probed, and those of emulated hosts are the client's."""
+    """Yields deployments with slower processors of servers, with a late metadata server, or with
+    one slow server of several. Processors of the client are left out, because they were probed. So
+    are those of emulated hosts, which are the client's processors."""
     deployment = scenario.deployment
     names = {"metadata": "metadata server", "data": "servers"}
     for kind, words in names.items():
@@ -195,7 +204,8 @@ def _of_nodes(scenario: Scenario) -> Iterator[_Candidate]:
 
 
 def _groups(scenario: Scenario, kind: str) -> list[NodeGroup]:
-    """The groups of nodes with a role of this kind, those without other roles if there are any."""
+    """Returns the node groups that have a role of this kind. If some of them have no other roles,
+    only those are returned."""
     system = discover.file_system(scenario.file_system.name)
     names = {role.name for role in system.roles if role.kind == kind}
     hosting = [one for one in scenario.deployment.node if names & set(one.roles)]
@@ -222,7 +232,8 @@ def _delayed(deployment: Deployment, groups: Sequence[NodeGroup], delay_s: float
 
 
 def _one_slow(deployment: Deployment, group: NodeGroup, factor: float) -> Deployment:
-    """The deployment with one node of a group whose link and disk are slower."""
+    """Returns the deployment with one node of a group made slower: the rates of its link and disk
+    are divided by `factor`."""
     disk = group.disk.model_copy(
         update={
             "read_rate": group.disk.read_rate / factor,

@@ -1,4 +1,5 @@
-"""The expected rate of each operation, as draws over everything that is not known exactly."""
+"""Computes the expected rate of each operation. Everything that is not known exactly is drawn at
+random, so the rates are a set of draws."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ from dfslab.studies.decisions.decision_input import drawn_constants
 from dfslab.studies.expect.grid import GridOperation
 from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
-# Bounds of the 90 % interval of draws.
+# Quantiles of the draws that bound the 90 % interval.
 LOW, HIGH = 0.05, 0.95
-# Standard deviation of the natural logarithm of a rate that the description errs by, where all
-# constants and the hardware are known; and that of one measurement of some seconds.
+# Standard deviations of the natural logarithm of a rate. DESCRIPTION_SD is the error of a
+# description whose constants and hardware are all known. MEASUREMENT_SD is the noise of one
+# measurement of some seconds.
 DESCRIPTION_SD, MEASUREMENT_SD = 0.12, 0.06
-# The least share of the variance of all operations that a fact explains to be worth declaring.
+# A fact is worth declaring if it explains more than this share of the variance of all operations.
 LEAST_EXPLAINED = 0.1
 
 
@@ -31,9 +33,10 @@ LEAST_EXPLAINED = 0.1
 class Expectation:
     """The expected rates of all operations.
 
-    `centre_per_s`: with the most likely values, shape (operations,). `log_draws`: natural
-    logarithms of rates per second, shape (draws, operations), without the description's own error.
-    `fact_draws`: logarithms of the drawn factors of each fact, shape (draws, facts).
+    `centre_per_s`: rates per second with the most likely constants and hardware, shape
+    (operations,). `log_draws`: natural logarithms of drawn rates per second, shape (draws,
+    operations), without the description's own error. `fact_draws`: natural logarithms of the
+    factors by which each hardware fact was multiplied in a draw, shape (draws, facts).
     """
 
     centre_per_s: Floats
@@ -42,22 +45,24 @@ class Expectation:
 
     @property
     def covariance(self) -> Floats:
-        """The covariance of the operations' log rates, the description's error and the noise of a
-        measurement included. Shape (operations, operations)."""
+        """Returns the covariance matrix of the operations' log rates, shape (operations,
+        operations). It includes the error of the description and the noise of a measurement."""
         own = DESCRIPTION_SD**2 + MEASUREMENT_SD**2
         spread = np.atleast_2d(np.cov(self.log_draws, rowvar=False))
         return np.asarray(spread + own * np.eye(len(self.centre_per_s)))
 
     def interval_per_s(self, operation: int) -> tuple[float, float]:
-        """The 90 % interval of the rate that a measurement of an operation should show."""
+        """Returns the 90 % interval, per second, in which the measured rate of an operation should
+        lie."""
         own = math.hypot(DESCRIPTION_SD, MEASUREMENT_SD)
         draws = self.log_draws[:, operation] + own * normal_draws("own", len(self.log_draws))
         low, high = np.quantile(draws, (LOW, HIGH))
         return float(np.exp(low)), float(np.exp(high))
 
     def share_of_facts(self, operation: int) -> Floats:
-        """The share of the variance of an operation's log rate that each fact explains: its squared
-        correlation with the draws. Shape (facts,)."""
+        """Returns the share of the variance of an operation's log rate that each fact explains,
+        shape (facts,). The share is the squared correlation between the fact's draws and the rate's
+        draws."""
         rate = self.log_draws[:, operation]
         if not len(self.fact_draws.T) or rate.std() == 0:
             return np.zeros(self.fact_draws.shape[1])
@@ -72,11 +77,11 @@ class Expectation:
 def expectation(
     planned: Sequence[GridOperation], facts: Sequence[HardwareFact], can_empty_servers: bool = True
 ) -> Expectation:
-    """Predicts every operation with drawn constants and drawn hardware.
+    """Predicts the rate of every operation with drawn constants and drawn hardware.
 
-    A constant or a fact has the same draw in all operations, so that their errors are joint. Where
-    the caches of servers cannot be emptied (`can_empty_servers`), half of the draws of cold reads
-    read from the servers' memory.
+    A constant or a fact has the same draw in all operations, so their errors are correlated. If the
+    caches of servers cannot be emptied (`can_empty_servers` is false), cold reads are served from
+    the servers' memory in half of the draws.
     """
     situations = [situation_of(one.point.scenario) for one in planned]
     columns, centres = [], []
@@ -99,7 +104,8 @@ def expectation(
 
 
 def filled(situation: Situation, sets: Sequence[dict[str, float]]) -> list[dict[str, float]]:
-    """Sets of symbols that all name the same symbols; a missing one has its declared value."""
+    """Returns the sets of symbols, extended so that all sets have the same symbols. A symbol that a
+    set lacks gets its declared value."""
     every = {key for one in sets for key in one}
     known = {**situation.environment, **situation.constants}
 
@@ -119,7 +125,8 @@ def _symbols(
 
 
 def symbols_of(situation: Situation, deployment: Deployment) -> dict[str, float]:
-    """The symbols of a situation that differ on another deployment of the same nodes."""
+    """Returns those hardware symbols whose values change if the nodes of a situation get the
+    hardware of another deployment."""
     changed: Scenario = situation.scenario.model_copy(update={"deployment": deployment})
     found = hardware(changed, situation.system)
     found["network_latency"] = deployment.network.latency
@@ -127,14 +134,16 @@ def symbols_of(situation: Situation, deployment: Deployment) -> dict[str, float]
 
 
 def normal_draws(name: str, count: int) -> Floats:
-    """Standard normal numbers of a named quantity, the same in every process."""
+    """Returns standard normal random numbers for the quantity `name`. They are the same in every
+    process."""
     seed = int.from_bytes(hashlib.sha256(f"expect {name}".encode()).digest()[:8], "little")
     return np.asarray(np.random.default_rng(seed).standard_normal(count))
 
 
 def narrowing_fact(found: Expectation, facts: Sequence[HardwareFact]) -> HardwareFact | None:
-    """The fact whose declaration would narrow the intervals most, summed over all operations; None
-    if no fact explains more than LEAST_EXPLAINED of their variance."""
+    """Returns the fact whose declaration would narrow the intervals of all operations most. Returns
+    None if that fact is not an assumed one, or if it explains at most LEAST_EXPLAINED of the
+    variance."""
     variances = found.log_draws.var(axis=0)
     explained = sum(
         variances[at] * found.share_of_facts(at) for at in range(len(found.centre_per_s))

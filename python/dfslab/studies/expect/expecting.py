@@ -1,4 +1,5 @@
-"""Compares a place with its expectation: plan, measure, judge."""
+"""Compares a place with its expectation: plans the operations, measures them, and judges the
+rates."""
 
 from __future__ import annotations
 
@@ -31,15 +32,16 @@ from dfslab.studies.expect.expectation import Expectation, expectation, narrowin
 from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
 
-# Time in seconds to start the load generator and to remove its files, of one operation.
+# Seconds that one operation takes in addition to its work: to start the load generator and to
+# remove its files.
 OVERHEAD_S = 1.5
-# How many times the planned time a comparison may take.
+# A comparison stops measuring after this multiple of the planned time.
 OVERTIME = 2.0
 
 
 @dataclass(frozen=True)
 class ExpectationPlan:
-    """What is measured at a place, and what is expected of it."""
+    """The operations that are measured at a place, and the rates that are expected of them."""
 
     place: DiscoveredPlace
     probed: Probed
@@ -49,11 +51,11 @@ class ExpectationPlan:
 
     @property
     def time_s(self) -> float:
-        """Seconds that the measurement takes if all is as expected."""
+        """Seconds that the measurement takes if all rates are as expected."""
         return sum(one.expected_s + OVERHEAD_S for one in self.planned)
 
     def announcement(self) -> str:
-        """What the measurement will write and how long it will take, in one sentence."""
+        """Returns one sentence on what the measurement will write and how long it will take."""
         written = units.text(float(total_bytes(self.planned)), "B", 2)
         time = units.text(self.time_s, "s", 2)
         return (
@@ -65,8 +67,8 @@ class ExpectationPlan:
 def plan(
     place: DiscoveredPlace, probed: Probed, made: PlaceScenario, time_s: float
 ) -> ExpectationPlan:
-    """Plans a comparison that takes about `time_s` seconds. InputError if that is too short, or if
-    the place has too little space."""
+    """Plans a comparison that takes about `time_s` seconds. Raises InputError if that is too short,
+    or if the place has too little space."""
     operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
     can_empty = place.is_local or place.testbed is not None
     expected = expectation(operations, made.facts, can_empty)
@@ -78,8 +80,9 @@ def compared(
 ) -> PlaceComparison:
     """Measures every operation once and compares it with its expectation.
 
-    An operation that fails is a row without a figure. If all fail, the first error is raised.
-    After OVERTIME times the planned time, the operations that are left are not measured.
+    An operation that fails has a row without a measured rate. If all operations fail, the first
+    error is raised. After OVERTIME times the planned time, the remaining operations are not
+    measured.
     """
     operations = planned_comparison.planned
     measured: list[float | None] = []
@@ -88,7 +91,7 @@ def compared(
     with access.session(notify) as session:
         if planned_comparison.place.testbed is not None:
             session.use(planned_comparison.place.testbed)
-            # Nobody knows whether its daemons have served anything yet.
+            # It is unknown whether the testbed's daemons have served any request yet.
             session.cold_daemons = True
         instrument = Measure().within(session)
         began_s = clock.monotonic_s()

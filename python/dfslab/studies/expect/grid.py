@@ -1,4 +1,5 @@
-"""The operations that `dfslab expect` compares, sized so that they fit into a given time."""
+"""The operations that `dfslab expect` compares. They are sized so that they fit into a given
+time."""
 
 from __future__ import annotations
 
@@ -11,22 +12,24 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 
-# Bytes of large and small files. A large file is shortened where it would take longer than
-# LARGE_S to move.
+# Sizes of files in bytes. A large file has LARGE_BYTES. It is made smaller, down to
+# LEAST_LARGE_BYTES, if one file would take longer than LARGE_S seconds.
 LARGE_BYTES, LEAST_LARGE_BYTES, SMALL_BYTES = 64 << 20, 8 << 20, 64 << 10
 LARGE_S = 1.0
 STREAMS = 4
-# Share of the time of an operation that needs no files, and of one whose files are written first.
+# Relative weights by which the time is divided among the operations. Operations whose files are
+# written first have PREPARED_WEIGHT, all others PLAIN_WEIGHT.
 PLAIN_WEIGHT, PREPARED_WEIGHT = 1.0, 2.0
-# How much longer than planned an operation may take before it is cut off. A slower place is then
-# still measured, by what it did until then.
+# An operation is cut off after this multiple of its planned time. The rate of a slower place is
+# then measured from what it did until then.
 PATIENCE = 2.0
-# Fewest and most operations of one client.
+# Smallest and largest number of operations that one client executes.
 FEWEST, MOST = 2, 2_000
 FEWEST_SMALL = 20
-# Share of the free space that the files of one operation may take, and their most bytes.
+# The files of one operation take at most this share of the free space, and at most MOST_BYTES.
 SPACE_SHARE, MOST_BYTES = 0.1, 1 << 30
-# Least time of a measurement of one operation in seconds: shorter ones are noise.
+# Least time in seconds to measure one operation, because rates of shorter measurements are mostly
+# noise.
 LEAST_S = 1.0
 
 
@@ -34,8 +37,9 @@ LEAST_S = 1.0
 class ProbedOperation:
     """One operation of the comparison.
 
-    `name`: in words. `values`: dotted keys of the scenario. `moves`: whether its figure is bytes/s,
-    not operations/s. `prepared`: whether files are written before it. `large`: of large files.
+    `name`: the operation in words. `values`: the scenario keys that define it, with their values.
+    `moves`: whether its rate is in bytes/s instead of operations/s. `prepared`: whether its files
+    are written before it. `large`: whether its files are large.
     """
 
     name: str
@@ -46,14 +50,15 @@ class ProbedOperation:
 
     @property
     def writes(self) -> bool:
-        """Whether it writes data."""
+        """Whether the operation writes data."""
         return self.values["workload.name"] == WRITE
 
 
 @dataclass(frozen=True)
 class GridOperation:
-    """An operation with its size: the configuration that is run, the bytes that it writes, and the
-    seconds that it should take; `limit_s` seconds after which it is cut off."""
+    """An operation with its size. `point`: the configuration that is run. `written_bytes`: bytes
+    that it writes. `expected_s`: seconds that it should take. `limit_s`: seconds after which it is
+    cut off."""
 
     operation: ProbedOperation
     point: Point
@@ -71,7 +76,7 @@ def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> 
         "workload.cache": cache,
     }
     if workload == "sequential_write":
-        # Data is forced to disk, else the caches of servers would hide their disks.
+        # Data is forced to disk. Otherwise the caches of the servers would hide their disks.
         values["workload.fsync"] = True
     reads = workload == "sequential_read"
     return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)
@@ -102,10 +107,12 @@ OPERATIONS = (
 def planned(
     scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
 ) -> list[GridOperation]:
-    """The operations with sizes that take about `time_s` seconds together, by the description.
+    """Returns the operations with sizes. By the file system's description, they take about `time_s`
+    seconds together.
 
-    `free_bytes`: space of the place; None if unknown. `in_memory`: files are in memory only, so
-    that nothing is cold and nothing is forced to disk. InputError if time or space is too short.
+    `free_bytes`: free space of the place; None if unknown. `in_memory`: the place stores files in
+    memory only, so there are no cold reads and no data is forced to disk. Raises InputError if the
+    time or the space is too small.
     """
     operations = [_in_memory(one) for one in OPERATIONS if not _is_cold(one)]
     if not in_memory:
@@ -129,7 +136,7 @@ def _is_cold(operation: ProbedOperation) -> bool:
 
 
 def _in_memory(operation: ProbedOperation) -> ProbedOperation:
-    """An operation without forcing data to disk."""
+    """Returns the operation without forcing data to disk."""
     return replace(
         operation,
         values={key: one for key, one in operation.values.items() if key != "workload.fsync"},
@@ -175,7 +182,8 @@ def _weight(operation: ProbedOperation) -> float:
 def _preparation_s(
     scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
-    """Seconds that the file of one operation of each client takes to be made beforehand."""
+    """Returns the seconds that it takes to write the files for one operation of each client
+    beforehand; 0 if the operation needs no files."""
     if not operation.prepared:
         return 0.0
     made = {**values, "workload.cache": "warm"}
@@ -187,7 +195,8 @@ def _preparation_s(
 
 
 def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
-    """The size of a large file, halved until one takes about LARGE_S seconds and all fit."""
+    """Returns the size of a large file in bytes. The size is halved until one file takes at most
+    LARGE_S seconds and the files of all clients fit into `most_bytes`."""
     moved = rate_per_s * size / clients * LARGE_S
     while size > LEAST_LARGE_BYTES and (size > moved or size * clients * FEWEST > most_bytes):
         size //= 2
@@ -205,5 +214,6 @@ def _rate_per_s(scenario: Scenario, values: Mapping[str, LevelValue]) -> float:
 
 
 def total_bytes(planned_operations: Sequence[GridOperation]) -> int:
-    """The bytes that all operations write, including the files that are read."""
+    """Returns the bytes that all operations write, including files that are written in order to be
+    read."""
     return sum(one.written_bytes for one in planned_operations)

@@ -1,4 +1,5 @@
-"""Hardware of a place with what is known of it: declared by flags, reported, probed, or assumed."""
+"""Properties of a place's hardware, and how each of them is known: declared by an option, reported
+by the system, probed, or assumed."""
 
 from __future__ import annotations
 
@@ -14,13 +15,15 @@ FactSource = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
 PROCESSOR_SHARE = "share of a processor"
-# Standard deviation of the logarithm of that share, in units of the logarithm itself: how many
-# threads of other work run varies as much as their mean number. At least that of a probed value.
+# Standard deviation of the logarithm of the share of a processor, as a multiple of the absolute
+# value of this logarithm, because the number of other busy threads varies as much as its mean. The
+# standard deviation is at least that of a probed value.
 SHARE_SD = 0.5
-# The origin of that share where all hosts are on the client's machine.
+# The origin of the share of a processor if all hosts of a testbed are emulated on the client's
+# machine.
 EMULATED = "all hosts of the testbed"
-# Standard deviation of the natural logarithm of a value, by how it is known: a declared rate is
-# that of a data sheet, a probed one varies with other work on the machine.
+# Standard deviation of the natural logarithm of a value, by how the value is known. A declared rate
+# is from a data sheet; a probed rate varies with other work on the machine.
 DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
 KNOWN_SD: dict[FactSource, float] = {
     "declared": DECLARED_SD,
@@ -28,26 +31,28 @@ KNOWN_SD: dict[FactSource, float] = {
     "probed": PROBED_SD,
     "assumed": ASSUMED_SD,
 }
-# A disk that is declared by its kind alone: (rate in bytes/s, access time in s), and the standard
-# deviation of the rate's logarithm among disks of that kind. Data sheets: SATA 7200/min, SATA SSD,
-# NVMe of PCIe 3 and 4.
+# Disks that are declared by their kind alone. DISK_KINDS has the rate in bytes/s and the access
+# time in s of each kind, from data sheets (SATA 7200/min, SATA SSD, NVMe of PCIe 3 and 4). KIND_SD
+# is the standard deviation of the rate's natural logarithm among disks of one kind.
 DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}
 KIND_SD = 0.4
-# What is assumed of hardware that nothing is known of.
+# Values that are assumed for hardware of which nothing is known.
 ASSUMED_LINK_BYTES_PER_S = 10e9 / 8
 ASSUMED_DISK_BYTES_PER_S, ASSUMED_ACCESS_S = 500e6, 1e-4
 ASSUMED_LATENCY_S = 1e-4
-# The longest way between two hosts of a testbed that was started without a delay.
+# Longest one-way latency in seconds between two hosts of a testbed that was started without a
+# delay.
 UNDELAYED_S = 2e-4
 _DISK = re.compile(r"^\s*(hdd|ssd|nvme)?\s*(.*?)\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class HardwareFact:
-    """One property of the hardware that an expectation depends on.
+    """One property of the hardware on which an expectation depends.
 
-    `value`: in SI units (bytes/s, s). `log_sd`: standard deviation of its natural logarithm.
-    `flag`: the option of `dfslab expect` that declares it. `origin`: where the value is from.
+    `value`: the value in SI units (bytes/s, s). `log_sd`: standard deviation of its natural
+    logarithm. `flag`: the option of `dfslab expect` that declares it. `origin`: where the value is
+    from.
     """
 
     name: str
@@ -66,10 +71,11 @@ class HardwareFact:
 
 @dataclass(frozen=True)
 class DeclaredHardware:
-    """Hardware as the options of a command declare it; empty texts and 0 declare nothing.
+    """Hardware as the options of a command declare it. Empty texts and 0 declare nothing.
 
-    Texts are such as `client_link` "25Gbit", `server_disk` "nvme 3 GB/s", `latency` "0.2 ms".
-    `servers`, `copies`: numbers of data servers, and of copies of each piece of data.
+    The texts are quantities, such as "25Gbit" for `client_link`, "nvme 3 GB/s" for `server_disk`
+    and "0.2 ms" for `latency`. `servers`, `copies`: number of data servers, and of copies of each
+    piece of data.
     """
 
     server_disk: str = ""
@@ -80,7 +86,7 @@ class DeclaredHardware:
     copies: int = 0
 
     def check(self) -> None:
-        """Raises InputError if one of the texts is no such quantity."""
+        """Raises InputError if one of the texts is not a quantity of its kind."""
         declared_disk("--server-disk", self.server_disk)
         declared_link("--server-link", self.server_link)
         declared_link("--client-link", self.client_link)
@@ -89,7 +95,8 @@ class DeclaredHardware:
 
 @dataclass(frozen=True)
 class DiskFact:
-    """A disk as it is declared: rate in bytes/s, access time in s, and the rate's log_sd."""
+    """A disk as an option declares it: its rate in bytes/s, its access time in s, and the standard
+    deviation of the rate's natural logarithm."""
 
     rate_bytes_per_s: float
     access_s: float
@@ -97,17 +104,19 @@ class DiskFact:
 
 
 def declared_link(option: str, text: str) -> float | None:
-    """The rate of a link in bytes/s, such as "25Gbit" or "1 Gbit/s"; None for an empty text."""
+    """Parses the rate of a link, such as "25Gbit" or "1 Gbit/s". Returns it in bytes/s; None for an
+    empty text."""
     return _quantity(option, text if "/" in text else f"{text}/s", "B/s") if text else None
 
 
 def declared_latency(option: str, text: str) -> float | None:
-    """A latency in seconds, one way; None for an empty text."""
+    """Parses a one-way latency. Returns it in seconds; None for an empty text."""
     return _quantity(option, text, "s") if text else None
 
 
 def declared_disk(option: str, text: str) -> DiskFact | None:
-    """A disk, such as "nvme 3 GB/s", "hdd" or "60MB/s"; None for an empty text."""
+    """Parses the declaration of a disk, such as "nvme 3 GB/s", "hdd" or "60MB/s". Returns None for
+    an empty text."""
     if not text:
         return None
     found = _DISK.match(text)
@@ -134,7 +143,8 @@ def _quantity(option: str, text: str, unit: str) -> float:
 
 
 def with_fact(deployment: Deployment, fact: HardwareFact, value: float) -> Deployment:
-    """Returns the deployment with another value of one fact, in SI units."""
+    """Returns the deployment with the value of one hardware fact replaced by `value`, in SI
+    units."""
     if fact.name == LATENCY:
         network = deployment.network.model_copy(update={"latency": value})
         return deployment.model_copy(update={"network": network})
@@ -151,7 +161,7 @@ def _changed(group: NodeGroup, fact: HardwareFact, value: float) -> NodeGroup:
     if fact.name == COPY_RATE:
         return group.model_copy(update={"copy_rate": value})
     if fact.name == SERVER_DISK and (not is_client or len(group.roles) > 1):
-        # Reads and writes keep their ratio.
+        # The read and the write rate are scaled by the same factor.
         ratio = value / fact.value
         disk = group.disk.model_copy(
             update={

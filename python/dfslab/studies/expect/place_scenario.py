@@ -1,4 +1,5 @@
-"""Makes the scenario of a place from what it reports, what was probed, and what flags declare."""
+"""Builds the scenario of a place from what the place reports, what was probed, and what the options
+declare."""
 
 from __future__ import annotations
 
@@ -29,11 +30,12 @@ from dfslab.studies.expect.hardware_facts import (
 )
 
 COPIES_ID = "Rp1"
-# Seconds of a read that the page cache answers, where it was not probed.
+# Seconds that a read call from the page cache takes, if it was not probed.
 USUAL_CALL_S = 1e-6
 # A machine on which a thread gets at least this share of a processor counts as idle.
 IDLE_SHARE = 0.9
-# The sweep of a scenario that `dfslab init` writes: questions that every description answers.
+# The sweep of a scenario that `dfslab init` writes. Every file system's description has predictions
+# for these workloads.
 INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
     {
         "workload.name": ["sequential_write", "sequential_read"],
@@ -47,8 +49,9 @@ INITIAL_SWEEP: list[dict[str, list[str | int]]] = [
 @dataclass(frozen=True)
 class PlaceScenario:
     """A scenario of a place. `facts`: the hardware that is known or assumed. `notes`: what was
-    assumed of the deployment, in sentences. `busy`: the scenario on processors that other work
-    uses at present, as probed, which is no property of the place.
+    assumed of the deployment, in sentences. `busy`: the same scenario with the share of the
+    processors that other work leaves at present, as probed. This share is not a property of the
+    place.
     """
 
     scenario: Scenario
@@ -58,7 +61,7 @@ class PlaceScenario:
 
     @property
     def hardware(self) -> list[str]:
-        """The facts in words, without the present load of this machine."""
+        """Returns the hardware facts in words, without the present load of this machine."""
         return [one.text() for one in self.facts if one.name != facts.PROCESSOR_SHARE]
 
     @property
@@ -69,13 +72,15 @@ class PlaceScenario:
         return [f"other work is running here: a thread gets {one} of a processor" for one in texts]
 
     def commented_toml(self) -> str:
-        """The scenario as TOML text, whose first lines say where its values are from."""
+        """Returns the scenario as TOML text. Its first lines are comments that state where its
+        values are from."""
         lines = [f"# {one}" for one in (*self.hardware, *self.notes)]
         return "\n".join([*lines, "", self.scenario.toml()])
 
 
 def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
-    """Returns the scenario of a place. InputError names a flag that is wrong or does not fit."""
+    """Returns the scenario of a place. Raises InputError with the name of an option that is wrong
+    or does not fit the place."""
     system = discover.file_system(place.system)
     notes: list[str] = []
     settings = _settings(system, place, given)
@@ -113,7 +118,8 @@ def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware)
 
 
 def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
-    """The share of a processor that a thread of the client gets at present."""
+    """Returns the share of a processor that a thread of the client gets at present, as a hardware
+    fact."""
     share = probed.processor_share
     sd = max(KNOWN_SD["probed"], facts.SHARE_SD * -math.log(share))
     origin = facts.EMULATED if place.testbed is not None else ""
@@ -121,7 +127,8 @@ def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
 
 
 def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, str]:
-    """(Key, value, what is allowed) of an error of a scenario, in terms of the flags."""
+    """Returns (key, value, what is allowed) of an error in the scenario. If the option `--copies`
+    caused the error, the key is this option."""
     if given.copies and error.value in (given.copies, float(given.copies)):
         return "--copies", given.copies, f"{error.allowed}; --servers declares their number"
     return error.key, error.value, error.allowed
@@ -146,7 +153,8 @@ def _settings(
 
 
 def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> list[HardwareFact]:
-    """The hardware of a place. A local directory has a disk and memory only."""
+    """Returns the hardware facts of a place. A local directory has no network, so it has no facts
+    on links and latency."""
     found = [_disk(place, probed, given)]
     if not place.is_local:
         found += _links(place, given)
@@ -189,7 +197,7 @@ def _links(place: DiscoveredPlace, given: DeclaredHardware) -> list[HardwareFact
         (facts.SERVER_LINK, "--server-link", given.server_link), _servers(place.deployment)
     )
     if server.source == "assumed" and client.source != "assumed":
-        # Servers usually have links like those of their clients.
+        # Servers usually have the same links as their clients.
         origin = "assumed to be as the client's"
         server = replace(server, value=client.value, origin=origin)
     return [client, server]
@@ -225,7 +233,8 @@ def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) ->
         return HardwareFact(name, value, "s", KNOWN_SD["reported"], "reported", flag, "testbed")
     trips = [one for each in probed.round_trips_s.values() for one in each]
     if trips and place.deployment is not None and min(trips) / 2 > facts.UNDELAYED_S:
-        # The testbed was declared without a delay, so a long round trip is no property of it.
+        # The testbed was started without a delay, so a long round trip is not a property of the
+        # testbed.
         value, source = facts.UNDELAYED_S, KNOWN_SD["probed"]
         return HardwareFact(name, value, "s", source, "reported", flag, "testbed without delay")
     if trips:
@@ -265,14 +274,15 @@ def _deployment(
 
 @dataclass(frozen=True)
 class _ThisMachine:
-    """The client's machine: processors, memory in bytes, and seconds of a cached read's call."""
+    """The client's machine: number of processor cores, memory in bytes, and seconds that the call
+    of a cached read takes."""
 
     cores: int
     memory_bytes: int
     call_s: float
 
     def of(self, group: NodeGroup) -> NodeGroup:
-        """A group of nodes like this machine."""
+        """Returns a node group with the cores, memory and call time of this machine."""
         own = {"cores": self.cores, "memory": float(self.memory_bytes), "call_time": self.call_s}
         return group.model_copy(update=own)
 
@@ -309,7 +319,9 @@ def _servers_count(
     settings: dict[str, float],
     notes: list[str],
 ) -> int:
-    """The number of data servers: declared, reported, or the description's usual one."""
+    """Returns the number of data servers. It is the declared number, else the reported number, else
+    the usual number of the description, which is raised to the number of copies and noted as
+    assumed."""
     roles = [role for role in system.roles if role.kind == "data"]
     reported = max((place.discovery.instances.get(role.name, 0) for role in roles), default=0)
     if given.servers:
@@ -330,7 +342,8 @@ def _servers_count(
 def _of_testbed(
     deployment: Deployment, here: _ThisMachine, known: Sequence[HardwareFact]
 ) -> Deployment:
-    """The declared hosts of a testbed, which share this machine's processors."""
+    """Returns the declared hosts of a testbed as a deployment whose hosts share this machine's
+    processors. Rates that the testbed does not limit are taken from the facts in `known`."""
     by_name = {one.name: one for one in known}
     of_disk = by_name[facts.SERVER_DISK]
     nodes = []
@@ -354,7 +367,8 @@ def _or(value: float, otherwise: float) -> float:
 
 
 def _servers(deployment: Deployment | None) -> list[NodeGroup]:
-    """The groups of nodes without clients that are not metadata servers only."""
+    """Returns the node groups without clients. The group `master` of metadata servers is included
+    only if there is no other group."""
     if deployment is None:
         return []
     others = [one for one in deployment.node if "client" not in one.roles]
@@ -366,7 +380,7 @@ def _clients(deployment: Deployment | None) -> list[NodeGroup]:
 
 
 def _finite(rates: Sequence[float]) -> float | None:
-    """The least rate; None if there are none or one of them is unlimited."""
+    """Returns the smallest rate; None if there are no rates or if one of them is unlimited."""
     return min(rates) if rates and all(map(math.isfinite, rates)) else None
 
 

@@ -1,5 +1,5 @@
-"""The deployments among which a plan chooses: a small catalogue of node types, and their
-scenarios."""
+"""The deployments among which a plan chooses: a small catalogue of node types, and the scenarios of
+deployments that consist of these nodes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ COPIES_ID = "Rp1"
 
 @dataclass(frozen=True)
 class DiskKind:
-    """One kind of disk in the catalogue: its number in a node, and the capacity of one disk in
-    bytes."""
+    """One kind of disk in the catalogue. `count`: number of these disks in a node. `capacity`:
+    capacity of one disk, with its unit."""
 
     name: str
     count: int
@@ -42,7 +42,8 @@ DISKS = (
 
 @dataclass(frozen=True)
 class PlanLayout:
-    """One way to build a deployment, without the number of servers."""
+    """One way to build a deployment: its file system, number of copies, disks and links, but not
+    its number of servers."""
 
     system: str
     copies: int
@@ -72,8 +73,8 @@ def layouts(systems: tuple[str, ...], copies: int) -> Iterator[PlanLayout]:
 
 
 def copies_key(system: str) -> str:
-    """Returns the file system's parameter for the number of copies; "" if it stores one copy
-    only."""
+    """Returns the key of the file system's parameter for the number of copies; "" if the file
+    system stores one copy only."""
     declared = discover.file_system(system).parameters.of_origin("filesystem")
     return next((key for key, one in declared.items() if one.wu == COPIES_ID), "")
 

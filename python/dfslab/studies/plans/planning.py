@@ -44,7 +44,8 @@ from dfslab.studies.plans.targets import KEY, Targets
 
 # Largest number of rows of a plan.
 MOST_ROWS = 6
-# Number of servers in the largest simulated deployment. A larger plan is checked at this size.
+# Largest numbers of servers and of clients in a simulated deployment, and number of simulations. A
+# plan with more servers is checked at this size.
 SIMULATED_SERVERS, SIMULATED_CLIENTS, SIMULATIONS = 12, 8, 2
 # Number of operations of each simulated client.
 SIMULATED_OPERATIONS = 6
@@ -77,8 +78,8 @@ class PlannedDeployment(BaseModel):
 
 
 class SimulatedCheck(BaseModel):
-    """A closed workload on the cheapest deployment (or on a smaller one), computed by simulation
-    and by formula.
+    """A closed workload on the cheapest deployment (or on a smaller one) whose rate is computed
+    both by simulation and by formula.
 
     `standard_error`: relative standard error of the simulated rate.
     """
@@ -231,8 +232,8 @@ def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str |
 
 
 def _constants_sd(load: Load, targets: Targets) -> float:
-    """Returns the standard deviation of the natural logarithm of the bottleneck's utilisation, from
-    the priors of the constants."""
+    """Returns the standard deviation of the natural logarithm of the bottleneck's utilisation. It
+    is estimated by drawing the constants from their priors."""
     drawn: dict[str, Floats] = {}
     rates = targets.rates_per_s()
     for operation, situation in load.situations.items():
@@ -254,7 +255,8 @@ def _constants_sd(load: Load, targets: Targets) -> float:
 
 
 def _simulated(found: _Found, targets: Targets) -> SimulatedCheck:
-    """Simulates a closed workload of the first operation on the deployment, or on a smaller one."""
+    """Simulates a closed workload of the targets' first operation on the planned deployment. If the
+    deployment has more than SIMULATED_SERVERS servers, a smaller one is simulated."""
     (operation, *_) = targets.rates_per_s()
     servers = min(found.servers, SIMULATED_SERVERS)
     servers -= servers % found.layout.copies if copies_key(found.layout.system) else 0

@@ -1,8 +1,9 @@
-"""The capacity of a deployment under several operations at once, from the demands of its stations.
+"""The capacity of a deployment under several operations at once, from the demands of its stations
+(processors, disks and links).
 
 A station's utilisation is the sum over operations of rate times demand (utilisation law). The
-deployment is full when the busiest station is. Response times are those of an open network in which
-the bottleneck has its utilisation by all operations.
+deployment is at its capacity when the busiest station is fully utilised. The response time of an
+operation is that of an open network in which the bottleneck has the utilisation by all operations.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ TRANSFER = "1 MiB"
 
 @dataclass(frozen=True)
 class Load:
-    """The name of the busiest station and its utilisation at the targets' rates."""
+    """The load of a deployment at the targets' rates: the name of the busiest station (`binding`)
+    and its utilisation."""
 
     utilisation: float
     binding: str
     situations: Mapping[str, Situation]
 
     def time_s(self, operation: str, label: str) -> float | None:
-        """Returns a mean or quantile of an operation's response time in seconds; None if the
-        deployment is saturated."""
+        """Returns a statistic of an operation's response time in seconds; None if the deployment is
+        saturated. `label`: "mean", or a quantile such as "p99"."""
         situation = self.situations[operation]
         full = situation.predict_open(situation.constants, 0.0).largest_rate_per_s
         found = situation.predict_open(situation.constants, min(self.utilisation, 0.999) * full)
@@ -87,7 +89,8 @@ def load_of(layout: PlanLayout, servers: int, clients: int, targets: Targets) ->
 
 
 def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[int, Load] | str:
-    """Returns the smallest legal number of servers that reaches the targets, and their load.
+    """Returns the smallest legal number of servers that reaches the targets, and the load of these
+    servers.
 
     Returns a text with the reason if no number up to MOST_NODES reaches the targets.
     """
@@ -121,8 +124,8 @@ def fewest_servers(layout: PlanLayout, clients: int, targets: Targets) -> tuple[
 def _legal(
     layout: PlanLayout, servers: int, clients: int, targets: Targets
 ) -> tuple[int, Load] | None:
-    """Returns the next legal number of servers, starting at `servers`, and its load; None if there
-    is none."""
+    """Returns the smallest legal number of servers that is at least `servers`, and the load of
+    these servers; None if there is no such number within a small range."""
     for count in range(servers, min(MOST_NODES, servers + 2 * layout.copies) + 1):
         try:
             return count, load_of(layout, count, clients, targets)
@@ -166,17 +169,17 @@ def _servers_for_data(layout: PlanLayout, targets: Targets) -> int:
 
 
 def fewest_clients(layout: PlanLayout, targets: Targets) -> int:
-    """Returns the number of client nodes whose links carry the targets' bytes with HEADROOM, so
-    that the clients are not the bottleneck."""
+    """Returns the number of client nodes whose links carry the targets' bytes at a utilisation of
+    at most HEADROOM, so that the clients are not the bottleneck."""
     link = parse(layout.link, "B/s")
     most = max(targets.bytes_per_s.values(), default=0.0)
     return min(MOST_NODES, max(1, math.ceil(layout.copies * most / (HEADROOM * link))))
 
 
 def memory_bytes(figure: ObjectMemory, targets: Targets, block_bytes: float) -> float:
-    """Returns the bytes of memory that the metadata server needs for all files.
+    """Returns the bytes of memory that the metadata server needs for all files of the targets.
 
-    `block_bytes`: size of a block, which matters if the figure counts blocks.
+    `block_bytes`: size of a block, which matters only if the memory figure counts blocks.
     """
     blocks = blocks_of(targets.size_bytes, block_bytes) if figure.block_size else 0
     return targets.files * figure.bytes_of(blocks) / figure.usable

@@ -38,8 +38,8 @@ class LatencyTarget:
 class Targets:
     """The targets that a deployment has to reach.
 
-    `bytes_per_s`: "read" or "write" -> lowest throughput. `calls_per_s`: operation -> lowest rate.
-    `files`, `file_bytes`: number of files to store, and their mean size.
+    `bytes_per_s`: lowest throughput of "read" and of "write". `calls_per_s`: lowest rate of other
+    operations. `files`, `file_bytes`: number of files to store, and their mean size.
     """
 
     bytes_per_s: dict[str, float] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Targets:
         return self.file_bytes or USUAL_FILE_BYTES
 
     def rates_per_s(self) -> dict[str, float]:
-        """Operation -> rate in operations per second that the targets require.
+        """Returns the rate in operations per second that the targets require of each operation.
 
         An operation that has only a latency target adds no load, because writing a file includes
         creating it. If the targets have no rate at all, such an operation is planned at one call

@@ -1,5 +1,5 @@
-"""Determines whether the measurements of a run are complete. Commands report incomplete ones first,
-and exports mark them."""
+"""Determines whether the measurements of a run are complete. Commands report incomplete
+measurements first, and exports mark them."""
 
 from __future__ import annotations
 

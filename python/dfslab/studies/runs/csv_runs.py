@@ -1,4 +1,4 @@
-"""Exports runs as CSV files that other tools can read, and imports them again.
+"""Exports runs as CSV files that other tools can read, and imports such files.
 
 There is one row for each run: varied keys as written, measurements, and provenance. A file of the
 same name with `.json` holds the run's scenario and a description of the host.
@@ -29,7 +29,7 @@ from dfslab.studies.runs import completeness
 COMPLETE = "complete"
 OWN = ("repetition", "started", "wall_s", "rate_per_s", "throughput_bytes_per_s")
 LATENCY, RESPONSE = "latency_s_", "response_s_"
-# Upper limit on the size of a table of runs. A row takes about one KiB.
+# Upper limit on the size of a table of runs, in bytes. A row takes about one KiB.
 MOST_BYTES = 4 << 30
 STEP, COUNT, SCORE = "step_s_mean.", "count.", "score."
 MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
@@ -93,7 +93,7 @@ def as_csv(results: Sequence[Result]) -> bytes:
 
 
 def about(results: Sequence[Result]) -> bytes:
-    """The origin of the CSV rows (scenario and host) as JSON.
+    """Returns the origin of the CSV rows (scenario and host) as JSON.
 
     Raises RunFailed if nothing was measured.
     """
@@ -114,8 +114,8 @@ def _number(result: Result, name: str) -> Any:
 
 
 def _parts(result: Result) -> dict[str, str]:
-    """Step times ("OPERATION.STEP"), numbers of operations, and processor scores by role, as
-    text."""
+    """Returns columns and values of a CSV row as text: the step times, the numbers of operations,
+    and the processor scores by role. A step is named "OPERATION.STEP"."""
     steps = {f"{STEP}{s.operation}.{s.step}": f"{s.time_s_mean:.6g}" for s in result.steps}
     counted = result.load.operations if result.load else {}
     scores = (result.load.processor_scores if result.load else None) or {}

@@ -16,7 +16,8 @@ Found = TypeVar("Found", bound=StudyResult)
 
 
 class _OnDisk(BaseModel):
-    """The findings of a run as they are written to disk. `found`: study name -> result as JSON."""
+    """The findings of a run as they are written to disk. `found`: the result of each study as JSON,
+    by the study's name."""
 
     found: dict[str, dict[str, JsonValue]]
     notes: list[str]
@@ -62,7 +63,7 @@ def load_one(folder: Path, kind: type[Found]) -> Found | None:
 
 
 def save(folder: Path, inputs: str, findings: Findings) -> None:
-    """Store findings that were computed from inputs with the hash `inputs`."""
+    """Stores findings that were computed from inputs with the hash `inputs`."""
     document: dict[str, JsonValue] = {
         "found": {name: one.model_dump(mode="json") for name, one in findings.found.items()},
         "notes": [*findings.notes],

@@ -18,11 +18,11 @@ from dfslab.spec.search import objective
 from dfslab.spec.streams.stream import operations_per_client, stream_spec
 from dfslab.studies.runs.rate_search import RateRun
 
-# Least number of operations that must exceed a quantile of the response time, so that the quantile
-# can be estimated.
+# At least this number of operations must take longer than a quantile of the response time, so that
+# the quantile can be estimated.
 BEYOND = 10
-# An arbitrary number of operations. A workload that does not adopt it fixes its number of
-# operations.
+# An arbitrary number of operations that is set in a scenario as a test. If the workload then has
+# another number, its number of operations is fixed.
 TRIED = 7919
 
 
@@ -38,7 +38,8 @@ class SearchProgress:
     _run: str = ""
 
     def begin(self, run: str) -> None:
-        """Notes the text (offered rate and number) of the run that begins."""
+        """Stores the text (offered rate and number) of the run that begins, for the lines of
+        progress."""
         self._run = run
 
     def __call__(self, share: float, phase: str) -> None:
@@ -67,8 +68,8 @@ class RateProbe:
             }
         )
         check(self._base)
-        # The probe sets the number of operations: more at higher rates, enough to estimate the
-        # quantile.
+        # The probe sets the number of operations. It is larger at higher rates, and large enough to
+        # estimate the quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
             allowed = "has a number of operations of its own; a search needs one that takes any"

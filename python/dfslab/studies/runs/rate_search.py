@@ -1,4 +1,4 @@
-"""Searches the highest rate that meets a latency objective, and records the throughput-latency
+"""Searches for the highest rate that meets a latency objective, and records the throughput-latency
 curve up to its knee."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from dfslab import quantiles
 from dfslab.spec.search import Search, objective
 
-# A run is saturated if its last operation starts late by more than this share of the schedule's
-# length.
+# A run is saturated if its last operation starts later than scheduled by more than this share of
+# the schedule's length.
 BEHIND = 0.05
 CONFIDENCE = 0.90
 FEWEST_RUNS = 2
@@ -22,12 +22,12 @@ SHARES = (0.3, 0.45, 0.6, 0.75, 0.9)
 
 @dataclass(frozen=True)
 class RateRun:
-    """One run at an offered rate. `rate_per_s`: achieved rate. `value_s`: statistic of the
-    objective.
+    """One run at an offered rate. All rates are per second, all times are in seconds.
 
-    `offered_per_s`: rate of the run's schedule; with a few hundred random arrivals, it differs from
-    the requested rate by some per cent. `span_s`: length of the schedule. `behind_s`: lag of the
-    last operation's start after its scheduled start. All times are in seconds.
+    `rate_per_s`: achieved rate. `value_s`: the statistic of the response time for which the
+    objective sets a limit. `offered_per_s`: rate of the run's schedule; with a few hundred random
+    arrivals, it differs from the requested rate by some per cent. `span_s`: length of the schedule.
+    `behind_s`: lag of the last operation's start after its scheduled start.
     """
 
     rate_per_s: float
@@ -40,7 +40,7 @@ class RateRun:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the run is complete and its last operation started late by at most the allowed
+        """Whether the run is complete and its last operation started with at most the allowed
         lag."""
         return self.complete and self.behind_s <= BEHIND * self.span_s
 
@@ -96,7 +96,8 @@ Probe = Callable[[float, int], RateRun]
 
 @dataclass
 class RateRuns:
-    """All runs at one requested rate; `verdict`: "meets", "fails" or "unclear"."""
+    """All runs at one requested rate. `verdict`: whether the rate "meets" or "fails" the objective,
+    or is "unclear"."""
 
     offered_per_s: float
     runs: list[RateRun] = field(default_factory=list)
@@ -111,7 +112,7 @@ class RateRuns:
         return not all(run.kept_up for run in self.runs)
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the objective's statistic over the runs, in seconds.
+        """Returns (mean, low, high) of the objective's statistic over the runs, in seconds.
 
         The interval is 90 %, by Student's t on logarithms; it is unbounded for a single run.
         """
@@ -126,7 +127,7 @@ class RateRuns:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def row(self) -> RateRow:
-        """The runs at this rate as a row of the table.
+        """Returns the runs at this rate as a row of the table.
 
         The row has no interval if there was only one run.
         """
@@ -176,7 +177,7 @@ class SearchOutcome:
 def search(
     settings: Search, probe: Probe, note: Callable[[str], object] = lambda text: None
 ) -> SearchOutcome:
-    """Searches the highest rate: doubles the rate until the objective fails, then bisects
+    """Searches for the highest rate: doubles the rate until the objective fails, then bisects
     geometrically, then completes the curve.
 
     `probe(rate, number)` runs the workload once at `rate` per second; `number` differs for every
@@ -219,9 +220,9 @@ def _verdict(rate: RateRuns, limit_s: float) -> str:
 
 
 def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
-    """The gap to bisect: (highest rate that meets the objective, next higher probed rate).
+    """Returns the gap to bisect: (highest rate that meets the objective, next higher probed rate).
 
-    None if there is no such pair.
+    Returns None if there is no such pair.
     """
     meets = [rate.offered_per_s for rate in rates.values() if rate.verdict == "meets"]
     if not meets:
@@ -231,8 +232,8 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
-    """(highest rate that significantly meets the objective, lowest rate that significantly
-    fails)."""
+    """Returns the bounds of the result: (highest rate that significantly meets the objective,
+    lowest rate that significantly fails). A bound is None if no probed rate has it."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]

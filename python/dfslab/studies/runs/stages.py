@@ -15,8 +15,8 @@ Found = TypeVar("Found")
 
 
 class ProcessorTime(BaseModel):
-    """Processor seconds of this process and its children, by stage. None: the run had no such
-    stage.
+    """Processor seconds of this process and its children, by stage; None for a stage that the run
+    did not have.
 
     `loading_s`: measuring and tracing. `learning_s`: the study of a design's factors.
     """

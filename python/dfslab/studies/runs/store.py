@@ -42,7 +42,7 @@ else:
     pa = lazily("pyarrow")
 
 
-# Results whose metrics become one part of a Parquet table.
+# Number of results whose metrics are written to a Parquet table at once.
 _ROWS_AT_ONCE = 10_000
 
 
@@ -58,11 +58,13 @@ class Store:
         return RecordLog(self.folder)
 
     def _former(self, key: ResultKey) -> Path:
-        """The file in which an earlier version stored a result."""
+        """Returns the path of the file in which an earlier version of dfslab would have stored a
+        result."""
         return self.folder / "results" / result_file.name(key)
 
     def _stored(self, key: ResultKey) -> Result | None:
-        """The stored result; None if there is none. DamagedResult if it is damaged."""
+        """Returns the stored result with a key; None if there is none. Raises DamagedResult if it
+        is damaged."""
         found = self._log.find(key)
         former = self._former(key)
         return found or (result_file.read(former) if former.exists() else None)
@@ -98,8 +100,8 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """A context that holds an exclusive lock on the folder. Raises RunFailed with the process
-        that holds it.
+        """A context that holds an exclusive lock on the folder. If another process holds the lock,
+        raises RunFailed with a text that names this process.
 
         The kernel releases the lock when its holder ends, also after a crash.
         """
@@ -119,7 +121,7 @@ class Store:
             yield
 
     def finish(self, document: dict[str, JsonValue]) -> list[str]:
-        """Writes the summary and the Parquet table of results, and marks the folder complete.
+        """Writes the summary and the Parquet table of results, and marks the folder as complete.
 
         Returns notes to print.
         """
@@ -139,7 +141,8 @@ class Store:
             if reason is None:
                 raise
             notes.append(f"results.parquet was not written: {reason}")
-        # Without the library nothing was read yet.
+        # If the Parquet library is missing, the results have not been read yet. They are read here,
+        # so that they are counted.
         deque(results, maxlen=0)
         mark = stored_results.completed(next(numbers))
         write_atomically(self.folder / stored_results.COMPLETE, mark)
@@ -186,21 +189,22 @@ def _point_latest(home: Path, stamp: str) -> None:
 
 
 def load_results(folder: Path) -> list[Result]:
-    """All results of a run folder. RunFailed names each record that is no usable result."""
+    """Returns all results of a run folder. Raises RunFailed, which names each record that is not a
+    usable result."""
     return stored_results.read_all(folder)
 
 
 def results_of(folder: Path) -> list[Result]:
-    """The results of a run folder that a user names.
+    """Returns the results of a run folder whose path a user gave.
 
-    Raises InputError if the folder is no run folder.
+    Raises InputError if the folder is not a run folder.
     """
     check_folder(folder)
     return load_results(folder)
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError if the folder is no run folder, that is, if it has no scenario.toml."""
+    """Raises InputError if the folder is not a run folder, that is, if it has no scenario.toml."""
     if (folder / "scenario.toml").exists():
         return
     made = "`dfslab run SCENARIO` makes run folders, such as runs/NAME/latest"

@@ -39,7 +39,7 @@ class _Digest(Protocol):
     """The interface of a hash of bytes."""
 
     def update(self, data: bytes, /) -> object:
-        """Add bytes to the hash."""
+        """Adds bytes to the hash."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def inputs_hash(folder: Path) -> str:
     if records.exists():
         with records.open("rb") as file:
             _add(digest, RECORDS, hashlib.file_digest(file, "sha256").digest())
-    # Traces can be gigabytes, so hash their sizes, which differ between recordings.
+    # Traces can be gigabytes, so only their sizes are hashed. The sizes differ between recordings.
     for path in sorted((folder / "traces").rglob("*")):
         if path.is_file():
             _add(digest, str(path.relative_to(folder)), str(path.stat().st_size).encode())
@@ -99,8 +99,8 @@ def inputs_hash(folder: Path) -> str:
 
 
 def _add(digest: _Digest, name: str, content: bytes) -> None:
-    """Hash a name and content with their lengths as prefix, so that no two lists of files
-    collide."""
+    """Hashes a name and a content, each preceded by its length, so that two different lists of
+    files never have the same hashed bytes."""
     digest.update(f"{len(name)} {len(content)} {name}".encode())
     digest.update(content)
 

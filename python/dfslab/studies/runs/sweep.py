@@ -33,7 +33,8 @@ def sweep(
     report: Progress,
     stages: Stages | None = None,
 ) -> list[Result]:
-    """Results of every method at every configuration. Raises RunFailed if no run succeeds.
+    """Returns the results of every method at every configuration. Raises RunFailed if no run
+    succeeds.
 
     A failed run is a result with `complete` false, no metrics, and a note with the reason.
     """
@@ -95,9 +96,9 @@ def _jobs(
             shuffled = list(points)
             order.shuffle(shuffled)
             jobs += [(instrument, point, repetition) for point in shuffled]
-    # Configurations of one testbed run one after the other, so a testbed is started once per block.
-    # Blocks are repeated in sequence, so drift of the machine appears as a difference between
-    # blocks.
+    # Configurations of one testbed run one after the other, so a testbed is started once per block
+    # of repetitions. The blocks run in sequence, so drift of the machine appears as a difference
+    # between blocks.
     place = {_testbed_key(point): number for number, point in enumerate(points)}
     blocks = scenario.design.blocks
     return sorted(jobs, key=lambda job: (job[2] % blocks, place[_testbed_key(job[1])]))
@@ -213,8 +214,8 @@ def _predict(
 
 
 def _always(error: RunFailed) -> Callable[[Point], Result]:
-    """A function that raises the error of a failed fit for every configuration, in place of a
-    prediction."""
+    """Returns a function that takes the place of a prediction after a failed fit. It raises the
+    error of the fit for every configuration."""
 
     def run(point: Point) -> Result:
         raise error

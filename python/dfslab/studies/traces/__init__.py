@@ -1,2 +1,2 @@
-"""Analyses of traces: comparison of cohorts, savings by faster steps, bottlenecks of
+"""Analyses of traces: comparison of cohorts, time saved by faster steps, bottlenecks of
 deployments, and Parquet tables."""

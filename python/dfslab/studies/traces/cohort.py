@@ -3,8 +3,8 @@ one host and the others.
 
 Each step's mean duration is tested by Welch's t in every calling context. If a process (for spans:
 the trace) has several contexts of a step, their merged calls are also tested. P values are
-corrected by Holm's method, so at most one report in twenty has a false alarm. Calls are assumed
-independent, so slow drift within a cohort looks like a change.
+corrected by Holm's method, so at most one report in twenty has a false alarm. Calls are assumed to
+be independent, so slow drift within a cohort looks like a change.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ANYWHERE = "anywhere"
 
 @dataclass
 class Sums:
-    """Sums over the calls of a step: the count, the seconds, the squares of the seconds, and the
-    self time."""
+    """Sums over the calls of a step: the number of calls, the sum of their seconds, the sum of the
+    squares of their seconds, and the sum of their self times."""
 
     count: int = 0
     total_s: float = 0.0
@@ -49,13 +49,13 @@ class Sums:
 
     @classmethod
     def of(cls, count: int, total_s: float, sd_s: float, self_s: float) -> Sums:
-        """Sums from the count, the total seconds, the standard deviation in seconds and the self
-        seconds."""
+        """Returns the sums for a number of calls with a total duration, a standard deviation of the
+        duration, and a total self time, all in seconds."""
         squares = count * sd_s**2 + total_s**2 / count
         return cls(count, total_s, squares, self_s)
 
     def add(self, other: Sums) -> None:
-        """Add the sums of `other`."""
+        """Adds the sums of `other` to these sums."""
         self.count += other.count
         self.total_s += other.total_s
         self.squares += other.squares
@@ -75,8 +75,8 @@ class Sums:
 
 
 SumsByPath = Mapping[CallPath, Sums]
-# The kind of a trace: service, host and name of its longest root call. A part that is not recorded
-# is "".
+# The kind of a trace: the service, the host and the name of the trace's longest root call. A part
+# that is not recorded is "".
 Kind = tuple[str, str, str]
 
 
@@ -143,9 +143,11 @@ def compare_all(
 
 
 def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
-    """One pair of cohorts for each host: the calls on all other hosts, and the calls on that host.
+    """Returns one pair of cohorts for each host: the calls on all other hosts, and the calls on
+    that host.
 
-    Only hosts that share a step with another host are compared, and only spans.
+    Only hosts that share a step with another host are compared. Only spans are compared, because
+    call profiles record no standard deviation for each process.
     """
     of: dict[str, dict[CallPath, Sums]] = {}
     for path, node in walk(roots):
@@ -165,10 +167,10 @@ def host_pairs(roots: Sequence[TreeNode]) -> list[CohortPair]:
 
 
 def slow_and_fast(spans: Spans) -> tuple[list[int], list[int]]:
-    """Splits traces into (row numbers of the slowest traces of each kind, row numbers of the
-    others). Each trace is included as a whole call tree.
+    """Splits traces into two cohorts: the slowest traces of each kind, and the others. Returns the
+    row numbers of both. Each trace is included as a whole call tree.
 
-    Traces of a kind with too few traces are in neither part.
+    Traces of a kind with fewer than LEAST_TRACES traces are in neither cohort.
     """
     tops: dict[bytes, tuple[int, Kind]] = {}
     columns = (spans.trace_id, spans.parent_id, spans.start_unix_ns, spans.end_unix_ns)
@@ -195,7 +197,8 @@ def _rows_of(spans: Spans, traces: set[bytes]) -> list[int]:
 
 
 def holm(values: list[float]) -> list[float]:
-    """P values after Holm's step-down correction (Holm 1979), in the order of `values`."""
+    """Returns the P values after Holm's step-down correction (Holm 1979), in the order of
+    `values`."""
     order = sorted(range(len(values)), key=values.__getitem__)
     corrected, floor = [0.0] * len(values), 0.0
     for rank, index in enumerate(order):
@@ -205,7 +208,7 @@ def holm(values: list[float]) -> list[float]:
 
 
 def steps(roots: Sequence[TreeNode]) -> SumsByPath:
-    """Call path -> sums over its calls. Nodes with the same path are merged."""
+    """Returns the sums over the calls of each call path. Nodes with the same path are merged."""
     found: dict[CallPath, Sums] = {}
     for path, node in walk(roots):
         # Server counters have no standard deviation, so they cannot be tested.
@@ -216,9 +219,9 @@ def steps(roots: Sequence[TreeNode]) -> SumsByPath:
 
 
 def _by_process(steps: SumsByPath) -> SumsByPath:
-    """Sums by process and step, merged over the calling contexts of the step.
+    """Returns the sums of each step in each process, merged over the calling contexts of the step.
 
-    For spans, ANYWHERE stands for the process.
+    Spans are merged over the whole trace, for which ANYWHERE stands in place of the process.
     """
     found: dict[CallPath, Sums] = {}
     for path, one in steps.items():
@@ -229,9 +232,10 @@ def _by_process(steps: SumsByPath) -> SumsByPath:
 
 
 def _rows(pair: CohortPair) -> list[StepChange]:
-    """The tests of all steps that have at least LEAST_CALLS calls in both cohorts.
+    """Returns a test for each step that has at least LEAST_CALLS calls in both cohorts.
 
-    Each calling context occurs once.
+    The merged calls of a step are tested only if they come from several calling contexts, so that
+    no context is tested twice.
     """
     found = []
     for path in sorted(set(pair.old) & set(pair.new), key=str):
@@ -243,7 +247,7 @@ def _rows(pair: CohortPair) -> list[StepChange]:
 
 
 def _row(cohort: str, path: CallPath, one: Sums, other: Sums) -> StepChange:
-    """The test of one step, from its sums in both cohorts.
+    """Returns the test of one step, from its sums in both cohorts.
 
     Its P value is not yet corrected for the number of tested steps.
     """

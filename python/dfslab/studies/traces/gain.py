@@ -3,8 +3,8 @@ with an interval.
 
 A thread's nested calls add up to its elapsed time. So a faster step in the operation's own thread
 shortens the operation by the time saved. Work in other threads or processes shortens the operation
-only through the waits of the requesting thread, and only while the busiest of these logical threads
-is the one waited for (a pipeline is bounded by its slowest stage).
+only through the waits of the requesting thread. It does so only while the requesting thread waits
+for the busiest of these logical threads (a pipeline is bounded by its slowest stage).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dfslab.instruments.tracing.callprofile import WAITS, MergedStep, walk
 
 FACTOR = 2.0
 MOST_STEPS = 200
-# A saving is inconclusive if its interval is wider than WIDE times its upper end and wider than
-# NOTABLE times the total time.
+# A saving is inconclusive if its interval is wider than WIDE times its upper end and also wider
+# than NOTABLE times the total time.
 WIDE = 0.6
 NOTABLE = 0.02
 Z90 = 1.645
@@ -34,7 +34,7 @@ LEAST_CALLS = 5
 
 @dataclass
 class ThreadStep:
-    """A step of a logical thread, with its time."""
+    """A step of a logical thread. `node` holds the step's time."""
 
     node: MergedStep
 
@@ -59,7 +59,8 @@ class ThreadStep:
 
 @dataclass
 class LogicalThread:
-    """A logical thread: the sequential calls of one thread of control for an operation."""
+    """A logical thread: the calls that one thread of control executes in sequence for an
+    operation."""
 
     path: CallPath
     steps: list[ThreadStep] = field(default_factory=list)
@@ -71,10 +72,10 @@ class LogicalThread:
 
 
 def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
-    """All steps, sorted by the share of the operations' time that would be saved if the step were
-    faster.
+    """Returns all steps, sorted by the share of the operations' time that would be saved if the
+    step were faster.
 
-    `factor`: by how many times each step is assumed to be faster.
+    `factor`: each step is assumed to be this number of times faster.
     """
     assert factor > 1
     roots = operations(top)
@@ -100,7 +101,7 @@ def savings(top: MergedStep, factor: float = FACTOR) -> Savings:
 
 
 def operations(top: MergedStep) -> list[MergedStep]:
-    """The outermost calls of clients; a client is a process that serves no other process.
+    """Returns the outermost calls of clients. A client is a process that serves no other process.
 
     A wait at the root of a thread is no operation: the thread waits for another operation.
     """
@@ -132,14 +133,15 @@ def threads(root: MergedStep) -> list[LogicalThread]:
 
 
 def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
-    """Savings by the steps of one operation.
+    """Returns the savings by the steps of one operation.
 
     `part`: share by which a step's time is reduced. `whole_ns`: total time of all operations.
     """
     own, *others = threads(root)
     waits_ns = sum(p.node.own_ns for p in own.steps if p.wait and not p.sleeps)
     busy = sorted((thread.busy_ns for thread in others), reverse=True)
-    # Waiting time of the requesting thread that the busiest parallel thread explains.
+    # The part of the requesting thread's waiting time that the work of the busiest parallel thread
+    # explains.
     explained_ns = min(waits_ns, busy[0]) if busy else 0
     # Paths of the steps in which the operation waited for other threads for a notable time.
     notable_ns = waits_ns * NOTABLE
@@ -174,10 +176,10 @@ def _operation(root: MergedStep, part: float, whole_ns: int) -> list[Saving]:
 def _saving(
     step: ThreadStep, root: MergedStep, saved_ns: tuple[float, float, float], whole_ns: int
 ) -> Saving:
-    """One row of the ranking.
+    """Returns one row of the ranking.
 
-    `saved_ns`: (low, expected, high) saving; the interval is widened by the variance between calls
-    and between runs.
+    `saved_ns`: (low, expected, high) saving in nanoseconds. The interval is widened by the variance
+    between calls and between runs.
     """
     node = step.node
     low, point, high = (ns / whole_ns if whole_ns else 0.0 for ns in saved_ns)
@@ -202,7 +204,7 @@ def _saving(
 
 
 def verdict(low: float, high: float) -> str:
-    """The verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
+    """Returns the verdict on an interval of savings: "faster", "no gain", or "cannot tell"."""
     if high < NOTABLE / 2:
         return "no gain"
     if high - low > WIDE * high and high - low > NOTABLE:

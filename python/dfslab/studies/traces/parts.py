@@ -5,11 +5,11 @@ waited; the threads that it waited for show the cause. In a pipeline, a receiver
 its sender has data waits for the link between them. A faster disk helps until the next slowest disk
 of the same pipeline is the bottleneck.
 
-Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most` are
-bounds from the sums; the upper bound also includes client waits that no pipeline explains. The
-verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs. It
-adds the observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls of
-a run, which one trace cannot show.
+Profiles hold sums without timestamps, so overlap within a thread is unknown. `least` and `most`
+bound the saving by the sums; the upper bound also includes client waits that no pipeline explains.
+The verdict depends on these bounds. `low` and `high` are a 90 % prediction interval for other runs.
+It adds the observed variance between calls, and `gain.RUNS_DIFFER` for variance common to all calls
+of a run, which one trace cannot show.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from dfslab.studies.traces import gain
 from dfslab.studies.traces.processors import Processor
 
 FACTOR = 2.0
-# A step that is executed more often than this for each call of its thread is streaming.
+# A step is streaming if it is executed more often than this for each call of its thread.
 STREAMED = 2.0
-# Suffixes of the names of the time between two processes: on several hosts, and on one host.
+# Suffixes of the names of the part that stands for the time between two processes: LINK if the
+# processes ran on several hosts, LOOPBACK if they ran on one host.
 LINK, LOOPBACK = ": link", ": loopback"
 
 
 @dataclass
 class ThreadWork:
-    """The work of a server's logical thread for its callers. `below`: work of the servers to
-    which it forwards."""
+    """The work of a server's logical thread for its callers. `below`: the work of the servers to
+    which this server forwards data."""
 
     process: str
     count: int
@@ -55,7 +56,7 @@ class Edge:
     """Waiting time for the link between two processes (`ns`).
 
     `most_ns`: upper bound, which includes the sender's own waits. `hidden_ns`: other work of the
-    receiver, which transfers may have overlapped. `beyond`: processes to which the receiver
+    receiver during which data may have been transferred. `beyond`: processes to which the receiver
     forwards the same data.
     """
 
@@ -70,10 +71,10 @@ class Edge:
 
 @dataclass
 class ServerWaits:
-    """How long clients waited for one server: in their own thread (`ns`) or in parallel threads.
+    """How long clients waited for one server: in their own thread (`ns`), or in parallel threads.
 
-    `calm_ns`: what the waits would be if every call took the median time. Longer waits are not
-    network latency, which is equal for all calls. `served_ns`: time of the server's work.
+    `calm_ns`: the waits if every call took the median time. Waits beyond that are no network
+    latency, because network latency is equal for all calls. `served_ns`: time of the server's work.
     """
 
     ns: float = 0.0
@@ -83,7 +84,7 @@ class ServerWaits:
     squares: float = 0.0  # squared standard error of `ns`
 
     def add(self, node: MergedStep) -> None:
-        """Add the calls at one call path of a client's thread."""
+        """Adds the calls at one call path of a client's thread to the waits for the server."""
         self.ns += node.self_ns
         self.served_ns += node.served_ns
         self.calm_ns += min(node.self_ns, node.count * node.quantile_ns(0.5))
@@ -160,7 +161,7 @@ def _gain(
 
 
 def _collect(top: MergedStep) -> Parts:
-    """Sum up the clients' logical threads and the logical threads that they waited for."""
+    """Returns the sums over the clients' logical threads and the threads for which they waited."""
     observed = Parts()
     for root in gain.operations(top):
         observed.whole_ns += root.total_ns
@@ -182,7 +183,7 @@ def _collect(top: MergedStep) -> Parts:
 
 
 def _server_of(node: MergedStep) -> str:
-    """The server whose response a step waited for; empty if the step is no remote call."""
+    """Returns the server for whose response a step waited; "" if the step is no remote call."""
     processes = [child.call.process for child in node.children.values()]
     servers = [process for process in processes if process is not None]
     called = node.kind == "blocked" and servers and node.served_ns <= node.self_ns
@@ -190,7 +191,7 @@ def _server_of(node: MergedStep) -> str:
 
 
 def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
-    """Add the time of a step of a client's own thread to `observed`."""
+    """Adds the time of a step of a client's own thread to `observed`."""
     node, client = step.node, step.path.within or step.path.names[0]
     if node.kind == "sleep":
         _add(observed.sleeps_ns, f"{client}: {node.name}", node.self_ns)
@@ -203,7 +204,7 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
 
 
 def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
-    """Add a thread that a client waited for to `observed`: its pipelines (`chains`) and links
+    """Adds a thread for which a client waited to `observed`: its pipelines (`chains`) and its links
     (`edges`)."""
     observed.chains += _chains(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
@@ -244,8 +245,8 @@ def _all_below(work: ThreadWork) -> Iterator[ThreadWork]:
 
 
 def _chains(work: ThreadWork, part: float = 1.0) -> list[list[tuple[ThreadWork, float]]]:
-    """All paths through a tree of pipelines. Each path is a list of (work of a server, share of
-    the calls that take this path)."""
+    """Returns all paths through a tree of pipelines. A path is a list of pairs: the work of a
+    server, and the share of the calls that take this path."""
     found = []
     left = 1.0
     for below in work.below:
@@ -291,8 +292,8 @@ def _work(node: MergedStep) -> ThreadWork:
 def _savings(
     observed: Parts, ran: Mapping[str, Processor], factor: float
 ) -> dict[str, tuple[float, float, float]]:
-    """(least, expected, most) saving of each part, in nanoseconds of client time, if the part
-    were `factor` times faster."""
+    """Returns the (least, expected, most) saving for each part if the part were `factor` times
+    faster. Savings are in nanoseconds of client time."""
     part = 1 - 1 / factor
     found: dict[str, tuple[float, float, float]] = {}
     for name, saved_ns in _of_streams(observed, part):
@@ -309,8 +310,8 @@ def _savings(
         for name, (low, point, high) in found.items()
     }
     for server, calls in observed.calls.items():
-        # Threads outside the handlers belong to no call. Their runnable time is known; the share of
-        # this time within calls is estimated as if it were spread evenly.
+        # Threads outside the handlers belong to no call. The time for which they were runnable is
+        # known. The share of this time within calls is estimated as if the time were spread evenly.
         one = ran.get(server, Processor())
         least = max(calls.served_ns, min(one.wanted_ns, calls.ns - calls.calm_ns))
         evenly = calls.ns * min(1.0, one.wanted_ns / one.lived_ns) if one.lived_ns else 0.0
@@ -360,7 +361,8 @@ def _of_streams(observed: Parts, part: float) -> Iterator[tuple[str, tuple[float
 
 
 def _best(edges: list[Edge]) -> dict[str, float]:
-    """Process -> upper bound of its link time in ns per byte, from its fastest exchange."""
+    """Returns for each process an upper bound of its link time in ns per byte, taken from the
+    process's fastest exchange."""
     best: dict[str, float] = {}
     for edge in edges:
         for end in (edge.sender, edge.receiver):
@@ -370,8 +372,8 @@ def _best(edges: list[Edge]) -> dict[str, float]:
 
 
 def _unexplained_ns(observed: Parts) -> float:
-    """Client waits in ns that neither pipelines nor parallel calls explain. The value is
-    negative if these took longer than the waits."""
+    """Returns the client waits in ns that neither pipelines nor parallel calls explain. The value
+    is negative if the pipelines and calls took longer than the waits."""
     taken = sum(
         max(work.disk_ns * share for work, share in chain)
         + sum(work.processor_ns * share for work, share in chain)
@@ -384,8 +386,8 @@ def _unexplained_ns(observed: Parts) -> float:
 
 
 def _among_runs_ns(name: str, point_ns: float, observed: Parts) -> float:
-    """Half-width in ns of the 90 % interval, between runs, of the client time that remains after
-    the gain `point_ns` of the part `name`.
+    """Returns the half-width in ns of a 90 % interval between runs. The interval is that of the
+    client time that remains after the gain `point_ns` of the part `name`.
 
     The spread of streams is the median over their kinds. If only some streams of a kind are slow,
     their spread is mostly the slowness itself, which the gain removes.
@@ -436,7 +438,7 @@ def _more(
 
 
 def _part(path: CallPath, node: MergedStep) -> str:
-    """The processor, disk or link to which a step's self time is attributed, regardless of
+    """Returns the processor, disk or link to which a step's self time is attributed, regardless of
     happens-before order."""
     process = path.within or ""
     if node.kind == "sleep":
@@ -455,7 +457,8 @@ def _shares(sums: Mapping[str, float], one_host: bool) -> list[PartShare]:
 
 
 def _summed(top: MergedStep) -> dict[str, float]:
-    """Part -> summed self time in ns of all work that client operations caused, in any thread."""
+    """Returns for each part the summed self time in ns of all work that client operations caused,
+    in any thread."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         for thread in gain.threads(root):
@@ -465,8 +468,8 @@ def _summed(top: MergedStep) -> dict[str, float]:
 
 
 def _last_finishers(top: MergedStep) -> dict[str, float]:
-    """Part -> self time in ns along the threads that finish last, the critical path of the
-    operations."""
+    """Returns for each part the self time in ns along the threads that finish last, that is, along
+    the critical path of the operations."""
     sums: dict[str, float] = {}
     for root in gain.operations(top):
         own, *others = gain.threads(root)

@@ -27,8 +27,8 @@ class Processor:
 
 
 def processors(files: Iterable[File]) -> dict[str, Processor]:
-    """Returns process name -> thread times of the process. As in call paths, the name is a role or
-    a single process."""
+    """Returns the thread times of each process, by its name. As in call paths, the name is a role
+    or a single process."""
     found: dict[str, Processor] = {}
     for file in files:
         one = found.setdefault(file.service, Processor())

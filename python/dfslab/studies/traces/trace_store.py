@@ -1,5 +1,5 @@
-"""Stores compressed traces as Parquet tables with one schema for all file systems, and reads
-them with SQL."""
+"""Stores compressed traces as Parquet tables, which have the same schema for all file systems, and
+runs SQL queries on them."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _schemas() -> dict[str, pa.Schema]:
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 Found = TypeVar("Found")
 MOST_ROWS = 100_000
-# Limits of time and memory for a query. Queries of call trees take milliseconds; the limits end a
-# query that would never end.
+# Limits of a query: seconds, and bytes of memory. Queries of call trees take milliseconds, so the
+# limits only end queries that would never end.
 MOST_QUERY_S = 10.0
 MOST_QUERY_BYTES = 512 << 20
 
@@ -112,13 +112,14 @@ def write(profile: TraceProfile, folder: Path, label: str) -> None:
 
 
 def tables(profile: TraceProfile) -> dict[str, TableRows]:
-    """Table name -> rows of a profile. The rows do not yet have the label of the trace."""
+    """Returns the rows of every table for a profile, by the name of the table. The rows do not yet
+    have the label of the trace."""
     analysis = TraceAnalysis.of(profile)
     found: dict[str, TableRows] = {"calls": [], "exemplars": [], "hosts": []}
     numbers: dict[CallPath | None, int] = {}
     for number, (path, node) in enumerate(walk(profile.roots)):
-        # The order is depth-first. So the last node with a given path is the parent of the
-        # following nodes below that path.
+        # The order is depth-first. So the last node that was recorded for a path is the parent of
+        # the following nodes below that path.
         numbers[path] = number
         found["calls"].append(_call(number, numbers.get(path.parent), path, node))
         found["exemplars"] += [
@@ -145,7 +146,7 @@ def tables(profile: TraceProfile) -> dict[str, TableRows]:
 
 
 def _call(number: int, parent: int | None, path: CallPath, node: TreeNode) -> dict[str, Value]:
-    """A row of the table `calls` for one node of the call tree.
+    """Returns a row of the table `calls` for one node of the call tree.
 
     `read`: number of calls that were recorded; if `count` differs from it, `count` is an estimate.
     """
@@ -197,7 +198,7 @@ def _savings(savings: Savings) -> TableRows:
 
 
 def _timelines(profile: TraceProfile) -> TableRows:
-    """One row for every call of the exemplar traces, in the order of the file."""
+    """Returns one row for every call of the exemplar traces, in the order of the file."""
     return [
         {
             "whole": number,
@@ -217,8 +218,8 @@ def _timelines(profile: TraceProfile) -> TableRows:
 
 
 def _parts(found: PartRanking) -> TableRows:
-    """One row for every processor, disk and link, with its saving and its shares in the other
-    rankings."""
+    """Returns one row for every processor, disk and link, with its saving and its shares in the
+    other rankings."""
     by_sum = {row.part: row.share for row in found.by_sum}
     by_last_finisher = {row.part: row.share for row in found.by_last_finisher}
     return [
@@ -302,8 +303,8 @@ def _limited(database: duckdb.DuckDBPyConnection, work: Callable[[], Found]) -> 
 
 
 def _plain(value: Value | Decimal) -> Value:
-    """A value that JSON can hold: a whole Decimal becomes an integer, NaN and infinity become
-    None."""
+    """Converts a value to one that JSON can hold: a whole Decimal becomes an integer, NaN and
+    infinity become None."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,9 +1,9 @@
-"""Compares traced step times with the step times that a file system's description models, by
-operation.
+"""Compares the times of traced steps with the step times that a file system's description models,
+by operation.
 
 Spans of the load generator have the step names of descriptions. Call profiles have the names of an
-instrumentation-points file, which a file system maps to steps (`TRACED` in its facts). Steps that
-only the trace or only the description has are reported as such.
+instrumentation-points file. For them, a file system's facts map call paths to steps (`TRACED`).
+Steps that only the trace or only the description has are reported as such.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dfslab.documents.traces.trace_profile import TreeNode
 from dfslab.documents.traces.trace_tree import walk
 from dfslab.result import Step
 
-# Largest number of traced steps without a modelled step that are listed, the longest first.
+# Number of steps without a modelled step that are listed, at most. The longest steps are listed
+# first.
 MOST_ONLY_TRACED = 10
 
 
@@ -31,10 +32,11 @@ class _Calls:
 def compared(
     roots: Sequence[TreeNode], modelled: Sequence[Step], named: Mapping[tuple[str, ...], str]
 ) -> list[ModelledStep]:
-    """One entry for every modelled step, by operation, then the steps that occur only in the trace.
+    """Returns one entry for every modelled step, ordered by operation, and then one for each step
+    that occurs only in the trace.
 
-    `named`: names of modelled steps (one, or several that are traced as one call) -> end of the
-    path of the traced call.
+    `named`: for each modelled step, or each group of modelled steps that are traced as one call,
+    the end of that call's path.
     """
     as_described = bool({root.name for root in roots} & {one.operation for one in modelled})
     ends: dict[tuple[str, ...], str] = {} if as_described else dict(named)
@@ -83,16 +85,17 @@ def _operations(
     found: Mapping[tuple[str, ...], _Calls],
     as_described: bool,
 ) -> int:
-    """Number of traced executions of an operation: that of its spans if the trace has the
-    description's names, else that of its first traced step."""
+    """Returns how often an operation was executed in the trace. If the trace has the description's
+    names, this is the number of the operation's spans, else the number of calls of its first traced
+    step."""
     if as_described:
         return sum(root.count for root in roots if root.name == operation)
     return next((calls.count for calls in found.values() if calls.count), 0)
 
 
 def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
-    """Sums over the calls whose path ends with `end`. If `whole` is true, the path must equal
-    `end`.
+    """Returns the sums over the calls whose path ends with `end`. If `whole` is true, the path must
+    equal `end`.
 
     A call within another matching call is not counted.
     """
@@ -110,9 +113,9 @@ def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
 
 
 def _only_traced(roots: Sequence[TreeNode], taken: set[CallPath]) -> list[ModelledStep]:
-    """Traced steps of clients that match no modelled step.
+    """Returns the traced steps of clients that match no modelled step.
 
-    A step within or around a matched one is left out.
+    A step within or around a matching step is left out.
     """
     rows: list[ModelledStep] = []
     found: list[CallPath] = []

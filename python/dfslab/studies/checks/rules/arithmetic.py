@@ -1,5 +1,5 @@
-"""Rules for figures that contradict each other arithmetically, such as by a wrong unit or a wrong
-mean."""
+"""Rules for figures that contradict each other arithmetically, for example because of a wrong unit
+or a wrong mean."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ THOUSANDS = (1e3, 1e6)
 
 
 def _ratios(one: Evidence) -> Iterator[tuple[float, str]]:
-    """Yields (stated throughput / throughput computed from other figures, the names of these
-    figures)."""
+    """Compares the stated throughput with each throughput that can be computed from other figures.
+    Yields for each the ratio stated / computed, and a text with the computed value."""
     speed, work = one.speed, one.work
     stated = speed.throughput
     if not stated:
@@ -79,8 +79,8 @@ def _disagree(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """Returns the contradiction if the stated figure is the mean of the parts' ratios, and differs
-    from the ratio of their sums."""
+    """Returns the contradiction if the stated throughput is the mean of the parts' throughputs,
+    although that mean differs from all bytes / all time. Returns None otherwise."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

@@ -23,8 +23,8 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network, because clients cannot cache it or their
-    caches are excluded."""
+    """Returns whether every byte has to cross the network, because clients cannot cache it or
+    because the figure leaves their caches out."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":

@@ -9,8 +9,8 @@ from dfslab.studies.checks.rule import Rule
 from dfslab.studies.checks.rules.bounds import SLACK, line_bytes_per_s
 
 NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_writes")
-# Share of data that may remain cached in a cold run. Directories and the ends of files may remain;
-# a tenth of the data changes a rate by a tenth.
+# Largest share of the data that may remain cached at the start of a cold run. Directories and the
+# ends of files may remain; a tenth of the data changes a rate by a tenth.
 RESIDENT = 0.1
 # If disks delivered less than this share of the first reads, most data came from memory. Read-ahead
 # can only increase the bytes from disks.
@@ -33,8 +33,8 @@ def _cold(one: Evidence) -> str | None:
 
 
 def _client_cache(one: Evidence) -> str | None:
-    """Returns the contradiction for reads without a stated cache state whose rate only the clients'
-    memory can explain."""
+    """Returns the contradiction if the cache state of reads is not stated, and only the clients'
+    memory can explain their rate."""
     work, hardware = one.work, one.hardware
     if work.operation != "read" or work.cache is not None or one.speed.throughput is None:
         return None
@@ -65,7 +65,7 @@ def _own_writes(one: Evidence) -> str | None:
 
 
 def _unforced(one: Evidence) -> str | None:
-    """Returns the contradiction for writes that are presented as stored although they were only in
+    """Returns the contradiction if writes are presented as stored although they were only in
     memory."""
     work, hardware, throughput = one.work, one.hardware, one.speed.throughput
     if work.operation != "write" or work.forced is not False or throughput is None:

@@ -12,8 +12,8 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("repetitions_trend", "best_of_many")
-# Probability of a false alarm. At this level, about one of a thousand honest series of repetitions
-# is reported.
+# Probability of a false alarm of the trend rule. At this level, about one of a thousand honest
+# series of repetitions is reported.
 TREND_ERROR = 0.001
 # Relative size of a trend that is ignored. A trend below a tenth changes no conclusion from
 # repetitions.
@@ -25,8 +25,8 @@ EQUAL = 1e-3
 
 
 def kendall(values: Sequence[float]) -> tuple[float, float]:
-    """Returns (tau, two-sided probability of such a tau without a trend) of the Mann-Kendall trend
-    test.
+    """Tests whether values in the order of time have a trend (Mann-Kendall test). Returns
+    (Kendall's tau, two-sided probability of such a tau without a trend).
 
     The exact distribution of the number of inversions is used. Ties count as half an inversion,
     rounded towards no trend.

@@ -1,8 +1,9 @@
-"""One record of a run: a result as one line of JSON with a number and a checksum.
+"""Encodes and decodes the records of a run. A record is one line of JSON with a checksum, a number
+and one result.
 
-A record is `{"sha256":"…",` and the head (`format`, `number`, `key`, `complete`, `replaces`), then
-`"result":{…}}` and a newline. The checksum covers the identifier of the run and all bytes behind
-it, so that a record that was changed, or copied from another run, is found.
+A record consists of `{"sha256":"…",`, the head (`format`, `number`, `key`, `complete`, `replaces`),
+`"result":{…}}` and a newline. The checksum covers the identifier of the run and all bytes after the
+checksum, so it detects a record that was changed or copied from another run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pydantic import JsonValue, ValidationError
 
 from dfslab.result import Result
 
-# Increased whenever the meaning of a stored key changes. Formats 0 and 1 are files of one result.
+# Version of the format. It is increased whenever the meaning of a stored key changes. In formats 0
+# and 1, each file has one result.
 FORMAT = 2
 _PREFIX = b'{"sha256":"'
 _HEAD = len(_PREFIX) + hashlib.sha256().digest_size * 2 + len(b'",')
@@ -28,11 +30,12 @@ CHANGED = "was changed or damaged: its checksum is another one"
 
 
 class DamagedResult(ValueError):
-    """Why a file or a record cannot be used as a result, in one line without the file's name."""
+    """An error: a file or a record cannot be used as a result. Its text is the reason in one line,
+    without the name of the file."""
 
 
 class ResultKey(NamedTuple):
-    """What identifies a result of a run: method, configuration and repetition."""
+    """The key that identifies a result within a run: method, configuration and repetition."""
 
     method: str
     point_id: str
@@ -40,8 +43,8 @@ class ResultKey(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What a record says about its result. `number`: position in the run, from 1. `replaces`:
-    places of damaged records or files, whose results were measured again."""
+    """The head of a record. `number`: position of the record in the run, from 1. `replaces`: the
+    damaged records or files whose results were measured again."""
 
     number: int
     key: ResultKey
@@ -50,12 +53,12 @@ class Head(NamedTuple):
 
 
 def key_of(result: Result) -> ResultKey:
-    """The key of a result."""
+    """Returns the key of a result."""
     return ResultKey(result.method, result.point_id, result.repetition)
 
 
 def encoded(result: Result, run: str, number: int, replaces: Sequence[str] = ()) -> bytes:
-    """The line of a result in the run with the identifier `run`."""
+    """Returns the line of JSON that stores a result in the run with the identifier `run`."""
     head: dict[str, JsonValue] = {
         "format": FORMAT,
         "number": number,
@@ -68,12 +71,14 @@ def encoded(result: Result, run: str, number: int, replaces: Sequence[str] = ())
 
 
 def signed(content: bytes, run: str) -> bytes:
-    """A line of JSON: the checksum, and `content` (a JSON object without its first brace)."""
+    """Returns a line of JSON with the checksum of `content`, followed by `content`. `content` is a
+    JSON object without its first brace. `run`: identifier of the run, which the checksum covers."""
     return _PREFIX + _checksum(content, run) + b'",' + content + b"\n"
 
 
 def content_of(line: bytes, run: str) -> bytes:
-    """What a line holds after its checksum. DamagedResult if the checksum is another one."""
+    """Returns the part of a line after its checksum. Raises DamagedResult if the checksum is
+    wrong."""
     content = line[_HEAD:-1]
     if line[-1:] != b"\n" or line[:_HEAD] != _PREFIX + _checksum(content, run) + b'",':
         raise DamagedResult(CHANGED)
@@ -81,15 +86,16 @@ def content_of(line: bytes, run: str) -> bytes:
 
 
 def head_of(line: bytes, run: str) -> Head:
-    """The head of a line. DamagedResult if the line is no intact record of the run `run`."""
+    """Returns the head of a line. Raises DamagedResult if the line is not an intact record of the
+    run `run`."""
     return _head(content_of(line, run).partition(_BODY)[0])
 
 
 def decoded(line: bytes, run: str) -> tuple[Head, Result]:
-    """The head and the result of a line.
+    """Returns the head and the result of a line.
 
-    DamagedResult if the line is no intact record of the run `run`, comes from a later version or
-    has values that are not finite.
+    Raises DamagedResult if the line is not an intact record of the run `run`, was written by a
+    later version, or has values that are not finite.
     """
     head, _, body = content_of(line, run).partition(_BODY)
     read = _head(head)
@@ -104,7 +110,7 @@ def decoded(line: bytes, run: str) -> tuple[Head, Result]:
 
 
 def likely_key(line: bytes) -> ResultKey | None:
-    """The key that a damaged line still shows; None if there is none to read."""
+    """Returns the key that can still be read in a damaged line; None if no key can be read."""
     found = _KEY.search(line[: _HEAD + 1000])
     if found is None:
         return None
@@ -116,7 +122,8 @@ def likely_key(line: bytes) -> ResultKey | None:
 
 
 def check_values(result: Result) -> None:
-    """DamagedResult if a metric cannot be a measurement or a prediction."""
+    """Raises DamagedResult if the metrics of a result cannot be those of a measurement or a
+    prediction."""
     if result.complete and result.method == "measure" and not result.metrics:
         raise DamagedResult("is complete, but has no metric")
     for key, metric in result.metrics.items():
@@ -128,7 +135,7 @@ def check_values(result: Result) -> None:
 
 
 def first_of(error: Exception) -> str:
-    """The first reason of an error, in one line."""
+    """Returns the first reason of an error, in one line."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,4 +1,5 @@
-"""Reads `results/records.jsonl`, the records of a run: which are intact, and what is damaged.
+"""Reads `results/records.jsonl`, the file of a run's records, and determines which records are
+intact and which are damaged.
 
 The first line has the format, a random identifier of the run and the hash of its scenario. A last
 line without a newline is left out: a crash interrupted its write, so it was never a result.
@@ -20,13 +21,14 @@ from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
 from dfslab.studies.runs.records.record_index import IndexEntry
 
-# A longer line is no record; the profile of a large trace takes some 10 MB.
+# Largest length of a record. A longer line is not a record, because even the profile of a large
+# trace takes only some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
 
 
 class Damage(NamedTuple):
-    """A place that holds no usable result, and why. `key`: the result that was stored there, if the
-    place still shows it."""
+    """A place in the stored results that holds no usable result, and the reason. `key`: the key of
+    the result that was stored there; None if it can no longer be read."""
 
     place: str
     reason: str
@@ -34,7 +36,8 @@ class Damage(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One intact record: first byte, content with its newline, and head."""
+    """One intact record: the offset of its first byte, its content including the newline, and its
+    head."""
 
     offset: int
     content: bytes
@@ -45,9 +48,10 @@ class Line(NamedTuple):
 class KnownRecords:
     """What is known of a file of records.
 
-    `run`: the identifier in its first line. `end`: the end of its last whole line. `number`: of its
-    last record. `listed`: all intact records; `entries`: the last one of each key. `replaced`: the
-    places of damage whose results were measured again.
+    `run`: the identifier in the file's first line. `end`: the offset of the end of the last
+    complete line. `number`: the number of the last record. `listed`: all intact records. `entries`:
+    the last intact record of each key. `replaced`: the damaged places whose results were measured
+    again.
     """
 
     run: str = ""
@@ -59,25 +63,26 @@ class KnownRecords:
     replaced: set[str] = field(default_factory=set)
 
     def add(self, entry: IndexEntry) -> None:
-        """Counts one intact record; it replaces an earlier one of the same key."""
+        """Adds one intact record. It replaces an earlier record with the same key."""
         self.listed.append(entry)
         self.entries[entry.key] = entry
         self.number, self.end = entry.number, entry.end
 
     def open_damage(self) -> list[Damage]:
-        """The damage whose results were not measured again."""
+        """Returns the damage whose results were not measured again."""
         return [one for one in self.damage if one.place not in self.replaced]
 
 
 class RecordFile:
-    """The file of records in a run folder; it need not exist."""
+    """The file of records in a run folder. The file need not exist."""
 
     def __init__(self, run_folder: Path) -> None:
         self._scenario = run_folder / "scenario.toml"
         self.path = run_folder / "results" / stored.RECORDS
 
     def size_bytes(self) -> int:
-        """The length of the file, 0 if there is none. DamagedResult if it is no regular file."""
+        """Returns the length of the file in bytes; 0 if there is no file. Raises DamagedResult if
+        it is not a regular file."""
         try:
             found = self.path.lstat()
         except FileNotFoundError:
@@ -87,14 +92,16 @@ class RecordFile:
         return found.st_size
 
     def first_line(self) -> bytes:
-        """The first line of a new file."""
+        """Returns the first line of a new file, which contains a new random identifier of the
+        run."""
         head = {"format": record.FORMAT, "run": uuid.uuid4().hex, "scenario": self._hash()}
         return record.signed(json.dumps(head, separators=(",", ":")).encode()[1:], "")
 
     def run_of(self, line: bytes) -> str:
-        """The identifier of the run in the first line of a file.
+        """Returns the identifier of the run from the first line of a file.
 
-        DamagedResult if the line is damaged, or of a later format or another scenario.
+        Raises DamagedResult if the line is damaged, has another format, or belongs to another
+        scenario.
         """
         try:
             head = json.loads(b"{" + record.content_of(line, ""))
@@ -108,17 +115,18 @@ class RecordFile:
         return str(head["run"])
 
     def opened(self) -> KnownRecords:
-        """The state of the file from its first line, without any record.
+        """Returns what the file's first line shows, before any record is read. For a missing file,
+        or one without a complete line, the result is empty.
 
-        DamagedResult as for `run_of`. A file without a whole line is as no file.
+        Raises DamagedResult as `run_of` does.
         """
         for offset, line in self._lines(0):
             return KnownRecords(run=self.run_of(line), end=offset + len(line))
         return KnownRecords()
 
     def intact(self, known: KnownRecords) -> Iterator[Line]:
-        """The intact records behind `known.end`. Damage is added to `known`: changed lines, and
-        numbers that are missing or come twice."""
+        """Yields the intact records after `known.end`. Adds damage to `known`: changed lines,
+        missing records and duplicates."""
         expected = known.number + 1
         for offset, line in self._lines(known.end) if known.run else ():
             known.end = offset + len(line)
@@ -141,19 +149,20 @@ class RecordFile:
             yield Line(offset, line, head)
 
     def scan(self, known: KnownRecords) -> KnownRecords:
-        """Adds everything behind `known.end` to `known`, and returns it."""
+        """Adds all records and all damage after `known.end` to `known`. Returns `known`."""
         for offset, line, head in self.intact(known):
             known.add(IndexEntry(offset, len(line), head.number, head.key, head.complete))
         return known
 
     def line(self, entry: IndexEntry) -> bytes:
-        """The content of one record; less if the file is shorter."""
+        """Returns the bytes of one record. They are fewer than `entry.size_bytes` if the file ends
+        before."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)
             return file.read(entry.size_bytes)
 
     def _lines(self, begin: int) -> Iterator[tuple[int, bytes]]:
-        """Offset and content of the whole lines from a byte on."""
+        """Yields (offset, content) of each complete line, starting at the offset `begin`."""
         if self.size_bytes() <= begin:
             return
         with self.path.open("rb") as file:
@@ -166,12 +175,12 @@ class RecordFile:
                 begin += len(line)
 
     def _hash(self) -> str:
-        """SHA-256 of the folder's scenario.toml; "" without one."""
+        """Returns the SHA-256 of the folder's scenario.toml; "" if there is no such file."""
         if not self._scenario.is_file():
             return ""
         return hashlib.sha256(self._scenario.read_bytes()).hexdigest()
 
 
 def place_of(offset: int) -> str:
-    """How a place of the file is named in messages and in `replaces`."""
+    """Returns the name of a place in the file, as used in messages and in `replaces`."""
     return f"byte {offset}"

@@ -1,8 +1,9 @@
-"""The index of a run's records: where each record begins, so that a run opens without reading its
-results.
+"""The index of a run's records. It holds where each record begins, so that a run can be opened
+without reading its results.
 
-The index is derived: whatever is missing or damaged in it is read from the records again. Each line
-is a CRC-32 and a JSON list; the first line has the identifier of the run.
+The index is derived from the records: if a part of it is missing or damaged, that part is computed
+from the records again. Each line is a CRC-32 and a JSON list. The first line has the identifier of
+the run.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dfslab.studies.runs.records.record import ResultKey
 
 
 class IndexEntry(NamedTuple):
-    """One intact record: first byte, length in bytes, number, key, and whether the result is
-    complete."""
+    """The entry of one intact record: the offset of its first byte, its length in bytes, its
+    number, its key, and whether its result is complete."""
 
     offset: int
     size_bytes: int
@@ -30,13 +31,13 @@ class IndexEntry(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first byte behind the record."""
+        """Returns the offset of the first byte after the record."""
         return self.offset + self.size_bytes
 
 
 def read(path: Path, run: str) -> list[IndexEntry]:
-    """The entries of the index of the run with the identifier `run`, up to the first damaged one;
-    none if there is no index of that run."""
+    """Returns the entries of the index up to the first damaged entry. Returns an empty list if
+    there is no index of the run with the identifier `run`."""
     try:
         first, *lines = path.read_bytes().splitlines()
     except (OSError, ValueError):
@@ -56,13 +57,15 @@ def read(path: Path, run: str) -> list[IndexEntry]:
 
 
 def write(path: Path, run: str, entries: Iterable[IndexEntry]) -> None:
-    """Writes the whole index. A folder that cannot be written keeps none."""
+    """Writes the whole index. If the folder is not writable, no index is written and no error is
+    raised."""
     with suppress(OSError):
         write_atomically(path, _line([run]) + _lines(entries))
 
 
 def append(path: Path, entries: Iterable[IndexEntry]) -> None:
-    """Adds entries to an index. Without room for them, they are read from the records again."""
+    """Appends entries to an index. If this fails, for example because the disk is full, no error is
+    raised: missing entries are later computed from the records."""
     with suppress(OSError), path.open("ab") as file:
         file.write(_lines(entries))
 

@@ -1,4 +1,5 @@
-"""The results of a run as one append-only file with an index: found by key, added durably."""
+"""Stores the results of a run in one append-only file with an index. Results are found by key and
+are added durably."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ INDEX = "records.index"
 
 
 class RecordLog:
-    """The records of one run folder. One process writes at a time (`Store.locked`)."""
+    """The records of one run folder. Only one process writes at a time (`Store.locked`)."""
 
     def __init__(self, run_folder: Path) -> None:
         self._file = RecordFile(run_folder)
@@ -28,15 +29,16 @@ class RecordLog:
 
     @property
     def path(self) -> Path:
-        """The file of records; it need not exist."""
+        """Returns the path of the file of records. The file need not exist."""
         return self._file.path
 
     def keys(self) -> list[ResultKey]:
-        """The keys of all intact results, in the order in which they were first stored."""
+        """Returns the keys of all intact results, in the order in which they were first stored."""
         return list(self._opened().entries)
 
     def find(self, key: ResultKey) -> Result | None:
-        """The last result with a key; None if there is none. DamagedResult if it is damaged."""
+        """Returns the last result with a key; None if there is none. Raises DamagedResult if the
+        result is damaged."""
         known = self._opened()
         entry = known.entries.get(key)
         if entry is not None:
@@ -47,11 +49,11 @@ class RecordLog:
         return None
 
     def append(self, results: Sequence[Result], replaces: Sequence[str] = ()) -> None:
-        """Adds results. When `append` returns, they survive a power failure. An earlier result of
-        the same key is replaced.
+        """Adds results. When `append` returns, the results survive a power failure. An earlier
+        result of the same key is replaced.
 
-        `replaces`: names of damaged files of earlier formats that the results replace. OSError if
-        the disk is full or fails; the file is then as it was.
+        `replaces`: names of damaged files of earlier formats that the results replace. Raises
+        OSError if the disk is full or fails; the file is then unchanged.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.path, flags, 0o666)
@@ -83,8 +85,8 @@ class RecordLog:
             record_index.append(self._index, entries)
 
     def read(self) -> Iterator[Result | Damage]:
-        """All results that are not replaced, in the order of their records, and all damage whose
-        results were not measured again."""
+        """Yields all results that are not replaced, in the order of their records, and all damage
+        whose results were not measured again."""
         indexed = self._opened()
         last = {entry.offset for entry in indexed.entries.values()}
         known = self._file.opened()
@@ -98,13 +100,16 @@ class RecordLog:
         yield from known.open_damage()
 
     def replaced(self) -> set[str]:
-        """The names of damaged files, and the damaged places, whose results were measured again."""
+        """Returns the names of the damaged files and damaged places whose results were measured
+        again."""
         return self._file.scan(self._file.opened()).replaced
 
     def _opened(self) -> KnownRecords:
-        """What is known of the file, from its index and from the records behind the index.
+        """Returns what is known of the file, from its index and from the records that the index
+        lacks.
 
-        DamagedResult if its first line is damaged, or of a later format or another scenario.
+        Raises DamagedResult if the file's first line is damaged, has another format, or belongs to
+        another scenario.
         """
         size_bytes = self._file.size_bytes()
         if size_bytes != self._size_bytes:
@@ -116,8 +121,8 @@ class RecordLog:
         return self._known
 
     def _checked(self, descriptor: int) -> KnownRecords:
-        """What a writer knows of the file. The first time, all records are checked, an interrupted
-        last line is cut off, and the index is written again."""
+        """Returns what a writer has to know of the file. At the first call, all records are
+        checked, an interrupted last line is cut off, and the index is written again."""
         indexed = self._opened()
         if not self._is_checked and self._size_bytes:
             self._known = self._file.scan(self._file.opened())
@@ -130,9 +135,9 @@ class RecordLog:
 
 
 def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
-    """The places of damage that a writer of results with these keys replaces: damaged records of
-    the same keys or of keys with an intact record, and places that show no key, because a run that
-    is resumed measures again whatever it lacks."""
+    """Returns the damaged places that results with these keys replace. These are the damaged
+    records of the same keys, those of keys with an intact record, and those whose key cannot be
+    read. The last are included because a resumed run measures every missing result again."""
     return [
         one.place
         for one in known.open_damage()
@@ -141,7 +146,7 @@ def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
 
 
 def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
-    """The records that the index knows, but that are behind the end of the file."""
+    """Returns as damage the records that the index lists although the file ends before them."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)
         for one in indexed.listed
@@ -150,8 +155,8 @@ def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
 
 
 def _write_durably(descriptor: int, content: bytes, end: int, path: Path) -> None:
-    """Appends to a file and waits until the content is on the disk. OSError leaves the file with
-    `end` bytes, as it was."""
+    """Appends to a file and waits until the content is on the disk. If that raises OSError, the
+    file is cut back to its earlier length of `end` bytes."""
     try:
         rest = memoryview(content)
         while rest:
@@ -159,5 +164,5 @@ def _write_durably(descriptor: int, content: bytes, end: int, path: Path) -> Non
         os.fsync(descriptor)
     except OSError as error:
         os.ftruncate(descriptor, end)
-        # An error of a write does not name its file.
+        # The error of a write does not contain the name of the file.
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,6 +1,8 @@
-"""Files of one result each, as earlier versions stored them (formats 0 and 1): read, never written.
+"""Reads files of one result each, as earlier versions stored them (formats 0 and 1). Such files are
+no longer written.
 
-Format 0 has neither a format nor a checksum. What is damaged is named, never passed over.
+Format 0 has neither a format number nor a checksum. Every damaged file is reported by name; none is
+skipped silently.
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ from dfslab.studies.runs.records.record import (
     key_of,
 )
 
-# The last format with one file for each result.
+# The last format in which each result was stored in a separate file.
 LAST_FORMAT = 1
 FORMAT_KEY, CHECKSUM_KEY = "format", "sha256"
 SUFFIX = ".json"
-# How a file of format 1 begins.
+# The first bytes of a file of format 1.
 _BEGINNING = f'{{"{FORMAT_KEY}":'.encode()
 
 
 def name(key: ResultKey) -> str:
-    """The name of the file of a result."""
+    """Returns the name of the file that holds a result in earlier formats."""
     return f"{key.method}-{key.point_id}-{key.repetition}{SUFFIX}"
 
 
 def read(path: Path) -> Result:
-    """The result in a file.
+    """Returns the result in a file.
 
-    DamagedResult if it cannot be read, was changed or renamed, comes from a later version or has
-    values that are not finite.
+    Raises DamagedResult if the file cannot be read, was changed or renamed, was written by a later
+    version, or has values that are not finite.
     """
     document = _document(path)
     stated = document.pop(FORMAT_KEY, 0)
@@ -60,12 +62,13 @@ def read(path: Path) -> Result:
 
 
 def number_without_checksum(folder: Path) -> int:
-    """How many results of a run folder have no checksum (format 0)."""
+    """Returns the number of results in a run folder that have no checksum (format 0)."""
     return sum(1 for path in stored.result_files(folder) if not _begins_as_format_1(path))
 
 
 def checksum_of(document: Mapping[str, JsonValue]) -> str:
-    """SHA-256 of the result's canonical JSON, so that spaces and the order of keys are free."""
+    """Returns the SHA-256 of the result's canonical JSON. It does not depend on spaces and on the
+    order of keys."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

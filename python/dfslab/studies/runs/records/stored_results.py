@@ -1,7 +1,7 @@
-"""The results of a run folder: its records, and the files of earlier formats.
+"""Reads the results of a run folder: its records, and the files of earlier formats.
 
-A damaged result is named by one line, and nothing is concluded from the others: a study of them
-would be silent about it.
+If a result is damaged, an error names it and no study uses the other results, because the
+conclusions of a study would not show that a result is missing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dfslab.studies.runs.records.record import DamagedResult, ResultKey, key_of
 from dfslab.studies.runs.records.record_file import Damage
 from dfslab.studies.runs.records.record_log import RecordLog
 
-# The file that marks a run as finished; it tells how many results the run has.
+# The file that marks a run as finished. It holds the number of the run's results.
 COMPLETE = "complete"
 
 
 def read_all(folder: Path) -> list[Result]:
-    """All results of a run folder, ordered by method, configuration and repetition. RunFailed names
-    each record and file that is no usable result."""
+    """Returns all results of a run folder, ordered by method, configuration and repetition. Raises
+    RunFailed, which names each record and file that is not a usable result."""
     return sorted(each(folder), key=lambda one: result_file.name(key_of(one)))
 
 
 def each(folder: Path) -> Iterator[Result]:
-    """The results of a run folder one by one, so that they need not fit into memory.
+    """Yields the results of a run folder one by one, so that they need not fit into memory.
 
-    RunFailed at the end names each record and file that is no usable result.
+    Raises RunFailed at the end if any record or file is not a usable result; the error names each.
     """
     log, damaged = RecordLog(folder), list[str]()
     number = 0
@@ -65,13 +65,14 @@ def each(folder: Path) -> Iterator[Result]:
 
 
 def completed(number: int) -> str:
-    """The content of the file that marks a finished run, which has `number` results."""
+    """Returns the content of the file that marks a finished run. `number`: number of the run's
+    results."""
     return json.dumps({"results": number})
 
 
 def _number_at_the_end(folder: Path) -> int | None:
-    """The number of results with which a run ended; None while it runs, and for runs of versions
-    that did not count."""
+    """Returns the number of results with which a run ended. Returns None if the run has not ended,
+    or if its version of dfslab did not record the number."""
     try:
         found = json.loads((folder / COMPLETE).read_bytes())
         return int(found["results"])
