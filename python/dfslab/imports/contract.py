@@ -1,9 +1,9 @@
 """The interface of importers, which read file operations that other programs recorded.
 
 An importer is one module that declares `TITLE` and `IMPORTER`. It is found in `imports/formats`, in
-the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
-`dfslab.importers`. The workload `replay` reads a trace by the importer that its parameter `form`
-names.
+`imports/formats` below a folder of DFSLAB_PATH, or through an entry point of the group
+`dfslab.importers`. The parameter `form` of the workload `replay` names the importer that reads the
+trace.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FORM = "workload.form"
 
 @dataclass(frozen=True)
 class FileCall:
-    """One operation of a process on a file.
+    """An operation of a process on a file.
 
-    `start_s` counts seconds from any origin that the recorder chose.
+    `start_s`: start time in seconds, counted from any origin that the recording program chose.
     """
 
     start_s: float
@@ -39,7 +39,7 @@ class FileCall:
 
 @dataclass
 class Replay:
-    """Operations to replay, in the form of the core's parameter `given`.
+    """Operations to replay. `given` has the operations in the form that the Rust core receives.
 
     `starts_s`: start time of each operation, in seconds after the first operation or after the
     start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
@@ -53,10 +53,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a user states about a recording.
+    """What a user states about a recording, because the recording does not contain it.
 
-    `under`: only operations on files below this directory are imported. `started_in`: directory to
-    which relative paths of the first process refer.
+    `under`: only operations on files below this directory are imported. `started_in`: working
+    directory of the first process, to which its relative paths refer.
     """
 
     under: str = "/"
@@ -67,7 +67,8 @@ class Recording:
 class Importer:
     """The attributes of all importers.
 
-    `recognises`: whether a file has the importer's format, given its first HEAD_BYTES bytes.
+    `recognises`: returns whether a file has the importer's format. Its argument is the first
+    HEAD_BYTES bytes of the file.
     """
 
     title: str
@@ -76,7 +77,7 @@ class Importer:
 
 @dataclass(frozen=True)
 class CallImporter(Importer):
-    """An importer that reads the calls of processes on files, sorted by start time.
+    """An importer that reads the operations of processes on files, sorted by start time.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -86,7 +87,8 @@ class CallImporter(Importer):
 
 @dataclass(frozen=True)
 class StreamImporter(Importer):
-    """An importer that reads an operation stream, whose operations already belong to clients.
+    """An importer that reads the operation stream of a workload. Each operation in it already
+    belongs to a client.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -95,7 +97,7 @@ class StreamImporter(Importer):
 
 
 def importer(name: str) -> CallImporter | StreamImporter:
-    """Returns the importer `name`. Raises DiscoveryError if its module declares none."""
+    """Returns the importer `name`. Raises DiscoveryError if its module declares no importer."""
     path = discover.named(discover.IMPORTERS, name, FORM)
     found = discover.declared(path, "IMPORTER", Importer)
     if not isinstance(found, CallImporter | StreamImporter):
@@ -105,12 +107,12 @@ def importer(name: str) -> CallImporter | StreamImporter:
 
 
 def importers() -> dict[str, CallImporter | StreamImporter]:
-    """Name -> importer, for all importers. Raises DiscoveryError with the name of a broken
-    module."""
+    """Returns a dictionary from the names to all importers. Raises DiscoveryError that names the
+    module if a module is broken."""
     return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
 
 
 def recognised(path: Path) -> list[str]:
-    """The names of the importers that recognise the format of a file."""
+    """Returns the names of the importers that recognise the format of a file."""
     head = plain_file.beginning(path, HEAD_BYTES)
     return [name for name, one in importers().items() if one.recognises(head)]

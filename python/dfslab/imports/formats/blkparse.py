@@ -18,7 +18,7 @@ BLOCK_LINE = re.compile(
     r"\s+(\d+) \+ (\d+)"
 )
 SECTOR_BYTES = 512
-# The beginning of a line of blkparse, whatever its action is.
+# Pattern of the beginning of any line of blkparse, whatever the action in it is.
 LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
 
 
@@ -28,16 +28,17 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The requests in a file. A device is not in a directory, so `recording` is not used."""
+    """Returns the requests in a file. A device is not in a directory, so `recording` is not
+    used."""
     with plain_file.lines(path) as lines:
         return calls(lines)
 
 
 def calls(lines: Iterable[str]) -> list[FileCall]:
-    """The queued reads and writes in the output of `blkparse`.
+    """Returns the reads and writes that the output of `blkparse` shows as queued.
 
-    Each device becomes one file. The file begins at the lowest sector of the device that the trace
-    has.
+    Each block device becomes one file. Offset 0 of the file is the lowest sector of the device that
+    occurs in the trace.
     """
     found: list[tuple[str, float, int, OperationName, int, int]] = []
     for line in lines:

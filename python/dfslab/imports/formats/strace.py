@@ -26,7 +26,8 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# System call on a path -> (operation, position of the path among the call's arguments).
+# System calls that act on a path. The value for each call is a pair: the operation, and the
+# position of the path among the call's arguments.
 NAMED: dict[str, tuple[OperationName, int]] = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
@@ -49,7 +50,7 @@ NAMED: dict[str, tuple[OperationName, int]] = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# System call on a file descriptor that transfers no data -> operation.
+# System calls that act on a file descriptor and transfer no data, each with the operation.
 HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -69,7 +70,8 @@ Parsed = tuple[OperationName, str, int, int, str]
 
 @dataclass
 class _Open:
-    """An open file description: a path with an offset. Duplicated descriptors share it."""
+    """An open file description: the path of the file, and the current offset (`place`). Duplicated
+    descriptors share it."""
 
     path: str
     place: int = 0
@@ -96,13 +98,14 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """The operations in a file. Raises ValueError with the first line that cannot be parsed."""
+    """Returns the operations in a file. Raises ValueError with the first line that cannot be
+    parsed."""
     with plain_file.lines(path) as lines:
         return calls(lines, recording.under, recording.started_in)
 
 
 def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
-    """The operations on files below the directory `under`, sorted by start time.
+    """Returns the operations on files below the directory `under`, sorted by start time.
 
     `started_in`: working directory of the first process. Raises ValueError with the first line that
     cannot be parsed.
@@ -116,7 +119,8 @@ class _Trace:
         self._started_in = started_in
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # Path -> size of the file as far as it is known. Writes that append begin at this offset.
+        # The size of the file at each path, as far as it is known. Writes that append begin at this
+        # offset.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
@@ -141,8 +145,8 @@ class _Trace:
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]
     ) -> Iterator[FileCall]:
-        """The operations of one call. ValueError with the number of the line if its arguments are
-        not those of the call."""
+        """Yields the operations of one system call. Raises ValueError with the number of the line
+        if the arguments do not fit the call."""
         try:
             yield from self._call(time_s, process, call)
         except (IndexError, ValueError) as error:
@@ -190,8 +194,8 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # Positions of (source, destination) among the arguments. copy_file_range has the source
-            # first, sendfile the destination.
+            # The positions of the source's and the destination's descriptor among the arguments.
+            # copy_file_range has the source first, sendfile the destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -270,9 +274,11 @@ def _held(state: _Process, arguments: list[str]) -> _Open | None:
 
 
 def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
-    """The absolute path that a call acts on.
+    """Returns the absolute path that a system call acts on. `at`: position of the path among the
+    arguments.
 
-    If its path argument is empty, it is the path of the call's descriptor.
+    If the path argument is empty, the result is the path of the file descriptor in the first
+    argument.
     """
     path = arguments[at]
     if not path:
@@ -290,9 +296,9 @@ def _number(text: str) -> int:
 
 
 def split(text: str) -> Iterator[str]:
-    """Splits the arguments of a call.
+    """Yields the arguments of a system call.
 
-    Strings are returned without quotes, structures as unparsed text.
+    Strings are yielded without their quotes, structures as unparsed text.
     """
     parts: list[str] = []
     at = 0
@@ -316,7 +322,8 @@ def split(text: str) -> Iterator[str]:
 
 
 def _end(text: str, at: int) -> int:
-    """The offset behind the bracket that closes the bracket at the offset `at`.
+    """Returns the offset just after the closing bracket of the bracket that opens at the offset
+    `at`.
 
     Brackets inside strings are skipped.
     """
