@@ -52,7 +52,7 @@ setup: .venv/.packages .venv/.system .venv/.agent .venv/.jars .venv/.core .venv/
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
 	@touch .venv/.core $@
 
-release: .venv/.core-release setup ## set-up with the core as its wheel has it, for whatever is timed
+timed: .venv/.core-release setup ## set-up with the core as its wheel has it, for whatever is timed
 
 .venv/.bytecode: .venv/.core $(PYTHON)
 	$(PY) -m compileall -q python
@@ -108,49 +108,59 @@ verify: setup ## every recording against its bar, constants varied, every case o
 beds: setup ## every real file system here in turn: started, checked, loaded, taken down (root)
 	$(PY) benches/testbeds.py
 
-bench-description: release ## uncalibrated descriptions compared with a real HDFS, each error under its bar (Java)
+bench-description: timed ## uncalibrated descriptions compared with a real HDFS, each error under its bar (Java)
 	$(PY) benches/description.py
 
-bench-layouts: release ## uncalibrated predictions compared with runs of every layout of every real file system (root)
+bench-layouts: timed ## uncalibrated predictions compared with runs of every layout of every real file system (root)
 	$(PY) benches/layouts.py
 
-bench: release ## our speed compared with real peers; the last line is one JSON object
+bench: timed ## our speed compared with real peers; the last line is one JSON object
 	$(PY) benches/run.py
 
 bench-start: setup ## processor time of starting, as ratios to python itself; the last line is one JSON object
 	$(PY) benches/start.py
 
-bench-load: release ## the load generator compared with raw calls in C and fio
+bench-load: timed ## the load generator compared with raw calls in C and fio
 	$(PY) benches/load.py
 
-bench-stall: release ## how far response times of a stalling target are from the truth
+bench-stall: timed ## how far response times of a stalling target are from the truth
 	$(PY) benches/stall.py
 	cargo run --release --locked --quiet -p dfslab-load --example stall
 
-bench-hadoop: release ## our figures compared with those of TestDFSIO and NNThroughputBenchmark, same client
+bench-hadoop: timed ## our figures compared with those of TestDFSIO and NNThroughputBenchmark, same client
 	$(PY) benches/hadoop_agreement.py
+
+docs: setup ## the documentation site and the man page, in target/site/_built; warnings are errors, no network
+	$(PY) scripts/docs_site.py pages target/site
+	$(PY) scripts/docs_site.py build target/site
+
+package: setup ## wheel and source distribution in dist/, with scenarios and the tracing agent
+	PYTHONPATH=python $(PY) scripts/package.py dist
+
+release: package ## dry run of a release: the wheel tried in an empty environment, bill of materials, licences
+	$(PY) scripts/release_check.py "$$(ls -t dist/*.whl | head -1)" --report dist
 
 .venv/peers: .venv/.packages benches/requirements-net.txt
 	.venv/bin/uv venv --quiet --clear $@
 	.venv/bin/uv pip install --quiet --python $@/bin/python -r benches/requirements-net.txt
 	@touch $@
 
-bench-net: release .venv/peers ## the net engine compared with a hand-written simulator and three others
+bench-net: timed .venv/peers ## the net engine compared with a hand-written simulator and three others
 	$(PY) benches/net.py
 
-bench-pvfs: release ## Figures 10 to 15 of the PVFS paper, every packet, as a page
+bench-pvfs: timed ## Figures 10 to 15 of the PVFS paper, every packet, as a page
 	$(PY) benches/pvfs_figures.py
 
-bench-agent: release ## what tracing every call costs, compared with the OpenTelemetry agent
+bench-agent: timed ## what tracing every call costs, compared with the OpenTelemetry agent
 	$(PY) benches/agent.py
 
-bench-interventions: release ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
+bench-interventions: timed ## parts of a real HDFS slowed in turn: is each named, is its saving seen? (root)
 	$(PY) benches/interventions.py
 
-bench-smallfiles: release ## why small files are slow on a default HDFS, and what the cure gains
+bench-smallfiles: timed ## why small files are slow on a default HDFS, and what the cure gains
 	$(PY) benches/smallfiles.py
 
-bench-liu: release ## the tables of Liu 2018 on a real HDFS: request frequency and file size
+bench-liu: timed ## the tables of Liu 2018 on a real HDFS: request frequency and file size
 	.venv/bin/dfslab run scenarios/liu-request-frequency.toml
 	.venv/bin/dfslab run scenarios/liu-file-size.toml
 
@@ -164,7 +174,7 @@ spark: setup .venv/spark ## Spark, for scenarios/liu-spark.toml and liu-wordcoun
 bench-spark: spark ## the Spark jobs of Liu 2018 on a real HDFS, traced
 	.venv/bin/dfslab run scenarios/liu-spark.toml
 
-bench-trace: release ## reading and compressing a trace of 1 GB, compared with DuckDB and plain Python
+bench-trace: timed ## reading and compressing a trace of 1 GB, compared with DuckDB and plain Python
 	$(PY) benches/trace.py
 
 LOCK := .venv/bin/uv pip compile --quiet pyproject.toml --generate-hashes --no-header --no-annotate
@@ -173,4 +183,4 @@ lock: .venv/.packages ## renew the lock files from pyproject.toml and Cargo.toml
 	$(LOCK) --extra demo -c requirements.lock -o requirements-demo.lock
 	cargo update
 
-.PHONY: help setup release demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock
+.PHONY: help setup timed package release docs demo test test-rust test-python test-testbeds verify shake check format beds bench-description bench-layouts bench bench-start bench-load bench-stall bench-hadoop bench-agent bench-interventions bench-smallfiles bench-liu spark bench-spark bench-trace bench-net bench-pvfs lock

@@ -18,7 +18,7 @@ from rich.table import Table
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
 BARS = {
-    "pvfs_exp_vs_handwritten": (">=", 0.25),
+    "pvfs_exp_vs_handwritten": (">=", 0.4),
     "pvfs_vs_simpy": (">=", 30),
     "pvfs_vs_simpn": (">=", 500),
     "pvfs_vs_snakes": (">=", 10_000),

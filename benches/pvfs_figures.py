@@ -13,15 +13,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import plotly.graph_objects as go
+from dfslab.documents.table import Tab
 from dfslab.filesystems.pvfs.net import GRAINS, KIB, MIB, Setup, simulate
-from plotly.subplots import make_subplots
+from dfslab.report.charts.figure import DASHES, Axis, Panel, Series
+from dfslab.report.charts.palette import of_place
+from dfslab.report.charts.svg import figure as figure_of
+from dfslab.report.page import Rendered, page_of
 from rich.console import Console
 from rich.table import Table
 
 BLOCKS = (64 * KIB, 256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 100 * MIB)
 CLIENTS = (1, 4, 8)
-COLOURS = ("#1f5fa8", "#c0562f", "#5a8a3a")
 FIGURES = {
     ("read", 1): 10,
     ("write", 1): 11,
@@ -53,28 +55,40 @@ Rows = dict[str, list[dict[str, float]]]
 
 
 def page(levels: dict[str, Rows], path: Path) -> None:
-    """Writes a page with six panels to `path`. The finest level has the 20 % error bars of Nguyen &
+    """Writes a page with six panels to `path`. The finest level has the 20 % intervals of Nguyen &
     Apon 2012.
     """
-    titles = [f"Figure {n}: {c} client{'s' * (c > 1)}, {o}" for (o, c), n in FIGURES.items()]
-    figure = make_subplots(rows=3, cols=2, subplot_titles=titles)
-    for at, (operation, clients) in enumerate(FIGURES):
-        for number, (grain, found) in enumerate(levels.items()):
-            rows = found[f"{operation}_{clients}"]
-            line = go.Scatter(
-                x=[row["block_bytes"] / KIB for row in rows],
-                y=[row["throughput_bytes_per_s"] / 1e6 for row in rows],
-                error_y={"type": "percent", "value": 20, "visible": number == 0},
-                line={"dash": ("solid", "dash", "dot")[number], "color": COLOURS[number]},
-                name=grain,
-                legendgroup=grain,
-                showlegend=at == 0,
-            )
-            figure.add_trace(line, row=at // 2 + 1, col=at % 2 + 1)
-    figure.update_xaxes(type="log", title="block size, KiB")
-    figure.update_yaxes(rangemode="tozero", title="MB/s")
-    figure.update_layout(height=1100, title="PVFS, 512 MB files, 4 servers: the net's throughput")
-    figure.write_html(path, include_plotlyjs=True)
+    panels = [
+        Panel(
+            f"Figure {figure}: {clients} client{'s' * (clients > 1)}, {operation}",
+            [
+                curve(grain, number, found[f"{operation}_{clients}"])
+                for number, (grain, found) in enumerate(levels.items())
+            ],
+        )
+        for (operation, clients), figure in FIGURES.items()
+    ]
+    title = "PVFS, 512 MB files, 4 servers: the net's throughput"
+    x_axis = Axis("block size", "B", log=True)
+    y_axis = Axis("throughput", "B/s", from_zero=True)
+    drawn = figure_of(panels, x_axis, y_axis, title)
+    shown = [Rendered("figures", "Figures", 0, drawn, "", Tab.ANSWER)]
+    path.write_text(page_of("pvfs-figures", title, "simulated by dfslab", shown))
+
+
+def curve(grain: str, number: int, rows: list[dict[str, float]]) -> Series:
+    """Returns the throughput of one level of network detail against the block size."""
+    rates = [row["throughput_bytes_per_s"] for row in rows]
+    return Series(
+        grain,
+        of_place(number),
+        [row["block_bytes"] for row in rows],
+        rates,
+        line=DASHES[number],
+        mark="circle",
+        low=[] if number else [rate * 0.8 for rate in rates],
+        high=[] if number else [rate * 1.2 for rate in rates],
+    )
 
 
 def errors(levels: dict[str, Rows]) -> dict[str, dict[str, float]]:

@@ -26,9 +26,6 @@ def open_page(page: Page, path: Path) -> list[str]:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda r: complaints.append(r.url) if r.url.startswith("http") else None)
     page.goto(path.resolve().as_uri())
-    page.wait_for_function(
-        "[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg'))"
-    )
     return complaints
 
 
@@ -40,6 +37,8 @@ def main(source: Path, picture: Path, section: str = "") -> None:
         for complaint in open_page(page, source):
             print(complaint, file=sys.stderr)
         if section:
+            # The address of a section opens the tab that holds it.
+            page.goto(f"{source.resolve().as_uri()}#{section}")
             page.locator(f"#{section}").screenshot(path=picture)
         else:
             page.screenshot(path=picture)

@@ -8,7 +8,7 @@ EXTRAS = {
     "fit": ("scipy", "statsmodels", "pandas", "patsy"),
     "learn": ("sklearn", "mapie", "shap", "SALib", "threadpoolctl", "numba", "joblib"),
     "fleet": ("distributed", "dask"),
-    "page": ("jinja2", "markupsafe", "plotly"),
+    "page": ("jinja2", "markupsafe"),
     "tables": ("duckdb", "pyarrow"),
     "darshan": ("darshan",),
 }

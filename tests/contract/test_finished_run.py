@@ -46,7 +46,6 @@ HEAVY = {
     "scipy",
     "sklearn",
     "statsmodels",
-    "plotly",
     "pyarrow",
     "duckdb",
     "pandas",

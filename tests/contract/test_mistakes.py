@@ -123,7 +123,7 @@ MISTAKES = {
     "show mount nowhere": ["existing directory"],
     "testbed down nothing": ["no such testbed"],
     "net check text.toml": ["must end in"],
-    "compat fio": ["dfs-perf, iozone, mdtest"],
+    "compat bonnie": ["dfs-perf"],
     "calibrate --directory nowhere": ["is no directory"],
     "doctor --cleen": ["--clean"],
 }

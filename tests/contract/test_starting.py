@@ -24,7 +24,7 @@ HEAVY = {*BROUGHT_BY, "sympy", "mpmath", "pint", "matplotlib"}
 PARSING = {"numpy", "pydantic", "typer", "rich", "tomlkit", "psutil"}
 PROGRAM = """
 import json, sys
-from dfslab.cli import main
+from dfslab.cli import in_this_process
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -37,7 +37,7 @@ codes = []
 for words in json.loads(sys.argv[2]):
     sys.argv = ["dfslab", *words]
     try:
-        main()
+        in_this_process()
         codes.append(0)
     except SystemExit as end:
         codes.append(end.code)

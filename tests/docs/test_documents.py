@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("**/*.md"))
 TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *GUIDES]}
-COMMAND = ".venv/bin/dfslab"
+# The command in a checkout, and of an installed package.
+COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
@@ -40,7 +41,7 @@ def commands(text):
         own = {}
         while "=" in words[0]:
             name, _, own[name] = words.pop(0).partition("=")
-        assert words[0] == COMMAND, line
+        assert words[0] in COMMANDS, line
         found.append((own, words[1:]))
     return found
 
@@ -61,13 +62,13 @@ def place(tmp_path):
 
 def write_files(text, folder):
     """Writes every block of a document whose first line is a comment with a file name to the file
-    of that name."""
-    for body in blocks(text, "toml", "python"):
-        named = re.match(r"# ([\w./-]+\.(?:toml|py))\n", body)
+    of that name. Files without comments, such as traces, are written without that line."""
+    for body in blocks(text, "toml", "python", "text", "json"):
+        named = re.match(r"# ([\w./-]+\.(toml|py|strace|json))\n", body)
         if named:
             path = folder / named[1]
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(body)
+            path.write_text(body if named[2] in ("toml", "py") else body[named.end() :])
 
 
 # A program that runs several commands one after the other in one process. It reads the words of
@@ -156,7 +157,8 @@ def errors():
         for body in blocks(text, "console"):
             command, _, line = body.strip().partition("\n")
             words = shlex.split(command)
-            assert words[:2] == ["$", COMMAND], f"{name}: {command}"
+            assert words[0] == "$", f"{name}: {command}"
+            assert words[1] in COMMANDS, f"{name}: {command}"
             found.append(pytest.param(words[2:], line, id=line[:40]))
     return found
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dfslab import discover
-from dfslab.instruments.discovery.place import Place
+from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.systems.discovery import SystemDiscovery
 from dfslab.spec.systems.standard import standard
 from dfslab.studies.expect.diagnosis import LEAST_EVIDENCE, diagnosed, long_round_trip, suspects
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
-from dfslab.studies.expect.grid import PlannedOperation, planned
+from dfslab.studies.expect.grid import GridOperation, planned
 from dfslab.studies.expect.hardware_facts import DeclaredHardware, HardwareFact, with_fact
 from dfslab.studies.expect.place_scenario import scenario_of
 
@@ -25,14 +25,14 @@ SYSTEMS = ("nfs", "glusterfs", "moosefs", "hdfs", "cephfs", "juicefs")
 NOISE_SD = 0.05
 
 
-def place(system: str, known: bool = True) -> Place:
+def place(system: str, known: bool = True) -> DiscoveredPlace:
     """A place with a declared deployment (`known`), or one of which only the system is known."""
     described = discover.file_system(system)
     servers = 1 if system in ("nfs", "juicefs") else SERVERS
     declared = standard(described, servers, 1, LINK, LATENCY_S, DISK)
     instances = {role.name: declared.instances(role.name) for role in described.roles}
     settings = {COPIES[system]: 2.0} if system in COPIES else {}
-    return Place(
+    return DiscoveredPlace(
         text=system,
         system=system,
         directory="" if system == "hdfs" else "/mnt/x",
@@ -42,7 +42,7 @@ def place(system: str, known: bool = True) -> Place:
     )
 
 
-def plan(one: Place) -> tuple[list[PlannedOperation], list[HardwareFact], Expectation]:
+def plan(one: DiscoveredPlace) -> tuple[list[GridOperation], list[HardwareFact], Expectation]:
     made = scenario_of(one, Probed(copy_bytes_per_s=4e9, call_s=1e-6), DeclaredHardware())
     operations = planned(made.busy, 60.0)
     return operations, list(made.facts), expectation(operations, made.facts)

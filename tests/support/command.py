@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from dfslab.cli import main
+from dfslab.cli import in_this_process
 
 # The installed command, for tests of the process itself: signals, start-up, a terminal, a separate
 # environment.
@@ -57,7 +57,7 @@ def dfslab(
 def _exit_code() -> int:
     """Runs the command and returns the exit code with which the interpreter would end."""
     try:
-        main()
+        in_this_process()
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):
             return ended.code or 0

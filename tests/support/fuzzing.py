@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dfslab.cli.exchange.tools import fio
+from dfslab.cli.exchange.tools import fio_jobs
 from dfslab.imports import contract, replay, tool_report
 from dfslab.instruments import trace
 from dfslab.instruments.tracing import counter_reports
@@ -71,7 +71,7 @@ TARGETS: dict[str, tuple[str, Reader]] = {
     "cpn": ("given.cpn", files.read),
     "dxt": ("given.txt", _calls("dxt")),
     "figures": ("given.toml", lambda path: judged(figures.read(path).figure)),
-    "fio_job": ("given.fio", lambda path: fio.requested([str(path)])),
+    "fio_job": ("given.fio", lambda path: fio_jobs.requested([str(path)])),
     "net_json": ("given.json", files.read),
     "pnml": ("given.pnml", files.read),
     "records": ("given.jsonl", _records),

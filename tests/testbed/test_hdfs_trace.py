@@ -308,7 +308,7 @@ def test_a_command_recorded_on_small_files_waits_for_the_client_s_back_off(tmp_p
         check=False,
     )
     assert written.returncode == 0, written.stderr
-    assert "Steps beside the model" in page.read_text()
+    assert "Steps compared with the model" in page.read_text()
     modelled = {row["step"]: row for row in json.loads(written.stdout)["modelled"]}
     assert modelled["close/backoff"]["traced_s"] > 0.1
     assert modelled["create"]["count"] == SMALL_FILES

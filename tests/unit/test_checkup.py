@@ -33,7 +33,7 @@ def test_nothing_is_to_be_done_on_a_whole_and_quiet_machine():
         ({"has_fuse": False}, "fuse"),
         ({"load": 3.0}, "run.repetitions"),
         ({"governor": "powersave"}, "cpupower"),
-        ({"lacking": {"page": "plotly"}}, "pip install 'dfslab[page]'"),
+        ({"lacking": {"page": "jinja2"}}, "pip install 'dfslab[page]'"),
     ],
 )
 def test_what_is_missing_has_a_command(change, remedy):

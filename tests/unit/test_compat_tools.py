@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 from dfslab.cli import commands_work, compat
-from dfslab.cli.exchange.tools import elbencho, fio, fio_options, ior
+from dfslab.cli.exchange.tools import elbencho, fio_jobs, fio_options, ior
 from dfslab.laboratory import Laboratory
 from dfslab.spec.check import check
 from dfslab.spec.model import InputError
@@ -232,7 +232,7 @@ def test_errors_of_a_job_file_name_the_place(tmp_path, text, named):
     file = tmp_path / "one.fio"
     file.write_text(text)
     with pytest.raises(InputError, match=re.escape(named)):
-        fio.requested([str(file)])
+        fio_jobs.requested([str(file)])
 
 
 def test_ior_and_elbencho_run_and_print_their_summaries(tmp_path):

@@ -57,7 +57,11 @@ def test_a_run_says_so_first_and_exits_with_1(given, as_json):
 def test_a_later_look_and_the_page_tell_it_too(given):
     assert dfslab("run", "s.toml", "--from", "runs.csv", cwd=given).returncode == 1
     (folder,) = (given / "runs" / "synthetic").glob("2*")
-    assert "incomplete: 1 of " in dfslab("compare", folder).stdout.replace("\n", " ")
+    compared = dfslab("compare", folder)
+    assert compared.returncode == 1
+    assert "incomplete: 1 of " in compared.stdout.replace("\n", " ")
+    assert dfslab("compare", folder, "--allow-incomplete").returncode == 0
+    assert dfslab("compare", folder, folder).returncode == 1
     assert "incomplete: 1 of " in (folder / "report.html").read_text()
     assert "Incomplete results" in dfslab("report", folder, "--as", "tables").stdout
 

@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+from dataclasses import replace
 
+import pytest
 from dfslab.fleet.places import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
@@ -11,13 +13,27 @@ from support.running_agent import running_agent
 HANGS_S = 300
 
 
-def test_an_agent_whose_controller_has_ended_stops_and_removes_its_files(tmp_path):
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_an_agent_stops_with_its_controller_and_removes_its_files(tmp_path, is_connected):
     folder, kept = tmp_path / "t", tmp_path / "kept"
     folder.mkdir()
     with subprocess.Popen(["sleep", "600"]) as controller:
-        ended = LiveProcess.of(controller.pid)
-        controller.kill()
-    with running_agent(folder, "--keep", str(kept), "--controller", ended.text) as agent:
+        words = ("--keep", str(kept), "--controller", LiveProcess.of(controller.pid).text)
+        with running_agent(folder, *words) as agent:
+            if not is_connected:
+                agent.stdin.close()
+            controller.kill()
+            controller.wait()
+            agent.wait(HANGS_S)
+            assert os.listdir(folder) == []
+            assert not kept.exists()
+
+
+def test_an_agent_of_a_controller_elsewhere_stops_when_its_worker_ends(tmp_path):
+    folder, kept = tmp_path / "t", tmp_path / "kept"
+    folder.mkdir()
+    elsewhere = replace(LiveProcess.of(os.getpid()), boot="another machine's")
+    with running_agent(folder, "--keep", str(kept), "--controller", elsewhere.text) as agent:
         agent.stdin.close()
         agent.wait(HANGS_S)
         assert os.listdir(folder) == []

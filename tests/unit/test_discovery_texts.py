@@ -12,7 +12,7 @@ from dfslab.filesystems.hdfs.existing import EXISTING as HDFS
 from dfslab.filesystems.juicefs.existing import EXISTING as JUICEFS
 from dfslab.filesystems.moosefs.existing import EXISTING as MOOSEFS
 from dfslab.filesystems.nfs.existing import EXISTING as NFS
-from dfslab.instruments.discovery import machine
+from dfslab.instruments.discovery import client_machine
 from dfslab.spec.systems.mounts import ExistingFileSystem
 
 VOLUME = """
@@ -152,7 +152,7 @@ def test_the_speed_of_a_virtual_adapter_is_not_taken(tmp_path: Path):
         path.mkdir()
         (path / "speed").write_text("25000\n")
     (real / "device").mkdir()
-    assert machine.link_rate(real) == 25e9 / 8
-    assert machine.link_rate(virtual) is None
+    assert client_machine.link_rate(real) == 25e9 / 8
+    assert client_machine.link_rate(virtual) is None
     (real / "speed").write_text("-1\n")
-    assert machine.link_rate(real) is None
+    assert client_machine.link_rate(real) is None

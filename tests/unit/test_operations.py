@@ -390,8 +390,8 @@ def test_each_number_of_clients_has_a_line_of_its_own_in_the_figures():
     sizes = section.gapped(lines, lambda one: one.size_bytes)
     assert sizes.count(None) == 1
     assert sizes.index(None) == len(SIZES)
-    (points,) = section.points_of(reads)
-    assert sum(shape.startswith("square") for shape in points["marker"]["symbol"]) == len(SIZES)
+    shapes = [(one.mark, len(one.x)) for one in section.points_of(reads)]
+    assert shapes == [("circle", len(SIZES)), ("square", len(SIZES))]
 
 
 @pytest.mark.parametrize(

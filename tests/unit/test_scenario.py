@@ -147,3 +147,18 @@ def test_everything_held_out_is_refused():
     table["judge"]["hold_out"] = [{"workload.clients": [1, 2]}]
     with pytest.raises(InputError, match="holds out every configuration"):
         check(build(Scenario, table))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("run.time_limit", "0 s", "must be more than 0"),
+        ("run.time_limit", "1e300 s", "must be at most 31557600"),
+        ("run.max_errors", 2**64, "must be at most 4611686018427387904"),
+    ],
+)
+def test_limits_that_the_load_generator_refuses_are_refused_at_once(key, value, allowed):
+    scenario = read(ROOT / "scenarios" / "quickstart.toml")
+    with pytest.raises(InputError, match=allowed) as caught:
+        scenario.with_overrides({key: value})
+    assert key in str(caught.value)

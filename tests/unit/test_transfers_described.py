@@ -10,7 +10,7 @@ from dfslab.models.tree.prediction import situation_of
 from dfslab.spec.check import check
 from dfslab.spec.input_error import InputError
 from dfslab.studies.decisions import decision_input
-from dfslab.studies.decisions.decision_input import check_is_described
+from dfslab.studies.decisions.measured_place import check_is_described
 
 
 @pytest.fixture

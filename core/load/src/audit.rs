@@ -5,7 +5,9 @@ use crate::generations::UNKNOWN;
 use crate::plan::Verify;
 use crate::report::AuditReport;
 use crate::setup::Setup;
+use crate::step::Step;
 use crate::target::capabilities_of;
+use crate::watch::Work;
 use crate::{Error, ErrorKind, Result, Status};
 
 impl Made {
@@ -132,6 +134,7 @@ impl Client<'_> {
     fn verify(&mut self, file: u64, bytes: u64) -> Result<u64> {
         let transfer = self.setup.plan.stream.transfer_size_bytes as usize;
         self.go_to(self.number, file);
+        self.slot.work(Work::Verify);
         if capabilities_of(self.setup.plan.target.name())?.drop_file_cache {
             // The file's cached pages are dropped first, since pages cached on this machine prove
             // nothing about what the target stores.
@@ -141,6 +144,7 @@ impl Client<'_> {
         let (mut buffer, from) = self.take_buffer();
         let mut offset = 0;
         let outcome = loop {
+            self.slot.begin(Step::Read, Some(file), self.clock.now());
             match open.read(&mut buffer[from..from + transfer]) {
                 Ok(0) => break Ok(()),
                 Ok(got) => {

@@ -1,6 +1,7 @@
 //! One client of a run: creates its files, tracks the state of each, and removes them at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use dfslab_workload::{prepared_files, OperationKind, Prepare};
@@ -12,7 +13,8 @@ use crate::plan::Verify;
 use crate::setup::Setup;
 use crate::step::Step;
 use crate::target::{Call, File, Target};
-use crate::{Error, ErrorKind, Result, Status};
+use crate::watch::{CallSlot, Work};
+use crate::{Error, ErrorKind, Result};
 
 /// Alignment of buffers in bytes, as direct I/O requires.
 const ALIGNMENT: usize = 4096;
@@ -43,7 +45,7 @@ pub struct Client<'a> {
     pub(crate) directories: Vec<u64>,
     /// Paths of the directories that this client created for its files; they are removed at the
     /// end.
-    own_directories: Vec<String>,
+    pub(crate) own_directories: Vec<String>,
     prefix: String,
     pub(crate) path: String,
     /// The client's file (number, true for its name after a rename) to which `path` leads; None
@@ -73,6 +75,10 @@ pub struct Client<'a> {
     /// Start of the next step, ns of the monotonic clock: the end of the last call, or a later
     /// reading of the clock.
     pub(crate) now: u64,
+    /// The call in progress, for threads that watch the run.
+    pub(crate) slot: Arc<CallSlot>,
+    /// When the client's figures were last copied for such threads, ns of the monotonic clock.
+    pub(crate) copied_ns: u64,
 }
 
 impl<'a> Client<'a> {
@@ -104,6 +110,8 @@ impl<'a> Client<'a> {
             generations: BTreeMap::new(),
             now: clock.now(),
             clock,
+            slot: Arc::default(),
+            copied_ns: 0,
         }
     }
 
@@ -234,6 +242,7 @@ impl<'a> Client<'a> {
     }
 
     fn make_own_directory(&mut self, path: String) -> Result<()> {
+        self.slot.work(Work::Prepare);
         self.target.mkdir(&path)?;
         self.own_directories.push(path);
         Ok(())
@@ -274,6 +283,7 @@ impl<'a> Client<'a> {
         for (place, file) in files.into_iter().enumerate() {
             self.go_to(self.number, file);
             if of_each {
+                self.slot.work(Work::DropCaches);
                 self.target.drop_cache(&self.path)?;
             }
             if place % every == 0 {
@@ -318,6 +328,8 @@ impl<'a> Client<'a> {
         bytes: u64,
         call: impl FnOnce(&mut dyn Target, &str) -> Result<T>,
     ) -> Result<T> {
+        let file = self.leads_to.map(|(file, _)| file);
+        self.slot.begin(step, file, self.now);
         let outcome = call(self.target.as_mut(), &self.path);
         self.noted(step, bytes, outcome)
     }
@@ -452,49 +464,8 @@ impl<'a> Client<'a> {
         self.set_made(file, Made { bytes, ..made });
         Ok(())
     }
-
-    /// Removes the files and directories that this client created, and nothing else. Returns the
-    /// first error. The remaining files are still removed after an error, unless the target is
-    /// unreachable.
-    pub fn clean_up(&mut self) -> Result<()> {
-        self.held.clear();
-        self.held_of_others.clear();
-        let mut first = Ok(());
-        for file in self.own_files() {
-            let made = std::mem::take(&mut self.files[file as usize]);
-            self.go_to_name(file, made.renamed);
-            // Object stores report no error when a missing object is deleted, so its existence is
-            // checked first.
-            if made.doubtful && self.target.exists(&self.path).is_ok_and(|there| !there) {
-                self.go_to_name(file, !made.renamed);
-            }
-            let outcome = self.target.delete(&self.path);
-            keep_first(&mut first, outcome)?;
-        }
-        for directory in std::mem::take(&mut self.directories) {
-            self.go_to_directory(directory);
-            keep_first(&mut first, self.target.rmdir(&self.path))?;
-        }
-        for directory in std::mem::take(&mut self.own_directories).iter().rev() {
-            keep_first(&mut first, self.target.rmdir(directory))?;
-        }
-        first
-    }
 }
 
 /// Largest number of files that are opened before the timed part, since descriptors are limited.
 /// With more files, each is opened at its first use.
 const MOST_OPENED_BEFORE: usize = 256;
-
-/// Keeps the first error of a sequence of removals; a missing file is no error. Returns at once an
-/// error that says that the target is unreachable.
-fn keep_first(first: &mut Result<()>, outcome: Result<()>) -> Result<()> {
-    match outcome {
-        Err(error) if error.status() == Status::Temporary => Err(error),
-        Err(error) if error.kind != ErrorKind::NotFound && first.is_ok() => {
-            *first = Err(error);
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}

@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::report::CpuReport;
+
 /// Ticks of the time-stamp counter after which the kernel's clock is read again: about 50 ms.
 const ANCHOR_TICKS: u64 = 1 << 27;
 const CALIBRATION: Duration = Duration::from_millis(10);
@@ -38,6 +40,21 @@ pub fn thread_cpu_ns() -> u64 {
     // SAFETY: the call fills the structure that it is given; the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut clock) };
     clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
+}
+
+/// The processor time that this process has used, s.
+pub fn cpu_time() -> CpuReport {
+    // SAFETY: getrusage fills the structure that it is given; a structure of zeroes is valid.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    CpuReport {
+        user: seconds(usage.ru_utime),
+        system: seconds(usage.ru_stime),
+    }
 }
 
 /// The clock of one thread. It reads the processor's time-stamp counter if the kernel uses that

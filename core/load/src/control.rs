@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::clock::monotonic_ns;
 use crate::series::Second;
+use crate::watch::Watch;
 
 /// The stages of a run, in order.
 #[derive(Clone, Copy)]
@@ -62,6 +64,9 @@ pub struct Control {
     phase: AtomicU64,
     gate: Mutex<Gate>,
     gate_changed: Condvar,
+    /// When the run was stopped, ns of the monotonic clock; 0 until then.
+    stopped_at: AtomicU64,
+    watch: Watch,
 }
 
 impl Control {
@@ -131,6 +136,9 @@ impl Control {
     /// Stops the run: no further operation starts, completed operations are reported, and files are
     /// removed.
     pub fn stop(&self) {
+        let (now, order) = (monotonic_ns(), Ordering::Relaxed);
+        // The first stop counts; a later one changes nothing.
+        let _ = self.stopped_at.compare_exchange(0, now, order, order);
         self.stop.store(true, Ordering::Relaxed);
     }
 
@@ -172,6 +180,21 @@ impl Control {
         self.published_ns_sum.fetch_add(spent, Ordering::Relaxed);
         self.published_ns_max
             .fetch_max(now.latency_ns_max, Ordering::Relaxed);
+    }
+
+    /// When the run was stopped, ns of the monotonic clock; None if it was not.
+    pub(crate) fn stopped_at(&self) -> Option<u64> {
+        Some(self.stopped_at.load(Ordering::Relaxed)).filter(|at| *at > 0)
+    }
+
+    /// Whether the run is in this stage.
+    pub(crate) fn is_in(&self, phase: Phase) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase as u64
+    }
+
+    /// The calls in progress and the figures so far.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     pub(crate) fn stopped(&self) -> bool {

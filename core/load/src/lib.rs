@@ -8,7 +8,9 @@ mod clock;
 pub mod content;
 mod control;
 mod ended;
+mod ending;
 mod error;
+mod exported;
 mod generations;
 mod generator;
 mod merge;
@@ -18,6 +20,7 @@ mod pace;
 mod perform;
 mod plan;
 mod record;
+mod removal;
 mod report;
 mod runner;
 mod schedule;
@@ -27,7 +30,9 @@ mod single;
 mod sparse;
 mod step;
 mod target;
+mod watch;
 
+pub use clock::monotonic_ns;
 pub use control::{Control, LiveCounts};
 pub use error::{Error, ErrorKind, Result, Status};
 pub use outcome::Outcome;
@@ -40,6 +45,7 @@ pub use runner::run;
 pub use schedule::ScheduleReport;
 pub use series::{steady, Second, Steady};
 pub use target::{capabilities_of, Capabilities, TargetSpec};
+pub use watch::{give_up, hung, Hung};
 
 /// Returns the expected content of a plan's files, for checks outside this crate.
 pub fn content_of(plan: &Plan) -> content::Content {

@@ -27,6 +27,7 @@ impl Client<'_> {
         let start = self.clock.now();
         let (mut opened, clock) = (start, &mut self.clock);
         let mut created = || opened = clock.now();
+        self.slot.begin(Step::Create, Some(file), start);
         let made_empty = self.target.make_empty(&self.path, &mut created);
         let end = self.clock.now();
         self.now = end;
@@ -113,6 +114,7 @@ impl Client<'_> {
         (step, call): (Step, impl FnOnce(&mut dyn Target, &str) -> Result<()>),
     ) -> bool {
         let start = self.now;
+        self.slot.begin(step, Some(operation.file), start);
         let outcome = call(self.target.as_mut(), &self.path);
         let end = self.clock.now();
         self.now = end;

@@ -234,8 +234,7 @@ pub fn timed_phase(
     let mut row = Row::new(pace.most);
     loop {
         if row.is_over() {
-            // Operations are counted between batches, or earlier if progress is published or an
-            // operation fails.
+            // Operations are counted between batches, when progress is published, and on errors.
             record.settle();
             row.fill(&mut pace, stream, phase, client.now);
             if row.is_over() {
@@ -245,6 +244,7 @@ pub fn timed_phase(
         }
         let due = row.due.get(row.next).map_or(0, |due| deadline.min(*due));
         if due > client.now {
+            client.slot.idle();
             client.now = awake_at(due, &mut client.clock, &stopped);
         }
         if stopped() || client.now >= deadline {
@@ -266,15 +266,15 @@ pub fn timed_phase(
         }
         row.next += ran.begun;
         if record.failures > failed {
-            together
-                .errors
-                .fetch_add(record.failures - failed, Ordering::Relaxed);
+            let more = record.failures - failed;
+            together.errors.fetch_add(more, Ordering::Relaxed);
             failed = record.failures;
             client.read_clock();
         }
         if client.now.saturating_sub(reported_at) >= PUBLISH_EVERY_NS {
             reported_at = client.now;
             publish(together, &mut before, record);
+            together.copy(client, record);
             client.read_clock();
         }
     }

@@ -56,6 +56,10 @@ pub struct Plan {
     /// Time in seconds after the common start after which no operation starts; none: no limit.
     #[serde(default)]
     pub time_limit_s: Option<f64>,
+    /// Time in seconds that a call may last beyond `time_limit_s`, or beyond the stop of the run,
+    /// before the run is given up; none: chosen by the time limit.
+    #[serde(default)]
+    pub grace_s: Option<f64>,
     /// Largest number of failed operations. The run stops when more operations have failed.
     #[serde(default)]
     pub max_errors: u64,
@@ -108,6 +112,11 @@ impl Plan {
         if !(limit > 0.0 && limit <= LONGEST_LIMIT_S) {
             let reason = format!("{limit} is not above 0 and at most {LONGEST_LIMIT_S}");
             return Err(Error::input("time_limit_s", reason));
+        }
+        let grace_s = plan.grace_s.unwrap_or(1.0);
+        if !(grace_s > 0.0 && grace_s <= LONGEST_LIMIT_S) {
+            let reason = format!("{grace_s} is not above 0 and at most {LONGEST_LIMIT_S}");
+            return Err(Error::input("grace_s", reason));
         }
         plan.target.check()?;
         plan.layers.iter().try_for_each(Layer::check)?;

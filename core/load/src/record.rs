@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use dfslab_stats::Histogram;
-use dfslab_workload::{encode, Operation, OperationKind};
+use dfslab_workload::{Operation, OperationKind};
 
 use crate::ended::{Done, Ended, Waiting};
-use crate::report::{AuditReport, Counted, SpanRecord};
+use crate::report::{AuditReport, Counted};
 use crate::schedule::Begun;
 use crate::series::{Second, Series};
 use crate::step::Step;
@@ -20,7 +20,7 @@ type Errors = BTreeMap<(String, ErrorKindName), (u64, String)>;
 type ErrorKindName = &'static str;
 
 /// One client's measurements of one operation type in one phase.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Kind {
     /// Latencies of operations of several calls, counted from the actual start. Those of a single
     /// call are in `singles`.
@@ -37,6 +37,7 @@ pub struct Kind {
 /// One client's measurements in one phase. An operation updates only figures that cannot be derived
 /// later. The other figures are derived at the end of each second, and when an end time falls into
 /// another bucket of the histogram of end times.
+#[derive(Clone)]
 pub struct Part {
     pub zero: u64,
     kinds: [Option<Box<Kind>>; KINDS],
@@ -67,11 +68,11 @@ pub struct Part {
 /// All measurements of one client.
 pub struct Record {
     pub client: u32,
-    zero: u64,
-    zero_unix_ns: u64,
+    pub(crate) zero: u64,
+    pub(crate) zero_unix_ns: u64,
     pub parts: Vec<Part>,
     waiting: Waiting,
-    spans: Vec<Kept>,
+    pub(crate) spans: Vec<Kept>,
     span_limit: usize,
     pub spans_dropped: u64,
     pub errors: Errors,
@@ -85,13 +86,13 @@ pub struct Record {
 
 /// A recorded span in a compact form without text, so that recording allocates nothing in the timed
 /// part.
-struct Kept {
-    kind: OperationKind,
-    step: Option<Step>,
-    start: u64,
-    end: u64,
-    parent: u64,
-    bytes: u64,
+pub(crate) struct Kept {
+    pub kind: OperationKind,
+    pub step: Option<Step>,
+    pub start: u64,
+    pub end: u64,
+    pub parent: u64,
+    pub bytes: u64,
 }
 
 impl Part {
@@ -341,6 +342,21 @@ impl Record {
         }
     }
 
+    /// Returns a copy of the record without its spans and its executed operations. Operations that
+    /// wait in the queue are counted first.
+    pub fn figures(&mut self) -> Record {
+        self.settle();
+        Record {
+            parts: self.parts.clone(),
+            spans_dropped: self.spans_dropped,
+            errors: self.errors.clone(),
+            verified_bytes: self.verified_bytes,
+            audit: self.audit,
+            failures: self.failures,
+            ..Record::new(self.client, self.zero, self.zero_unix_ns, self.span_limit)
+        }
+    }
+
     /// Begins the record of the next phase, which starts at `zero`, ns of the monotonic clock.
     pub fn begin_part(&mut self, zero: u64) {
         self.settle();
@@ -464,36 +480,5 @@ impl Record {
                 outer = self.spans.len() as u64;
             }
         }
-    }
-
-    /// The bytes of the executed operations: each encoded operation is followed by its start in 8
-    /// bytes, little endian, ns after the common start.
-    pub fn executed(&self) -> impl Iterator<Item = u8> + '_ {
-        self.executed.iter().flat_map(|(operation, begun)| {
-            let after = begun.saturating_sub(self.zero).to_le_bytes();
-            encode(&[*operation]).into_iter().chain(after)
-        })
-    }
-
-    /// The recorded spans. Their ids are unique over all clients: the high bits are the client's
-    /// number, the low bits count from 1.
-    pub fn spans(&self) -> impl Iterator<Item = SpanRecord> + '_ {
-        let unix = |at: u64| self.zero_unix_ns + at.saturating_sub(self.zero);
-        let id = |place: u64| (u64::from(self.client) + 1) << 40 | place;
-        self.spans.iter().zip(1u64..).map(move |(span, place)| {
-            let name = span.kind.name();
-            SpanRecord {
-                name: match span.step {
-                    None => name.to_string(),
-                    Some(step) => format!("{name}/{}", step.name()),
-                },
-                start_unix_ns: unix(span.start),
-                end_unix_ns: unix(span.end),
-                span_id: id(place),
-                parent_id: if span.parent == 0 { 0 } else { id(span.parent) },
-                thread: self.client,
-                bytes: span.bytes,
-            }
-        })
     }
 }

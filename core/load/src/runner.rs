@@ -3,25 +3,27 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dfslab_workload::{prepared_files, Stream};
 
 use crate::caches::{check_system_caches, drop_system_caches, prove_cold, MOST_FILES};
 use crate::client::Client;
-use crate::clock::{monotonic_ns, ns_of};
+use crate::clock::{cpu_time, monotonic_ns, ns_of};
 use crate::control::{Control, Phase};
+use crate::ending::{end, given_back};
 use crate::generator::calibrate;
 use crate::outcome::{outcome, Outcome, PhaseTiming, RunFigures, Timing};
 use crate::pace::{sleep_until, timed_phase};
-use crate::plan::{Plan, Verify};
+use crate::plan::Plan;
 use crate::record::Record;
-use crate::report::{AuditReport, CpuReport, Resident};
+use crate::report::{CpuReport, Resident};
 use crate::setup::Setup;
 use crate::sparse;
 use crate::target::layer::Layers;
 use crate::target::{factory, Factory};
+use crate::watch::Work;
 use crate::{Error, ErrorKind, Result};
 
 /// Runs a plan. Errors of operations, checks and removals are counted in the report; an `Err` means
@@ -31,17 +33,23 @@ pub fn run(plan: &Plan, control: &Control) -> Result<Outcome> {
     if plan.target.wants_cold() == Some("system") {
         check_system_caches()?;
     }
+    let watch = control.watch();
+    watch.runner.work(Work::Begin);
     let factory = factory(&plan.target, &plan.run_directory)?;
     let setup = Setup::new(plan);
     let generator = calibrate(&setup);
+    // The control of a second run would keep the first run's figures, which are as good.
+    let _ = watch.generator.set(generator.clone());
     let layers = Layers::new(&plan.layers, plan.stream.seed);
     sparse::check_room(plan, factory.as_ref())?;
     factory.begin(plan.shared)?;
     let ran = run_clients(&setup, control, factory.as_ref(), &layers);
+    watch.runner.work(Work::Finish);
     let removed = match plan.keep {
         true => Ok(()),
         false => factory.finish(plan.shared),
     };
+    watch.runner.idle();
     let (mut records, mut timing, refused) = ran?;
     if let (Err(error), Some(record)) = (removed, records.first_mut()) {
         timing.complete = false;
@@ -151,6 +159,18 @@ impl<'a> Together<'a> {
             .fetch_min(after, Ordering::Relaxed);
     }
 
+    /// Copies a client's figures for the watch of the run, unless they were copied recently.
+    pub fn copy(&self, client: &mut Client, record: &mut Record) {
+        let clients = self.setup.plan.client_count() as usize;
+        let watch = self.control.watch();
+        watch.copy(record, client.now, &mut client.copied_ns, clients);
+    }
+
+    /// Whether the preparation failed for a client, so that no client began.
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+
     /// Whether no further phase begins, after a failure or a stop. All threads call this function
     /// between the same two barriers, where the answer cannot change, so all of them decide alike.
     fn is_over(&self) -> bool {
@@ -222,9 +242,14 @@ fn run_clients(
     let together = Together::new(setup, control, layers);
     let mut connections = Vec::new();
     for number in plan.clients() {
+        control.watch().runner.work(Work::Connect);
         let target = layers.around(factory.connect()?, number);
         connections.push(Client::new(number, setup, target));
     }
+    control.watch().runner.idle();
+    let slots = connections.iter();
+    let slots = slots.map(|client| (client.number, Arc::clone(&client.slot)));
+    control.watch().clients(slots.collect());
     control.enter(Phase::Preparing, files_to_prepare(plan));
     let mut cpu = CpuReport::default();
     let mut records = std::thread::scope(|scope| {
@@ -273,7 +298,10 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
     for phase in 0..together.phases.len() {
         together.prepared.wait();
         if plan.target.wants_cold().is_some() && !together.is_over() {
-            match make_cold(together, factory) {
+            together.control.watch().runner.work(Work::DropCaches);
+            let made = make_cold(together, factory);
+            together.control.watch().runner.idle();
+            match made {
                 Ok(Some(proof)) => together.phases[phase].cold.set(proof).expect("set once"),
                 Ok(None) => (),
                 // A cold run whose caches are not empty would report wrong figures, so it does not
@@ -289,6 +317,11 @@ fn conduct(together: &Together, factory: &dyn Factory) -> CpuReport {
             false => await_start(together, phase),
         };
         together.phases[phase].zero.store(zero, Ordering::Release);
+        if !together.is_over() {
+            let unix = together.zero_unix_ns.get().copied().unwrap_or(0);
+            let late_s = together.late_s.get().copied().unwrap_or(0.0);
+            together.control.watch().phase_begins(zero, unix, late_s);
+        }
         together.layers.begin(zero);
         let before = cpu_time();
         together.started.wait();
@@ -375,7 +408,7 @@ fn unix_ns(instant: Instant) -> u64 {
 
 /// Calls `work` and turns a panic into an error, so that a client library that panics does not make
 /// the other clients wait at a barrier for ever. `doing` names the work in the error.
-fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn guarded<T>(doing: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
@@ -399,6 +432,8 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
     let (plan, control) = (together.setup.plan, together.control);
     let stop = || control.stopped() || together.is_late();
     let prepared = guarded("prepare", || {
+        client.read_clock();
+        client.slot.work(Work::Prepare);
         client.target.settle()?;
         client.prepare(&stop, &|| control.count(1))?;
         if together.is_late() {
@@ -407,39 +442,12 @@ fn one_client(mut client: Client, together: &Together) -> Option<Record> {
         together.empty_caches(&mut client)?;
         client.open_held()
     });
+    client.slot.idle();
     if let Err(error) = prepared {
         together.refuse(error);
     }
-    let mut record = run_phases(&mut client, together);
-    let count = |record: &mut Record, during: &str, outcome: Result<()>| {
-        if let Err(error) = outcome {
-            together.errors.fetch_add(1, Ordering::Relaxed);
-            record.note(during, &error);
-        }
-    };
-    let stop = || control.stopped();
-    let whole = !together.broken.load(Ordering::Relaxed) && !control.stopped();
-    if whole && plan.verify == Verify::After {
-        let (mut audit, mut errors) = (AuditReport::default(), Vec::new());
-        let verified = guarded("verify", || {
-            let mut wrong = |error: &Error| errors.push(error.clone());
-            Ok(client.verify_all(&stop, &mut audit, &mut wrong))
-        });
-        record.audit = Some(audit);
-        errors
-            .into_iter()
-            .for_each(|error| count(&mut record, "verify", Err(error)));
-        match verified {
-            Ok(bytes) => record.verified_bytes += bytes,
-            Err(error) => count(&mut record, "verify", Err(error)),
-        }
-    }
-    control.enter(Phase::CleaningUp, 0);
-    if !plan.keep {
-        let cleaned = guarded("clean_up", || client.clean_up());
-        count(&mut record, "clean_up", cleaned);
-    }
-    Some(record)
+    let record = run_phases(&mut client, together);
+    Some(end(&mut client, record, together))
 }
 
 /// Runs all phases of one client, each of which starts at a barrier, and returns the client's
@@ -454,47 +462,39 @@ fn run_phases(client: &mut Client, together: &Together) -> Record {
         together.started.wait();
         let zero = together.zero(phase);
         let unix = together.zero_unix_ns.get().copied().unwrap_or(0);
-        let record = record.get_or_insert_with(|| Record::new(client.number, zero, unix, limit));
+        let mut one = record.unwrap_or_else(|| Record::new(client.number, zero, unix, limit));
         if !together.is_over() {
-            record.begin_part(zero);
+            one.begin_part(zero);
             stream.next_phase();
             client.renamed_by_others = stream.renamed_by_others();
             if client.target.opens_by_name() {
                 client.held_of_others.clear();
             }
             let ran = guarded("run", || {
-                timed_phase(client, &mut stream, phase, record, together);
+                timed_phase(client, &mut stream, phase, &mut one, together);
                 Ok(())
             });
             if let Err(error) = ran {
                 together.errors.fetch_add(1, Ordering::Relaxed);
-                record.note("run", &error);
+                one.note("run", &error);
             }
         }
+        client.slot.idle();
+        together.control.watch().lend(one);
         together.finished.wait();
+        let mut one = given_back(client, together);
         let again = phase + 1 < together.phases.len() && !together.is_over();
         if again {
             let emptied = guarded("empty_caches", || together.empty_caches(client));
             emptied.unwrap_or_else(|error| together.refuse(error));
+            client.slot.idle();
+            together.control.watch().copy_now(&mut one);
         }
+        record = Some(one);
         together.settled.wait();
         if together.is_over() {
             break;
         }
     }
     record.expect("there is at least one phase")
-}
-
-fn cpu_time() -> CpuReport {
-    // SAFETY: getrusage fills the structure that it is given; a structure of zeroes is valid.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-    CpuReport {
-        user: seconds(usage.ru_utime),
-        system: seconds(usage.ru_stime),
-    }
 }

@@ -34,6 +34,7 @@ impl Client<'_> {
         let range = self.buffer_start..self.buffer_start + size as usize;
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of)?;
         let start = self.now;
+        self.slot.begin(Step::Read, Some(of.1), start);
         let got = open.read_at(&mut self.buffer[range], offset);
         let end = self.clock.now();
         self.now = end;
@@ -71,6 +72,7 @@ impl Client<'_> {
         let generation = its.filter(|_| own).map_or(0, |made| made.next(setup));
         let chunk = (setup.content).lent((page, generation), offset, size as usize);
         let start = self.now;
+        self.slot.begin(Step::Write, Some(of.1), start);
         let written = open.write_at(chunk, offset);
         let end = self.clock.now();
         self.now = end;
@@ -96,6 +98,7 @@ impl Client<'_> {
             self.ensure_held(of.0, of.1)?;
             return self.read_at(operation, record);
         };
+        self.slot.begin(Step::Read, Some(of.1), self.now);
         let got = open.read_at(&mut self.buffer[range.clone()], offset);
         let got = self.noted(Step::Read, size, got)? as u64;
         if got != size {
@@ -132,6 +135,7 @@ impl Client<'_> {
         let chunk = setup
             .content
             .lent((page, generation), offset, size as usize);
+        self.slot.begin(Step::Write, Some(of.1), self.now);
         let written = open.write_at(chunk, offset);
         let mut outcome = self.noted(Step::Write, size, written);
         if own {
@@ -150,6 +154,7 @@ impl Client<'_> {
     /// Forces an open file, given as (owner, number), to disk.
     fn force(&mut self, of: (u32, u64)) -> Result<()> {
         let open = held(self.number, &mut self.held, &mut self.held_of_others, of);
+        self.slot.begin(Step::Fsync, Some(of.1), self.now);
         let outcome = open.expect("it was written to").fsync();
         self.noted(Step::Fsync, 0, outcome)
     }

@@ -121,6 +121,7 @@ impl Client<'_> {
                     let length = transfer.min(to - offset);
                     let content = &self.setup.content;
                     let chunk = content.slice(self.number, (file, 0), offset, length as usize);
+                    self.slot.begin(Step::Write, Some(file), self.clock.now());
                     open.write_at(&chunk, offset)?;
                     offset += length;
                 }

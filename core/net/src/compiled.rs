@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::cluster_run::ClusterPlan;
 use crate::definition::FieldType;
 use crate::expression::{BinaryOperator, Code, Instruction, Library, Value};
 use crate::lists::Lists;
@@ -24,6 +25,8 @@ pub struct Net {
     pub(crate) transition_numbers: HashMap<String, usize>,
     pub(crate) views: Vec<View>,
     pub(crate) clusters: Vec<Cluster>,
+    /// What a run over clusters reads; None if such a run does not cover the net.
+    pub(crate) cluster_plan: Option<ClusterPlan>,
     /// Number of lines (first-in first-out queues) of the event list.
     pub(crate) lines: usize,
     pub(crate) library: Library,

@@ -48,7 +48,7 @@ impl Engine<'_> {
     }
 
     #[cold]
-    fn no_delay(&self, delay_s: f64, transition: usize, arc: Option<usize>) -> NetError {
+    pub(crate) fn no_delay(&self, delay_s: f64, transition: usize, arc: Option<usize>) -> NetError {
         let time_s = seconds(self.marking.now_ns);
         let words = self.delay_words(transition, arc);
         let context = format!("{}{words}", self.net.context(transition));
@@ -58,7 +58,7 @@ impl Engine<'_> {
 
     /// The words that name a delay in an error message. They follow the words that name the
     /// transition.
-    fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
+    pub(crate) fn delay_words(&self, transition: usize, arc: Option<usize>) -> String {
         match arc {
             Some(arc) => format!("{}, delay", self.arc_words(transition, arc)),
             None => ", delay".to_owned(),

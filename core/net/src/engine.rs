@@ -18,7 +18,7 @@ use crate::error::{NetError, Result};
 use crate::event_list::EventList;
 use crate::expression::Fault;
 use crate::law::Laws;
-use crate::marking::{GuardFault, Marking};
+use crate::marking::{GuardFault, Marking, Tokens};
 use crate::monitor::{Monitor, Plan, PlanKind};
 use crate::outputs::Chain;
 use crate::search::Search;
@@ -198,6 +198,28 @@ impl<'n> Engine<'n> {
         }
     }
 
+    /// Whether a monitor observes the firings of a transition.
+    #[inline(always)]
+    pub(crate) fn is_watched(&self, transition: usize) -> bool {
+        !self.watched[transition].is_empty()
+    }
+
+    /// The indices of the monitors that observe a transition.
+    pub(crate) fn watchers(&self, transition: usize) -> &[u32] {
+        &self.watched[transition]
+    }
+
+    /// Replaces all tokens. No token is in transit afterwards.
+    pub(crate) fn refill(&mut self, tokens: Tokens) -> Result<()> {
+        self.events = EventList::new(self.net.lines);
+        self.enabled.clear();
+        self.position.fill(NONE);
+        match self.marking.refill(tokens) {
+            true => Ok(()),
+            false => Err(self.guard_failed()),
+        }
+    }
+
     /// The field values of the tokens available in a place, one row for each token, in order of
     /// arrival.
     pub fn rows(&self, place: usize) -> Vec<Vec<u64>> {
@@ -213,7 +235,7 @@ impl<'n> Engine<'n> {
     }
 
     #[cold]
-    fn guard_failed(&mut self) -> NetError {
+    pub(crate) fn guard_failed(&mut self) -> NetError {
         let found = self.marking.guard_fault.take();
         let GuardFault { transition, fault } = found.expect("an arrival that fails says why");
         self.fault(transition as usize, ", guard", fault)

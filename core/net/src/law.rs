@@ -43,6 +43,11 @@ impl Laws {
         *self.counted.entry(place).or_default() += tokens;
     }
 
+    /// Whether sums for the laws of stations are collected.
+    pub(crate) fn are_collected(&self) -> bool {
+        !self.station_of.is_empty()
+    }
+
     /// Records that a token is sent to a place with this delay in ns. If the place receives the
     /// served tokens of a station, the delay is a service time.
     #[inline(always)]

@@ -11,6 +11,7 @@
 
 mod bucket;
 mod clock;
+mod cluster_run;
 mod compile;
 mod compiled;
 mod definition;

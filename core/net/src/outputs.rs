@@ -121,7 +121,12 @@ impl Engine<'_> {
 
     /// The error for a field of an output arc's token whose value cannot be computed.
     #[cold]
-    fn no_field(&self, transition: usize, (arc, field): (usize, usize), fault: Fault) -> NetError {
+    pub(crate) fn no_field(
+        &self,
+        transition: usize,
+        (arc, field): (usize, usize),
+        fault: Fault,
+    ) -> NetError {
         let place = self.net.transitions[transition].outputs[arc].place;
         let name = &self.net.places[place as usize].fields[field].0;
         let part = format!("{}, field {name}", self.arc_words(transition, arc));
@@ -146,13 +151,17 @@ impl Engine<'_> {
         let net = self.net;
         for (at, value) in net.transitions[transition].locals.iter().enumerate() {
             let word = value.of(self.marking.binding(chosen), &mut self.streams[transition]);
-            let word = word.map_err(|fault| {
-                let name = &net.definition.transitions[transition].locals[at].name;
-                self.fault(transition, &format!(", local {name}"), fault)
-            })?;
+            let word = word.map_err(|fault| self.no_local(transition, at, fault))?;
             self.marking.parameters[at] = word;
         }
         Ok(())
+    }
+
+    /// The error for a local whose value cannot be computed; `at` is its position among the locals.
+    #[cold]
+    pub(crate) fn no_local(&self, transition: usize, at: usize, fault: Fault) -> NetError {
+        let name = &self.net.definition.transitions[transition].locals[at].name;
+        self.fault(transition, &format!(", local {name}"), fault)
     }
 
     /// Makes the tokens of an output arc whose number of tokens is an expression.
@@ -180,6 +189,17 @@ impl Engine<'_> {
             return Ok(1);
         };
         let word = count.of(self.marking.binding(chosen), &mut self.streams[transition]);
+        self.turns_of(transition, arc, word)
+    }
+
+    /// Checks the number of tokens of an output arc, or reports why it could not be computed, and
+    /// records the number for the law of token conservation.
+    pub(crate) fn turns_of(
+        &mut self,
+        transition: usize,
+        arc: usize,
+        word: std::result::Result<u64, Fault>,
+    ) -> Result<u64> {
         let part = || format!("{}, count", self.arc_words(transition, arc));
         let word = word.map_err(|fault| self.fault(transition, &part(), fault))?;
         if word > TURNS_MAX {

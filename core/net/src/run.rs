@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use serde_json::{json, Value as Json};
 
 use crate::clock::{nanoseconds, seconds};
+use crate::cluster_run::{self, Limits, Pause};
 use crate::compiled::Net;
 use crate::engine::Engine;
 use crate::error::{NetError, Result};
@@ -15,7 +16,7 @@ use crate::monitor::{plan, Plan, Window};
 use crate::options::RunOptions;
 
 /// Number of firings between two checks of the flag that stops a run.
-const STOP_INTERVAL: u64 = 1 << 16;
+pub(crate) const STOP_INTERVAL: u64 = 1 << 16;
 
 /// Number of firings observed after a livelock is detected, to find its most frequent transitions.
 const LIVELOCK_SAMPLE: u64 = 100_000;
@@ -153,6 +154,12 @@ impl<'n> Replication<'n> {
         let most_tokens = usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX);
         let mut instant_firings = 0;
         loop {
+            match self.fire_clusters(stop)? {
+                Pause::Idle => {}
+                Pause::Ended(reason) => return Ok(reason),
+                Pause::Livelock => return Err(self.livelock()),
+                Pause::Growth => return Err(self.growth()),
+            }
             while self.engine.fire_now()?.is_some() {
                 let firings = self.engine.firings;
                 instant_firings += 1;
@@ -184,6 +191,26 @@ impl<'n> Replication<'n> {
             }
             self.engine.advance()?;
         }
+    }
+
+    /// Fires as a run over clusters up to the end of the warm-up or of the replication, if the net
+    /// allows such a run.
+    fn fire_clusters(&mut self, stop: &AtomicBool) -> Result<Pause> {
+        let Some(plan) = &self.net.cluster_plan else {
+            return Ok(Pause::Idle);
+        };
+        let pause_ns = match self.engine.observes {
+            true => self.end_ns,
+            false => self.end_ns.min(self.warm_up_ns - 1),
+        };
+        let limits = Limits {
+            pause_ns,
+            max_firings: self.options.max_firings,
+            max_instant_firings: self.options.max_instant_firings,
+            max_tokens: usize::try_from(self.options.max_tokens).unwrap_or(usize::MAX),
+            until: self.options.until.map(|until| (until.monitor, until.count)),
+        };
+        cluster_run::run(&mut self.engine, plan, limits, stop)
     }
 
     /// Ends the warm-up, so that monitors begin to observe, if it ends before the next event at

@@ -1,16 +1,17 @@
 //! Passes the columns of a table to other libraries through the Arrow C data interface, without
 //! copying their values.
 //!
-//! The layouts of the three structures and the duties of `release` are those of the specification:
+//! The specification defines the layouts of the structures `ArrowSchema`, `ArrowArray` and
+//! `ArrowArrayStream`, and what their function `release` must do:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html`. A
-//! consumer either moves a structure out of its Python capsule and sets `release` of the original
-//! to null, or leaves it in the capsule. The owner of the structure that still has its `release`
-//! calls it once, which frees everything that the structure owns.
+//! consumer either leaves a structure in its Python capsule, or moves it out and sets `release` of
+//! the original to null. In the first case the capsule calls `release`, in the second case the
+//! consumer does. The call frees everything that the structure owns.
 //!
 //! The unsafe code is sound for three reasons. First, every pointer leads into the `Parts` that
-//! `private_data` owns, or into columns that the parts share by reference count; columns never
-//! change. Second, `Parts` are freed by `release` alone, which clears itself. Third, no `release`
-//! calls Python, so any thread may call it.
+//! `private_data` owns, or into columns. The columns never change, and the `Parts` keep them alive
+//! by a reference count. Second, only `release` frees the `Parts`, and it sets itself to null, so
+//! that it is called once. Third, no `release` calls Python, so any thread may call it.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -23,8 +24,8 @@ use crate::columns::{Column, Columns, Dictionary, Values};
 
 const NULLABLE: i64 = 2;
 
-/// `struct ArrowSchema` of the interface: the type of one column, or of the whole table as a
-/// structure of columns.
+/// The structure `ArrowSchema` of the Arrow C data interface. It describes the type of one column,
+/// or of the whole table, whose type is a struct with one field for each column.
 #[repr(C)]
 struct ArrowSchema {
     format: *const c_char,
@@ -38,8 +39,8 @@ struct ArrowSchema {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowArray` of the interface: the values of one column, or of the whole table as a
-/// structure of columns.
+/// The structure `ArrowArray` of the Arrow C data interface. It has the values of one column, or of
+/// the whole table, which is a struct with one field for each column.
 #[repr(C)]
 struct ArrowArray {
     length: i64,
@@ -54,7 +55,8 @@ struct ArrowArray {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowArrayStream` of the interface. Here, such a stream has exactly one array.
+/// The structure `ArrowArrayStream` of the Arrow C stream interface, which yields arrays one after
+/// the other. A stream of this module has exactly one array: the whole table.
 #[repr(C)]
 struct ArrowArrayStream {
     get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
@@ -73,13 +75,13 @@ unsafe impl Send for ArrowArray {}
 // SAFETY: the pointer of a stream leads to data that it owns and that is `Send`.
 unsafe impl Send for ArrowArrayStream {}
 
-/// What a schema or array owns: its children, its dictionary, the list of its buffers, and a
-/// reference to the columns.
+/// The memory that an `ArrowSchema` or an `ArrowArray` (the type `T`) owns: its children, its
+/// dictionary, the list of its buffers, and a reference to the columns.
 struct Parts<T> {
     children: Vec<*mut T>,
     dictionary: *mut T,
     buffers: Vec<*const c_void>,
-    /// Keeps the columns alive to which the buffers point. Never read.
+    /// A reference that keeps alive the columns to which the buffers point. It is never read.
     columns: Option<Arc<Columns>>,
 }
 
@@ -108,8 +110,8 @@ impl<T> Drop for Parts<T> {
     }
 }
 
-/// Defines the function `release` of a structure, and its `Drop`, which calls `release` if the
-/// structure was not moved out.
+/// Defines the function `release` of one of the structures, and an implementation of `Drop` that
+/// calls `release` if the structure was not moved out of its capsule.
 macro_rules! released {
     ($structure:ty, $parts:ty, $release:ident) => {
         /// Frees what the structure owns and sets its `release` to null, which marks it as
@@ -244,8 +246,8 @@ fn array_of(columns: &Arc<Columns>) -> ArrowArray {
     array(columns, (columns.rows(), 0), vec![null()], parts)
 }
 
-/// The state of a stream: the columns, and whether the stream's only array was already given to the
-/// consumer.
+/// The state of a stream: the columns of the table, and whether the consumer has already received
+/// the stream's only array.
 struct Stream {
     columns: Arc<Columns>,
     given: bool,

@@ -74,8 +74,8 @@ impl Values {
         Values::Bits(bits(rows))
     }
 
-    /// The values of the column as bytes in memory. For texts, these are their indices in the
-    /// dictionary.
+    /// The memory of the column's values, as bytes. For a column of texts, it is the memory of the
+    /// texts' indices in the dictionary.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Values::U32(values) => bytes_of(values),
@@ -99,7 +99,7 @@ impl Values {
     }
 }
 
-/// Marks integer types without padding, so that all their bytes may be read.
+/// Marks the integer types whose values may be read as plain bytes, since they have no padding.
 trait Integer {}
 impl Integer for u32 {}
 impl Integer for u64 {}

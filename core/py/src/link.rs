@@ -11,9 +11,10 @@ use crate::error::{InputError, RunError};
 /// Interval at which the thread that waits for the delay line checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Delays and drops packets until Ctrl-C. `lines` is a JSON list of the queues with their delay,
-/// jitter and loss. `ready` is called without arguments once every queue is bound. Returns a report
-/// for each queue as JSON. Raises InputError for invalid `lines`, RunError if a queue fails.
+/// Delays and drops the packets of NFQUEUE queues until Ctrl-C. `lines` is a JSON list with one
+/// object for each queue, which has the queue's number, its network namespace, delay, jitter and
+/// probability of loss. `ready` is called without arguments once every queue is bound. Returns a
+/// report for each queue as JSON. Raises InputError for invalid `lines`, RunError if a queue fails.
 #[pyfunction]
 fn delay_line(py: Python<'_>, lines: &str, ready: Py<PyAny>) -> PyResult<String> {
     let lines: Vec<Line> = serde_json::from_str(lines)

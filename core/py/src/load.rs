@@ -1,11 +1,13 @@
-//! Python bindings of streams of operations and of load runs. Arguments and results are JSON,
-//! tables or bytes.
+//! Python bindings of the load generator. Some functions return the operations of a stream, others
+//! run a load or merge reports. Arguments and results are JSON, tables or bytes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dfslab_load::{capabilities_of, run, Control, ErrorKind, Outcome, Plan, Report};
+use dfslab_load::{
+    capabilities_of, give_up, hung, monotonic_ns, run, Control, ErrorKind, Outcome, Plan, Report,
+};
 use dfslab_workload::{encode, prepared_files, Operation, Stream, StreamSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -72,8 +74,8 @@ fn stream_operations(
     operation_table(py, &rows)
 }
 
-/// Returns the number of bytes that all clients together write to prepare a run. The result is at
-/// most 2^64 - 1. `spec` is the specification of the stream as JSON.
+/// Returns the number of bytes that all clients together write before a run to prepare its files;
+/// 2^64 - 1 if there are more. `spec` is the specification of the stream as JSON.
 #[pyfunction]
 fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
     let spec = spec_of(spec)?;
@@ -91,14 +93,18 @@ fn prepared_bytes(py: Python<'_>, spec: &str) -> PyResult<u64> {
 /// operations in canonical encoding.
 type Done<'py> = (String, Py<SpanTable>, Bound<'py, PyBytes>);
 
-/// Runs a plan (JSON) and returns (report as JSON, table of spans, executed operations).
+/// Runs the load that `plan` (JSON) describes. Returns the report as JSON, the table of the
+/// recorded spans, and the executed operations in canonical encoding.
 ///
-/// During the run it calls `progress(share, phase)` and `watch(count, errors, latency_ns_sum,
-/// latency_ns_max)`. The first three arguments of `watch` are totals since the start; the last is
-/// the longest latency since its previous call. With a `gate`, the prepared run waits at a barrier
-/// until `gate()` has returned its start, a reading of CLOCK_MONOTONIC in seconds. Ctrl-C or an
-/// exception of a callback stops the run, removes its files and raises KeyboardInterrupt or that
-/// exception.
+/// During the run, the function repeatedly calls `progress(share, phase)` with the name of the
+/// current phase and its completed fraction, 0 to 1. It also calls `watch(count, errors,
+/// latency_ns_sum, latency_ns_max)`: the first three arguments are totals since the start, and the
+/// last is the longest latency since the previous call of `watch`. With a `gate`, the prepared run
+/// waits at a barrier and calls `gate()`, which returns the start time of the run as a reading of
+/// CLOCK_MONOTONIC in seconds. Ctrl-C or an exception of a callback stops the run, removes its
+/// files and raises KeyboardInterrupt or that exception.
+/// A run whose target does not answer within the plan's time limit and grace is given up: its
+/// report is incomplete and names the calls, and its threads stay behind.
 #[pyfunction]
 #[pyo3(signature = (plan, progress=None, gate=None, watch=None))]
 fn run_load<'py>(
@@ -117,6 +123,7 @@ fn run_load<'py>(
     let waiting = std::thread::current();
     let worker = {
         let (control, over) = (Arc::clone(&control), Arc::clone(&over));
+        let plan = plan.clone();
         std::thread::spawn(move || {
             let outcome = run(&plan, &control);
             over.store(true, Ordering::Release);
@@ -135,19 +142,34 @@ fn run_load<'py>(
             control.stop();
             interrupted.get_or_insert(error);
         }
+        let hung = hung(&plan, &control, monotonic_ns());
+        if !hung.is_empty() {
+            // The worker and its clients stay behind, since a thread in a call cannot be ended.
+            return finished(py, interrupted, give_up(&plan, &control, &hung));
+        }
     }
     let outcome = worker
         .join()
         .map_err(|_| RunError::new_err("the load generator crashed"))?;
+    finished(py, interrupted, outcome)
+}
+
+/// The result of a run, or the exception that interrupted it.
+fn finished<'py>(
+    py: Python<'py>,
+    interrupted: Option<PyErr>,
+    outcome: dfslab_load::Result<Outcome>,
+) -> PyResult<Done<'py>> {
     match interrupted {
         Some(error) => Err(with_what_is_left(py, error, outcome)?),
         None => done(py, outcome.map_err(from_load)?),
     }
 }
 
-/// Does the work of the waiting thread once: checks for Ctrl-C, calls `watch` with the totals and
-/// `progress` with the progress, and calls `gate` for the start if the run waits at its barrier.
-/// Returns the exception of any of them.
+/// Checks for Ctrl-C, then calls `watch` with the totals so far and `progress` with the progress.
+/// If the run waits at its barrier, also calls `gate` and passes the returned start time to the
+/// run. Returns KeyboardInterrupt after Ctrl-C, or the exception of a callback. The thread that
+/// waits for the run calls this function at each interval.
 fn report(
     py: Python<'_>,
     control: &Control,
@@ -190,8 +212,8 @@ fn merge_reports(py: Python<'_>, reports: Vec<String>) -> PyResult<String> {
     })
 }
 
-/// Adds notes to `error`, the exception that stopped the run, for files that could not be removed.
-/// Returns the exception.
+/// Adds a note to `error`, the exception that stopped the run, for each failure to remove the run's
+/// files that `outcome` reports. Returns the exception.
 fn with_what_is_left(
     py: Python<'_>,
     error: PyErr,

@@ -1,5 +1,5 @@
-//! Python bindings of Petri nets. Nets, options and results are JSON, and no Python code runs while
-//! a net fires.
+//! Python bindings of Petri nets. Nets, options and results are JSON. No Python code runs while a
+//! net is simulated.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Mutex, MutexGuard};
@@ -28,8 +28,8 @@ fn net_of(net_json: &str) -> PyResult<Net> {
         .map_err(to_python)
 }
 
-/// Checks a net and returns, as JSON, its size and the arcs whose tokens must be scanned because no
-/// index applies. Raises InputError if the net is invalid.
+/// Checks a net. Returns, as JSON, its size and a list of its slow arcs, whose tokens must all be
+/// scanned for a match because no index applies. Raises InputError if the net is invalid.
 #[pyfunction]
 fn net_check(net_json: &str) -> PyResult<String> {
     Ok(lint(&net_of(net_json)?).to_string())
@@ -81,9 +81,10 @@ fn wait(receiver: &mpsc::Receiver<Answer>, stop: &AtomicBool) -> PyResult<Answer
     }
 }
 
-/// Explores the state space of a small net, up to `markings_max` reachable markings. Returns, as
-/// JSON, bounds of the places and whether all markings were reached (`complete`). If they were, the
-/// result also has the properties derived from them.
+/// Explores the state space of a small net, up to `markings_max` reachable markings. Returns JSON
+/// with bounds of the number of tokens on each place, and with `complete`, which is true if all
+/// reachable markings were explored. Only then does it also have the properties of the net that
+/// follow from the whole state space.
 #[pyfunction]
 #[pyo3(signature = (net_json, markings_max=100_000))]
 fn net_state_space(py: Python<'_>, net_json: &str, markings_max: usize) -> PyResult<String> {

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use crate::columns::{Columns, Dictionary, Values};
 use crate::table::Table;
 
-/// A table of the operations of a stream: one row for each operation, in the order of the stream.
+/// A table of the operations of a stream. It has one row for each operation, in the order of the
+/// stream.
 #[pyclass(extends = Table, frozen, module = "dfslab._core")]
 pub struct OperationTable;
 

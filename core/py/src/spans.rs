@@ -1,4 +1,4 @@
-//! Converts spans, of a load run or of trace files, to tables for Python.
+//! Converts the spans of a load run or of trace files to tables for Python.
 
 use std::path::PathBuf;
 
@@ -124,7 +124,8 @@ fn columns(store: &SpanStore) -> Columns {
         .with(c"wait", truth(|span| span.wait))
 }
 
-/// Index of the empty text in the texts of every store: the span has no such text.
+/// Index of the empty text in the table of texts of every store. A span has this index if it has no
+/// such text, for example no service.
 const NO_TEXT: u32 = 0;
 
 /// Adds the class of the table to the Python module.

@@ -46,8 +46,8 @@ impl Table {
         schema_capsule(py, &self.columns)
     }
 
-    /// Returns the capsules of schema and array by the Arrow PyCapsule interface. That interface
-    /// allows a producer to ignore `requested_schema`.
+    /// Returns two capsules, one with the schema and one with the values of the table, as the Arrow
+    /// PyCapsule interface requires. It ignores `requested_schema`, which that interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -59,8 +59,8 @@ impl Table {
         Ok((schema, array_capsule(py, &self.columns)?))
     }
 
-    /// Returns the capsule of a stream with one array by the Arrow PyCapsule interface.
-    /// `requested_schema` is ignored.
+    /// Returns a capsule with a stream, as the Arrow PyCapsule interface requires. The stream has
+    /// one array: the whole table. `requested_schema` is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -115,7 +115,8 @@ fn view<'py>(
     PyMemoryView::from(memory.as_any())?.call_method1("cast", (format,))
 }
 
-/// Gives Python access to the memory of one column, which stays alive as long as a view of it.
+/// A Python object that gives access to the memory of one column by the buffer protocol. The memory
+/// stays alive as long as a view of it exists.
 #[pyclass(frozen)]
 struct Memory {
     columns: Arc<Columns>,
@@ -125,7 +126,8 @@ struct Memory {
 #[pymethods]
 impl Memory {
     /// # Safety
-    /// Python gives a view to fill.
+    ///
+    /// `buffer` points to a `Py_buffer` that this function may fill, or is null.
     unsafe fn __getbuffer__(
         memory: Bound<'_, Self>,
         buffer: *mut ffi::Py_buffer,

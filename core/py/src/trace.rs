@@ -62,12 +62,15 @@ fn trace_write(
     })
 }
 
-/// Merges trace files into one compressed profile. Returns it as JSON, with the end-to-end gain
-/// from making each step faster.
+/// Merges trace files into one compressed profile. Returns it as JSON, with the estimated
+/// end-to-end gain from making each step faster.
 ///
-/// Options: {"wait_patterns": [text, …], "ranking_limit": integer, "factor": number above 1,
-/// "sampled": probability, "format": name, "choice": {"keep": [rule, …], "drop": [rule, …],
-/// "steps": [[name, [pattern, …]], …]}}.
+/// `options_json` is an object with these keys. `wait_patterns` is a list of patterns for the names
+/// of calls that wait. `ranking_limit` is the largest number of entries in a ranking. `factor`,
+/// above 1, is how many times faster each step is made. `sampled` is the sampling probability of
+/// calls whose recorder did not record one. `format` is the name of the file format. `choice` is an
+/// object with two lists of rules, `keep` and `drop`, and with a list `steps`, whose entries are a
+/// name and the patterns of the calls that get this name.
 #[pyfunction]
 fn trace_profile(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResult<String> {
     let options = options_of(options_json)?;
@@ -114,8 +117,8 @@ fn trace_part(py: Python<'_>, paths: Vec<PathBuf>, options_json: &str) -> PyResu
     })
 }
 
-/// Finds shards that share traces. Returns groups of two or more indices into `parts`; a shard that
-/// shares no trace is in no group.
+/// Finds shards that have spans of the same traces. Returns a list of groups, each a list of two or
+/// more indices into `parts`. A shard that shares no trace is in no group.
 #[pyfunction]
 fn trace_sharing(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| {
@@ -260,8 +263,9 @@ impl TraceStream {
         Ok(self.open()?.waiting())
     }
 
-    /// Returns the profile so far as JSON. It has no gains from faster steps, and omits traces that
-    /// received spans since the last snapshot.
+    /// Returns the profile of the traces that are complete so far, as JSON. Traces that received
+    /// spans since the last snapshot count as incomplete and are omitted. The profile has no
+    /// estimates of the gains from faster steps.
     fn snapshot(&mut self, py: Python<'_>, options_json: &str) -> PyResult<String> {
         let options = options_of(options_json)?;
         let stream = self.open()?;

@@ -34,7 +34,8 @@ pub struct AlignedClock {
     pub against: u64,
 }
 
-/// An estimate of the offset between the clocks of two hosts, from the calls between them.
+/// An estimate of the offset between the clocks of two hosts, from the calls between the hosts. The
+/// fields are those of `AlignedClock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     ahead_ns: i64,
@@ -43,8 +44,9 @@ struct Reading {
     against: u64,
 }
 
-/// Estimates the offsets of the clocks of all hosts that are connected by calls. The first is the
-/// reference host, which has most trees. Returns an empty list for fewer than two hosts.
+/// Estimates the offsets of the clocks of all hosts that are connected by calls. The first entry is
+/// the reference host, which is the host with the most root calls. Returns an empty list if no
+/// calls connect two hosts.
 pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     let bounds = bounds_of(forest);
     if bounds.is_empty() {
@@ -82,8 +84,9 @@ pub fn clocks(forest: &Forest) -> Vec<AlignedClock> {
     found
 }
 
-/// Returns, for each pair (caller's host, callee's host), an interval for each call between them:
-/// the least and the largest offset of the callee's clock in ns that causality allows.
+/// Returns a map. A key is a pair of hosts: the host of callers and the host of callees. The value
+/// has one interval for each call between the two hosts, from the smallest to the largest offset of
+/// the callee's clock, in ns, that causality allows.
 fn bounds_of(forest: &Forest) -> BTreeMap<(TextId, TextId), Vec<(i64, i64)>> {
     let mut bounds: BTreeMap<(TextId, TextId), Vec<(i64, i64)>> = BTreeMap::new();
     for (span, &parent) in forest.spans.iter().zip(&forest.parents) {
@@ -109,7 +112,8 @@ fn difference(left: u64, right: u64) -> Option<i64> {
     i64::try_from(i128::from(left) - i128::from(right)).ok()
 }
 
-/// Returns the offset that lies in most of the intervals, or zero if zero lies in equally many.
+/// Returns the middle of the range of offsets that lie in the most intervals, or zero if zero lies
+/// in equally many.
 fn vote(bounds: Vec<(i64, i64)>) -> Reading {
     let calls = bounds.len() as u64;
     let allows = |offset: i64| {
@@ -175,8 +179,9 @@ fn busiest(forest: &Forest, readings: &BTreeMap<(String, String), Reading>) -> S
         .clone()
 }
 
-/// Returns a host whose offset is still unknown: the one with the smallest residual error to a host
-/// of known offset. None if no such host is connected.
+/// Selects the next host whose offset can be determined: it is not yet in `known`, but calls
+/// connect it with a host in `known`. Of several such hosts, selects the one whose offset has the
+/// smallest residual error. Returns the host and its offset; None if there is no such host.
 fn nearest(
     known: &BTreeMap<String, Reading>,
     readings: &BTreeMap<(String, String), Reading>,

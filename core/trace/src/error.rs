@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Says whether the input or the machine caused an error, from which the command derives its exit
-/// code.
+/// The cause of an error: the input or the machine. The exit code of the command depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The input is invalid; a retry cannot succeed.

@@ -1,5 +1,5 @@
-//! Sums over the calls at each node of a profile, separately for each host, where a trace has
-//! several hosts.
+//! Sums over the calls at each node of a profile, separately for each host. They are stored only if
+//! the calls of a node are of several hosts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::shape::Mixing;
 use crate::span::{cut_ns, Span, TextId};
 
-/// Maximum number of sums by node and host. Calls of further hosts are counted for the first host
-/// of their node.
+/// Maximum number of pairs of a node and a host for which sums are stored, to bound the memory.
+/// Calls of further pairs are counted for the first host of their node.
 const SHARES_MAX: usize = 1 << 17;
 
 /// Sums over the recorded calls of one host at one node of a profile.
@@ -23,7 +23,8 @@ pub struct Share {
     pub total_ns: u128,
     /// Sum of self times, nanoseconds.
     pub self_ns: u128,
-    /// Sum of the squares of durations, ns². Each duration is first limited by `cut_ns`.
+    /// Sum of the squares of durations, ns². Each duration is first limited by the function
+    /// `cut_ns`, so that the sum cannot overflow.
     pub squares_ns2: u128,
 }
 
@@ -48,7 +49,7 @@ impl Share {
         self.squares_ns2 += other.squares_ns2;
     }
 
-    /// Subtracts the sums of other hosts from these sums.
+    /// Returns these sums minus the sums `others`, which are those of other hosts.
     pub fn without<'a>(mut self, others: impl Iterator<Item = &'a Share>) -> Self {
         for other in others {
             self.count -= other.count;
@@ -70,21 +71,21 @@ impl Share {
     }
 }
 
-/// The sums of a node's calls, by host.
+/// A map from each host to the sums over its calls at one node.
 pub type ByHost = BTreeMap<TextId, Share>;
 
-/// For each node of a profile, sums over the calls of every host but the node's first. The sums of
-/// the first host are the node's sums minus these. So a trace of one host costs only one comparison
-/// per call.
+/// Sums over the calls at each node of a profile, by host. The host of a node's first call is
+/// omitted, since its sums are the sums of the whole node minus those stored here. So for a trace
+/// of one host this table is empty, and each call costs only one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
     shares: HashMap<(u32, TextId), Share, Mixing>,
 }
 
 impl Elsewhere {
-    /// Adds calls of `host` at the node `place`; `host` is not the node's first host. Returns the
-    /// number of these calls that are counted for the first host instead, because the table is
-    /// full; usually 0.
+    /// Adds the sums `more` over calls of `host` at the node `place`. `host` must not be the node's
+    /// first host. If the table is full, adds nothing, so that the calls count for the first host,
+    /// and returns their number. Otherwise returns 0.
     pub fn add(&mut self, place: u32, host: TextId, more: &Share) -> u64 {
         let key = (place, host);
         if self.shares.len() >= SHARES_MAX && !self.shares.contains_key(&key) {
@@ -99,7 +100,8 @@ impl Elsewhere {
         self.shares.is_empty()
     }
 
-    /// Returns the sums by node, and for each node by host.
+    /// Returns a map from each node to its sums by host. Nodes with calls of one host only are not
+    /// in it.
     pub fn by_place(&self) -> HashMap<u32, ByHost> {
         let mut found: HashMap<u32, ByHost> = HashMap::new();
         for (&(place, host), share) in &self.shares {

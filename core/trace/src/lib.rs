@@ -1,10 +1,10 @@
 //! Turns the spans of traces into call trees, compressed profiles and rankings.
 //!
-//! The data flows through the modules in this order: `ingest` reads trace files into a `SpanStore`,
-//! `stream` takes complete traces from it, `tree` reconstructs their call trees (`tidy` in one pass
-//! for spans in canonical form), `profile` compresses them (Liu et al. 2018, section 2.2), `rank`
-//! attributes the time and `replay` estimates the gain from a faster step, `report` and `pprof`
-//! write the results. `write` writes trace files.
+//! The data flows through the modules in this order. `ingest` reads trace files into a `SpanStore`.
+//! `stream` takes complete traces from it. `tree` reconstructs their call trees, or `tidy`, which
+//! needs only one pass, if the spans are in canonical form. `profile` compresses the trees (Liu et
+//! al. 2018, section 2.2). `rank` ranks calls by their time, and `replay` estimates the gain from a
+//! faster step. `report` and `pprof` write the results. `write` writes trace files.
 
 mod attempts;
 mod clocks;
@@ -102,7 +102,7 @@ fn stream_of(window: Window, reading: &Reading) -> Stream {
     stream
 }
 
-/// Returns the stream after it has read all files. An empty list of files is an error.
+/// Reads all files into `stream` and returns it. An empty list of files is an error.
 fn read_through<P: AsRef<Path>>(mut stream: Stream, paths: &[P]) -> Result<Stream> {
     if paths.is_empty() {
         let nothing = Path::new("(no file given)");

@@ -1,9 +1,9 @@
-//! Encodes the results of reading some of many trace files (a shard), so that shards read by
-//! several processes merge in any order.
+//! Encodes and merges shards. A shard is the result of reading some of many trace files. Several
+//! processes can each read one shard, and the shards may be merged in any order.
 //!
-//! A shard has the profile's tables and the sample of complete traces. Samples and histograms merge
-//! exactly, and shards are merged in the order of their names. So the result does not depend on
-//! which process read which files, or when.
+//! A shard has the tables of a profile and a sample of complete traces. Samples and histograms
+//! merge exactly, and shards are merged in the order of their names. So the result does not depend
+//! on which process read which files, or when.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! Encodes a profile in the format of the tool pprof (profile.proto): one sample for each call
 //! path, with times in nanoseconds.
 //!
-//! The messages are the required subset of github.com/google/pprof, proto/profile.proto.
+//! The messages are those parts of github.com/google/pprof, proto/profile.proto, that are needed
+//! here.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Compresses call trees into a profile, which has every shape of tree once, with statistics over
-//! all its calls.
+//! Compresses call trees into a profile. A profile has each shape of call trees once, with
+//! statistics over all calls of the trees that have this shape.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use crate::span::{TextId, Texts};
 use crate::statistics::{lot_of_trace, Statistics};
 use crate::tree::{Forest, NONE};
 
-/// Maximum number of nodes of a profile. Further calls are merged by name only, directly below no
-/// caller, so that trees of endless variety do not fill the memory.
+/// Maximum number of nodes of a profile, so that trees of endless variety do not fill the memory.
+/// Calls that would need further nodes are merged by name only, in nodes without a parent.
 const NODES_MAX: usize = 1 << 15;
 
 const RECENT_PLACES: usize = 64;
@@ -34,7 +34,8 @@ pub struct Node {
     pub statistics: Statistics,
     /// The host of the first call that was merged in this node.
     host: TextId,
-    /// Distribution of the number of calls of this node within one call of the parent node.
+    /// How many calls of this node one call of the parent node contains, as a distribution over the
+    /// calls of the parent node.
     pub repeats: Repeats,
 }
 
@@ -79,10 +80,11 @@ impl Sampled {
     }
 }
 
-/// The tables of a profile as plain rows, for another process. `shapes` has the name and the child
-/// shapes of each shape; child shapes precede their parents. The rows of nodes have each node's
-/// key, parent (which precedes it, or `NONE`), statistics, repetitions and first host. Further rows
-/// have the sums of the calls of other hosts.
+/// The tables of a profile as plain rows, to be sent to another process. A row of `shapes` has the
+/// name and the child shapes of one shape; child shapes precede their parents. A row of `nodes` has
+/// the key of one node, its parent (an earlier node, or `NONE`), its statistics, its repetitions
+/// and the host of its first call. A row of `elsewhere` has a node, another host, and the sums over
+/// that host's calls at the node.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct Rows {
     shapes: Vec<(TextId, Vec<ShapeId>)>,
@@ -93,9 +95,9 @@ pub struct Rows {
 /// Call trees after the compression of Liu et al. 2018, section 2.2.
 ///
 /// The paper first merges, bottom up, repeated subtrees of equal structure within each tree, and
-/// then trees of equal structure. Both merges assign a call to the node that the shapes of its
-/// ancestors determine. Once all shapes are known, one pass from the root down therefore records
-/// each span exactly once at its final node, without building intermediate trees.
+/// then trees of equal structure. Both merges assign a call to the node that its shape and the
+/// shapes of its ancestors determine. Once all shapes are known, one pass from the root down
+/// therefore records each span exactly once at its final node, without building intermediate trees.
 ///
 /// A profile can be read as a grammar: a node is a rule with a name, and below it are the steps of
 /// which it consists, each with the distribution of its repetitions. Failed attempts are separate
@@ -128,8 +130,8 @@ impl Profile {
         profile
     }
 
-    /// Adds the trees of a forest to the profile. Their names are numbers in `texts`; the caller
-    /// finally passes the complete table to `know`.
+    /// Adds the trees of a forest to the profile. The numbers of their names refer to the table
+    /// `texts`. When all trees are added, the caller passes the complete table to `know`.
     pub(crate) fn record(&mut self, forest: &Forest, texts: &Texts) {
         self.spans += forest.spans.len() as u64;
         self.trees += forest.trees();
@@ -179,8 +181,8 @@ impl Profile {
         self.count_repeats(forest, &nodes);
     }
 
-    /// Counts, for each call, how many calls of each child node are within it. `nodes` has the node
-    /// of each span.
+    /// Counts, for each call, how many calls of each child node are within it, and adds these
+    /// numbers to the distributions of the child nodes. `nodes` has the node of each span.
     fn count_repeats(&mut self, forest: &Forest, nodes: &[u32]) {
         let mut times = vec![0u64; self.nodes.len()];
         let mut met: Vec<u32> = Vec::new();
@@ -200,7 +202,7 @@ impl Profile {
         }
     }
 
-    /// Sets the table of names for everything that was recorded.
+    /// Sets the table of texts to which the numbers of the names of all recorded calls refer.
     pub(crate) fn know(&mut self, texts: Texts) {
         self.texts = texts;
     }
@@ -318,7 +320,8 @@ impl Profile {
         profile
     }
 
-    /// Returns the sums by host for each node, including the node's first host.
+    /// Returns, for each node in order, a map from each of its hosts to the sums over that host's
+    /// calls. It includes the host of the node's first call.
     pub fn by_host(&self) -> Vec<ByHost> {
         let mut others = self.elsewhere.by_place();
         let all = (0..).zip(&self.nodes);
@@ -357,8 +360,8 @@ impl Profile {
         self.texts.text(self.shapes.name(node.shape))
     }
 
-    /// Returns a key for sorting the children of a node that have one name. It is the same in every
-    /// profile, unlike indices.
+    /// Returns a key by which children with equal names of one node are sorted. Unlike the indices
+    /// of the nodes, it is the same in every profile.
     pub fn order_key(&self, node: &Node) -> u64 {
         self.shapes.order_key(node.shape) ^ u64::from(node.again)
     }
@@ -389,8 +392,9 @@ impl Profile {
         shapes
     }
 
-    /// Returns the child of the node `parent` for the key `branch`, which is created if needed.
-    /// Also returns true if there are too many nodes, so that the call is merged by name only.
+    /// Returns the index of the child of the node `parent` with the key `branch`, which is created
+    /// if needed. If there are too many nodes, returns the node without a parent in which calls of
+    /// this name are merged. The second value says whether this was the case.
     fn place(&mut self, parent: u32, branch: Branch, texts: &Texts) -> (u32, bool) {
         let node = u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes");
         if let Some(&known) = self.places.get(&(parent, branch)) {

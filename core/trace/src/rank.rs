@@ -1,4 +1,5 @@
-//! Ranks which calls took the time: by call path and by name, with waits separate from work.
+//! Ranks calls by their self time: once by call path and once by name, with waits separate from
+//! work.
 
 use std::collections::HashMap;
 
@@ -13,36 +14,36 @@ use crate::selection::{Choice, Selection};
 use crate::statistics::Sums;
 use crate::tree::NONE;
 
-/// The options that determine how trace files are read and what the report has.
+/// The options that determine how trace files are read and what the report contains.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
     /// Patterns for the names of calls that wait instead of work. `*` stands for any text and `?`
     /// for any one character.
     pub wait_patterns: Vec<String>,
-    /// Largest number of entries in each ranking. The report has the number of entries left out.
+    /// Largest number of entries in each ranking. The report states how many entries are left out.
     pub ranking_limit: usize,
     /// Factor, above one, by which each step is made faster to estimate the end-to-end gain.
     #[serde(deserialize_with = "above_one")]
     pub factor: f64,
-    /// Sampling probability of the calls whose recorder did not record one.
+    /// Sampling probability that is assumed for calls whose recorder did not record it.
     #[serde(deserialize_with = "probability")]
     pub sampled: f64,
     /// Format of the files, by its name in `InputFormat`. If it is empty, the format is recognised
     /// by content.
     pub format: String,
-    /// The user's rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the user's new names for calls.
     pub choice: Choice,
 }
 
 /// The options for reading trace files, after they were checked.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Sampling probability of the calls whose recorder did not record one.
+    /// Sampling probability that is assumed for calls whose recorder did not record it.
     pub sampled: f64,
-    /// Format of the files; None: it is recognised by content.
+    /// Format of the files. If it is None, the format is recognised by content.
     pub format: Option<InputFormat>,
-    /// The user's rules for which calls are kept, and the names of steps.
+    /// The user's rules for which calls are kept, and the user's new names for calls.
     pub selection: Selection,
 }
 
@@ -164,15 +165,15 @@ pub struct Rankings {
     pub ranking_beyond_limit: u64,
 }
 
-/// Sums over the calls with one path or name, of the recorded calls (`read`, `waits`) and of all
-/// calls as estimated by sampling weights (`all`, `again`).
+/// Sums over the calls with one path or name. `read` and `waits` count recorded calls only. `all`
+/// and `again` are sums over all calls, as estimated by sampling weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathSums {
     pub read: u64,
     /// Number of the recorded calls that the recorder classifies as waits.
     waits: u64,
     pub all: Sums,
-    /// Estimated sums over those of the calls that are failed attempts that were retried.
+    /// Estimated sums over the failed calls that their caller retried.
     again: Sums,
 }
 
@@ -234,8 +235,8 @@ pub(crate) fn seconds(nanoseconds: u128) -> f64 {
 /// The call paths of a profile. Nodes with equal names from the root on are merged, although they
 /// may have different shapes.
 pub(crate) struct Paths<'a> {
-    /// (index of the parent path or `NONE`, name of the call, sums) of each path; each follows its
-    /// parent path.
+    /// The paths, each as (index of the parent path or `NONE`, name of the last call, sums). A
+    /// parent path precedes its child paths.
     paths: Vec<(u32, &'a str, PathSums)>,
 }
 
@@ -261,7 +262,7 @@ impl<'a> Paths<'a> {
         Self { paths }
     }
 
-    /// Returns the parent's index, the name and the sums of each path.
+    /// Iterates over the paths. Yields for each its index, the name of its last call, and its sums.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &'a str, &PathSums)> {
         (0u32..)
             .zip(&self.paths)

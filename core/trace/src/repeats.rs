@@ -1,12 +1,13 @@
-//! The distribution of how often a step is repeated within its caller, for steps that are loops.
+//! Counts how often a step is repeated within one call of its caller, which shows the steps that
+//! are loops.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Numbers;
 
-/// Counts of the calls of one node within each call of its parent node. Parent calls without such a
-/// call are not counted.
+/// How many calls of one node a call of its parent node contains, as a distribution over the calls
+/// of the parent node. Parent calls that contain no call of the node are not counted.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Repeats {
     /// Number of parent calls with at least one call of the node.
@@ -16,7 +17,8 @@ pub struct Repeats {
     times: Numbers,
 }
 
-/// Distribution of the number of calls of a step within one call of its parent step.
+/// How many calls of a step one call of its parent step contains, as a distribution over the calls
+/// of the parent step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Times {
     /// Number of parent calls with at least one call of the step.
@@ -57,7 +59,8 @@ impl Repeats {
         }
     }
 
-    /// Returns the figures of the distribution; None for root calls, which have no parent.
+    /// Returns the distribution in the form of the report; None for root calls, which have no
+    /// parent.
     pub fn distribution(&self) -> Option<Times> {
         (self.callers > 0).then(|| Times {
             callers: self.callers,

@@ -19,7 +19,8 @@ use crate::statistics::Exemplar;
 use crate::timeline::Timeline;
 use crate::tree::NONE;
 
-/// A profile with its rankings and the results of analyses of its spans.
+/// A profile with its rankings and the results of analyses of its spans. It is made from traces of
+/// spans, or from the profiles that processes wrote (profiles of processes).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "TraceProfile")]
 pub struct Report {
@@ -163,8 +164,8 @@ pub struct TreeNode {
     pub self_ns: u128,
     /// Whether the calls of this node are failed attempts that their caller retried.
     pub again: bool,
-    /// Distribution of the number of calls of this node within one call of the parent node; none
-    /// for root calls.
+    /// How many calls of this node one call of the parent node contains, as a distribution over the
+    /// calls of the parent node. None for root calls.
     pub times: Option<Times>,
     /// "blocked" if the recorder classifies most of the node's calls as waits, else "service".
     pub kind: &'static str,
@@ -179,7 +180,8 @@ pub struct TreeNode {
     /// The processes that made the calls. Only in profiles of processes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<String>,
-    /// Sums by host if the trace has several hosts. In profiles of processes, sums by process.
+    /// A map from the name of each host to the sums over its calls, if the trace has several hosts.
+    /// In profiles of processes, a map from the name of each process.
     #[schemars(with = "BTreeMap<String, (u64, u128, u128, u128, Option<f64>)>")]
     pub of: BTreeMap<String, OfHost>,
     /// Some calls of this node, which can be looked up in the trace (exemplars).
@@ -268,7 +270,8 @@ fn nested(profile: &Profile) -> Vec<TreeNode> {
     in_order(roots)
 }
 
-/// Returns the sums of each node by host name. The maps are empty if all calls are of one host.
+/// Returns, for each node in order, a map from the name of each host to the sums over its calls.
+/// The maps are empty if all calls are of one host.
 fn sums_by_host(profile: &Profile) -> Vec<BTreeMap<String, OfHost>> {
     let by_host = profile.by_host();
     let hosts: BTreeSet<TextId> = by_host.iter().flat_map(BTreeMap::keys).copied().collect();

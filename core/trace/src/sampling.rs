@@ -1,16 +1,17 @@
 //! Reads sampling weights: a weight is the number of calls that a recorded call represents, if the
 //! recorder sampled calls.
 //!
-//! For a sampling probability p, the weight is 1 / p, in units of 2^-20. It is a whole number, so
-//! that sums do not depend on the order of addition. Sources: OpenTelemetry, "TraceState:
-//! Probability Sampling" (`ot=th:` rejection thresholds of 56 bits, and the earlier `ot=p:`
-//! exponents), and the tags `sampler.type` and `sampler.param` of Jaeger.
+//! For a sampling probability p, the weight is 1 / p. It is stored as a whole number in units of
+//! 2^-20, so that sums do not depend on the order of addition. Weights are read from trace states
+//! as OpenTelemetry's "TraceState: Probability Sampling" defines them (`ot=th:` with a rejection
+//! threshold of 56 bits, and the earlier `ot=p:` with an exponent), and from Jaeger's tags
+//! `sampler.type` and `sampler.param`.
 
 /// The weight of a call that represents only itself, in units of 2^-20.
 pub const ONE: u64 = 1 << 20;
 
-/// Largest accepted weight, in units of 2^-20. The smaller probabilities are ignored, since no real
-/// sampler uses them.
+/// Largest accepted weight, in units of 2^-20. Probabilities that would need a larger weight are
+/// ignored, since no real sampler uses them.
 const WEIGHT_MAX: u64 = 1 << 54;
 
 /// Returns the sampling weight for a probability, in units of 2^-20. None unless the probability is

@@ -74,8 +74,9 @@ pub struct Choice {
     pub keep: Vec<String>,
     /// Rules for calls to drop.
     pub drop: Vec<String>,
-    /// New names for calls: (name of a step, patterns of the calls that get the name). The first
-    /// match counts. The rules `keep` and `drop` refer to the new names.
+    /// New names for calls. Each entry has the name of a step, and patterns for the names of the
+    /// calls that get this name. The first entry that matches a call counts. The rules `keep` and
+    /// `drop` refer to the new names.
     pub steps: Vec<(String, Vec<String>)>,
 }
 
@@ -95,7 +96,7 @@ pub struct LeftOut {
     pub self_ns: u128,
 }
 
-/// Sums over the dropped calls, by the text of the rule that dropped them.
+/// A map from the text of each rule to the sums over the calls that the rule dropped.
 pub type AllLeftOut = BTreeMap<String, LeftOut>;
 
 /// Adds the counts of `other` to `sum`.
@@ -110,7 +111,7 @@ pub fn add_left_out(sum: &mut AllLeftOut, other: &AllLeftOut) {
     }
 }
 
-/// The name under which dropped calls are counted that match no `keep` rule.
+/// Replaces the text of a rule in the counts of those dropped calls that match no `keep` rule.
 const NOT_KEPT: &str = "not among those to keep";
 
 /// Maximum number of decisions that are cached. Only forged traces have more distinct names.
@@ -121,14 +122,14 @@ const VERDICTS_MAX: usize = 1 << 16;
 pub struct Selection {
     keep: Vec<Rule>,
     drop: Vec<Rule>,
-    /// The names for the report: one for each `drop` rule, and the last for calls that match no
-    /// `keep` rule.
+    /// The texts of the rules for the report: one for each `drop` rule, and a last one for calls
+    /// that match no `keep` rule.
     names: Vec<String>,
     steps: Vec<(String, Vec<String>)>,
-    /// The number of the step's name that replaces each name, for the names that occurred.
+    /// A cache: for the number of each name that occurred, the number of the name that replaces it.
     renamed: HashMap<TextId, TextId, Mixing>,
-    /// Cached decisions by (name, service, host, wait): the index in `names` of the rule that drops
-    /// the call, or None for a kept call.
+    /// A cache of decisions. The key is (name, service, host, whether the call is a wait). The
+    /// value is the index in `names` of the rule that drops such calls, or None if they are kept.
     verdicts: HashMap<(TextId, TextId, TextId, bool), Option<usize>, Mixing>,
 }
 

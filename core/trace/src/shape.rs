@@ -35,8 +35,8 @@ const UNKNOWN: ShapeId = ShapeId::MAX;
 const SHAPES_MAX: usize = 1 << 17;
 const WORDS_MAX: usize = 1 << 22;
 
-/// Maximum number of words of keys that are compared with the last key of their name before they
-/// are sorted.
+/// Maximum length, in words, of a key that is first compared with the last key of the same name. If
+/// the two are equal, the key need not be sorted.
 const RECENT_WORDS: usize = 8;
 
 impl Shapes {
@@ -171,8 +171,8 @@ pub fn digest_of(text: &str) -> u64 {
     })
 }
 
-/// Mixes the bits of a number by the finaliser of SplitMix64: every bit of the input affects every
-/// bit of the output.
+/// Mixes the bits of a number by the finaliser of SplitMix64, so that every bit of the input
+/// affects every bit of the output.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,5 +1,5 @@
-//! The type of a span, and the store of spans, in which each distinct text is stored once and spans
-//! have its number.
+//! The type of a span, and the store of spans. The store has each distinct text once, and a span
+//! has the numbers of its texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub const NONE: u32 = u32::MAX;
 /// a path nor the depth of a recursion grows without bound.
 pub const DEPTH_MAX: u32 = 200;
 
-/// Longest duration that quantiles and squares distinguish: 2^48 ns, which is three days. The
-/// histogram also sums squares, which forged times would overflow. Sums and extremes are exact for
-/// every duration.
+/// Longest duration that quantiles and sums of squares distinguish: 2^48 ns, about three days. For
+/// them, longer durations are reduced to this one, since the squares of forged durations would
+/// overflow the sums. Sums, minima and maxima are exact for every duration.
 const QUANTILE_NS_MAX: u64 = 1 << 48;
 
-/// Limits a duration to the longest that quantiles and squares distinguish, ns.
+/// Limits a duration in ns to the longest that quantiles and sums of squares distinguish.
 pub fn cut_ns(duration_ns: u64) -> u64 {
     duration_ns.min(QUANTILE_NS_MAX)
 }
@@ -90,8 +90,8 @@ pub struct Texts {
     weights: Vec<u64>,
 }
 
-/// Maximum number of distinct weights, since recorders have few rates. Further weights are taken
-/// for the last one.
+/// Maximum number of distinct sampling weights in the table, since recorders use few. Any further
+/// weight is replaced by the last one in the table.
 const WEIGHTS_MAX: usize = 1 << 12;
 
 const RECENT_SLOTS: usize = 64;

@@ -62,9 +62,9 @@ impl Default for Numbers {
     }
 }
 
-/// The buckets of a histogram, from the shortest call to the longest. The durations of a step
-/// extend over a few powers of ten, and a profile has thousands of steps, so complete histograms
-/// would waste memory.
+/// The buckets of a histogram, from that of the shortest call to that of the longest; `first` is
+/// the number of the first bucket. Other buckets are not stored, to save memory: the durations of a
+/// step extend over a few powers of ten, and a profile has thousands of steps.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Buckets {
     first: usize,
@@ -97,7 +97,8 @@ pub struct Statistics {
     durations: Numbers,
     slowest: Vec<Exemplar>,
     sampled: Vec<Exemplar>,
-    /// Thresholds of duration and of pseudo-random number. A call below both is no exemplar.
+    /// The least duration (ns) and the least pseudo-random number with which a call can still
+    /// become an exemplar. A call that is below both needs no further check.
     least_slow_ns: u64,
     least_lot: u64,
     /// Sums over the calls that were not recorded, as the sampling weights estimate them. None
@@ -249,7 +250,8 @@ impl Statistics {
         self.waits * 2 > self.count
     }
 
-    /// Returns the sums over all calls of this node in the type for the calls of one host.
+    /// Returns the sums over all calls of this node as a `Share`, which is the type of the sums for
+    /// one host.
     pub fn share(&self) -> Share {
         Share {
             count: self.count,

@@ -43,7 +43,8 @@ impl Default for Window {
 /// batch fits a processor cache.
 const PORTION_SPANS: usize = 1 << 9;
 
-/// Number of merged traces whose ids are certainly remembered. At most twice that number is.
+/// The ids of at least this number of the latest merged traces are remembered, and of at most twice
+/// this number.
 const REMEMBERED: usize = 1 << 18;
 
 /// Reads spans and accumulates them into a profile.
@@ -51,7 +52,8 @@ const REMEMBERED: usize = 1 << 18;
 pub struct Stream {
     window: Window,
     store: SpanStore,
-    /// The trace of each span that waits in the store, up to the last span examined.
+    /// The traces of the spans that wait in the store. Spans that arrived since the last merge are
+    /// not in it yet.
     traces: Traces,
     profile: Profile,
     /// The random sample of complete traces. None if only the profile is requested; then clock
@@ -63,7 +65,7 @@ pub struct Stream {
     /// For each host, the time by which its clock is ahead of the reference host's, ns.
     ahead_ns: HashMap<TextId, i64, Mixing>,
     selection: Selection,
-    /// Format of the files; None: it is recognised by content.
+    /// Format of the files. If it is None, the format is recognised by content.
     format: Option<InputFormat>,
     arrived: u64,
     arrived_before: u64,
@@ -107,14 +109,15 @@ impl Stream {
         self
     }
 
-    /// Whether a sample is needed but none is kept: spans of several hosts may have wrong clocks,
-    /// which only a sample shows.
+    /// Whether a sample is needed but none is kept. It is needed if there are spans of several
+    /// hosts, since only a sample shows whether the hosts' clocks are wrong.
     pub(crate) fn misses_sample(&self) -> bool {
         self.sample.is_none() && self.profile.has_several_hosts()
     }
 
-    /// Reads files whose spans may belong to the same traces. The next bytes are always read from
-    /// the file that is furthest behind. Stops as soon as a sample is needed but none is kept.
+    /// Reads files whose spans may belong to the same traces. The next spans are always read from
+    /// the file whose latest span so far has the earliest start, so that the spans of one trace are
+    /// read at about the same time. Stops as soon as a sample is needed but none is kept.
     pub fn read_files<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<()> {
         let open = |path: &P| Ok((0, Reader::open(path.as_ref(), self.format)?));
         let mut readers: Vec<(u64, Reader)> = paths.iter().map(open).collect::<Result<_>>()?;
@@ -331,7 +334,7 @@ struct Held {
 /// of spans (runs) are stored.
 #[derive(Default)]
 struct Traces {
-    /// The index of each trace in `held`, by trace id.
+    /// A map from each trace id to the index of that trace in `held`.
     slots: HashMap<u128, u32, Mixing>,
     held: Vec<Held>,
     runs: Vec<Run>,
@@ -394,7 +397,7 @@ impl Traces {
         cut
     }
 
-    /// Returns the runs of all complete traces, trace by trace.
+    /// Returns the runs (ranges of spans) of all complete traces, trace by trace.
     fn whole_runs(&self) -> Vec<Run> {
         let mut free = Vec::with_capacity(self.held.len());
         let mut end = 0;
@@ -413,7 +416,8 @@ impl Traces {
         found
     }
 
-    /// Removes the spans of complete traces from `spans`. Returns the runs of the other traces.
+    /// Removes the spans of complete traces from `spans`. Returns the runs (ranges of spans) of the
+    /// traces that remain.
     fn drop_whole(self, spans: &mut Vec<Span>) -> Traces {
         let mut left = Traces::default();
         for run in &self.runs {

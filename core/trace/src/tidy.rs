@@ -1,8 +1,8 @@
 //! Reconstructs call trees in one pass from spans in canonical form.
 //!
-//! Most programs number their spans in order of start: a call follows its caller, and calls of one
-//! caller are ordered by start. For such spans one pass yields what the module `tree` computes in
-//! several passes. That module handles all other spans.
+//! Most programs number their spans in order of start. If spans are sorted by these numbers, a call
+//! follows its caller, and calls of one caller are ordered by start. For such spans one pass yields
+//! what the module `tree` computes in several passes. That module handles all other spans.
 
 use crate::span::{Span, DEPTH_MAX, NONE};
 
@@ -25,10 +25,10 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Computes the parent (`parents`) and the self time (`self_ns`) of each span and returns true,
-    /// if the spans are in canonical form; else returns false. In canonical form each trace is
-    /// contiguous, ids ascend, every span is valid and follows its caller, no call failed, depth is
-    /// bounded, and the calls of a caller are ordered by start.
+    /// If the spans are in canonical form, computes the parent (`parents`) and the self time
+    /// (`self_ns`) of each span and returns true. Otherwise returns false. In canonical form each
+    /// trace is contiguous, ids ascend, every span is valid and follows its caller, no call failed,
+    /// depth is bounded, and the calls of a caller are ordered by start.
     pub fn link(&mut self, spans: &[Span], parents: &mut Vec<u32>, self_ns: &mut Vec<u64>) -> bool {
         parents.resize(spans.len(), NONE);
         self_ns.resize(spans.len(), 0);

@@ -10,10 +10,10 @@ use crate::selection::Selection;
 use crate::span::Texts;
 use crate::tree::{Forest, NONE};
 
-/// Largest number of types of call trees that are shown: those that took most time. A type is the
-/// name of the root call.
+/// Largest number of types of call trees that are shown. The types that took most time are shown; a
+/// type is the name of the root call.
 const KINDS_MAX: usize = 3;
-/// Largest number of calls of a tree that are shown: the longest ones.
+/// Largest number of calls of a tree that are shown. The longest calls are shown.
 const CALLS_MAX: usize = 100;
 
 /// One call tree on a time axis.

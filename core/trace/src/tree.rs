@@ -16,7 +16,8 @@ pub struct Children {
 }
 
 impl Children {
-    /// Computes the children from the parent of each node, in the memory of the previous lists.
+    /// Computes the lists of children from the parent of each node. The memory of the previous
+    /// lists is reused.
     fn fill(&mut self, parents: &[u32]) {
         let starts = &mut self.starts;
         starts.clear();
@@ -152,7 +153,8 @@ impl Forest {
         self.measure_self();
     }
 
-    /// Gives each span without a sampling weight that of its parent, or else one of its trace.
+    /// Sets the sampling weight of each span that has none to that of its parent or, if the parent
+    /// has none, to that of another span of its trace.
     fn spread_weights(&mut self) {
         for &node in &self.order {
             let parent = self.parents[node as usize];
@@ -404,8 +406,8 @@ impl Forest {
         self.losses.outside_parent = outside;
     }
 
-    /// Moves calls below the deepest level up, below their ancestor at the last level but one. Self
-    /// times are unchanged.
+    /// Moves every call that is deeper than the deepest level up to that level: it becomes a child
+    /// of its ancestor one level above. Self times are unchanged.
     fn limit_depth(&mut self) {
         let mut depths = vec![1u32; self.spans.len()];
         let deep_before = self.losses.deep_spans;

@@ -1,4 +1,5 @@
-//! Shows that clock offsets between hosts that were planted in traces are found and corrected.
+//! Tests that clock offsets between hosts, which the created traces contain, are found and
+//! corrected.
 
 mod support;
 
@@ -12,8 +13,8 @@ use support::Random;
 const HOSTS: [&str; 4] = ["client", "namenode", "datanode-1", "datanode-2"];
 
 /// Creates traces in which a client calls a NameNode and a DataNode, which calls a second DataNode.
-/// `ahead_ns` is by how much each host's clock is ahead. Each network delay is 50 to 250 us, and
-/// every tenth write outlives its caller.
+/// `ahead_ns` has the time by which each host's clock is ahead. Each network delay is 50 to 250 us,
+/// and every tenth write outlives its caller.
 fn calls(seed: u64, ahead_ns: [i64; 4], count: u64) -> SpanStore {
     let mut random = Random(seed);
     let mut store = SpanStore::default();

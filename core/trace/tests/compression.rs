@@ -1,4 +1,4 @@
-//! Shows that compression preserves every count, byte and nanosecond, and that profiles can be
+//! Tests that compression preserves every count, byte and nanosecond, and that profiles can be
 //! merged in any order.
 
 mod support;

@@ -1,4 +1,4 @@
-//! Shows that JSON and protobuf files of one trace give the same spans. The messages generated from
+//! Tests that JSON and protobuf files of one trace give the same spans. The messages generated from
 //! OTLP's definition are the oracle of both readers.
 
 mod support;
@@ -243,8 +243,8 @@ fn a_failed_write_leaves_nothing_behind() {
     std::fs::remove_dir(&folder).expect("an empty folder");
 }
 
-/// Returns the members of a JSON span with this id, time and attributes, in a form that need not be
-/// the usual one.
+/// Returns the members of a JSON span with this id, time and attributes. The arguments are inserted
+/// as they are, so they may have an unusual form.
 fn members(id: &str, time: &str, attributes: &str) -> String {
     let ends = r#""droppedAttributesCount":0,"events":[],"droppedEventsCount":0,"links":[]"#;
     format!(r#""traceId":"{id}","spanId":"0123456789abcdef","parentSpanId":"{id}","name":"n","#)

@@ -1,5 +1,5 @@
-//! Shows that neither a stored corpus of hostile traces of every format nor seeded random damage to
-//! valid traces crashes the readers.
+//! Tests that no hostile file crashes the readers. The files are a stored corpus of hostile traces
+//! in every format, and valid traces with seeded random damage.
 
 mod support;
 
@@ -13,8 +13,7 @@ use support::{random_forest, report_of, temporary, Random};
 const TURNS: u64 = 250;
 const SEED: u64 = 20_181_015;
 
-/// Reads a file and returns its number of spans and its losses, or the error, which must be one
-/// line.
+/// Reads a file. Returns its number of spans and its losses, or the error, which must be one line.
 fn outcome(path: &Path) -> Result<(u64, String), String> {
     match profile_files(&[path], &Reading::default()) {
         Ok(profile) => {
@@ -81,7 +80,7 @@ fn every_sound_file_loses_nothing_that_it_should_not() {
     }
 }
 
-/// Hostile sequences of bytes, which replace parts of a valid file.
+/// Hostile sequences of bytes, with which parts of a valid file are replaced.
 const EVIL: [&[u8]; 16] = [
     b"",
     b"\xff",

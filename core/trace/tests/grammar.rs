@@ -1,5 +1,5 @@
-//! Shows that loops and retries are rules of a grammar: the number of shapes stays small for any
-//! number of repetitions or failures.
+//! Tests that loops and retries do not multiply the shapes of call trees: the number of shapes
+//! stays small for any number of repetitions or failures.
 
 mod support;
 
@@ -81,8 +81,8 @@ fn with_faults(traces: u64, retries_max: u64, seed: u64) -> SpanStore {
     store
 }
 
-/// Returns the number of distinct structures of trees if retried attempts counted as other calls
-/// do. It is computed from the definition.
+/// Returns the number of distinct tree structures that there would be if retried attempts were
+/// treated like other calls. It is computed from the definition of a structure.
 fn structures_without_rule(store: &SpanStore) -> usize {
     fn structure(forest: &Forest, node: u32) -> String {
         let below: BTreeSet<String> = forest
@@ -184,12 +184,13 @@ fn a_final_failure_and_a_concurrent_failure_are_no_retries() {
     assert_eq!(errors, 5);
 }
 
-/// The expected figures of a node: number of parent calls, fewest and most calls within one of
-/// them, and whether the calls were retried.
+/// The expected figures of a node: the number of parent calls that contain calls of it, the
+/// smallest and the largest number of its calls within one of them, and whether its calls were
+/// retried.
 type Figures = (u64, u64, u64, bool);
 
-/// Computes the figures of each node from the definition of the compression. The key of a node is
-/// the path of structures from the root to the call.
+/// Computes the expected figures of each node from the definition of the compression. The key of a
+/// node in the result is the path of structures from the root to the node's calls.
 fn naive(forest: &Forest) -> BTreeMap<String, (u64, u128, Figures)> {
     let again = |node: u32| {
         let span = &forest.spans[node as usize];

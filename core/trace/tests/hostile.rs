@@ -1,4 +1,4 @@
-//! Shows that hostile, damaged and foreign files never crash the readers: the result is an error in
+//! Tests that hostile, damaged and foreign files never crash the readers: the result is an error in
 //! one line, or losses counted by kind.
 
 mod support;

@@ -1,4 +1,4 @@
-//! Shows that sums by host equal those of a naive computation, in any order of merging.
+//! Tests that sums by host equal those of a naive computation, in any order of merging.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn profile_of(store: &SpanStore) -> Profile {
     Profile::of(&Forest::recover(store.clone()))
 }
 
-/// Distributes the traces of a store over `parts` stores, each trace completely.
+/// Distributes the traces of a store over `parts` stores. Each trace is completely in one of them.
 fn dealt(store: &SpanStore, parts: u128) -> Vec<SpanStore> {
     let part = |number| SpanStore {
         spans: store

@@ -1,4 +1,4 @@
-//! Shows that spans decoded by comparison with earlier spans equal those decoded by a full parse.
+//! Tests that spans decoded by comparison with earlier spans equal those decoded by a full parse.
 
 mod support;
 
@@ -23,7 +23,8 @@ fn pair(key: &str, value: Value) -> KeyValue {
     }
 }
 
-/// Creates a random attribute of any type, which may or may not be one that this crate uses.
+/// Creates an attribute with a random key and a random value of any type. The crate uses only some
+/// of these attributes.
 fn attribute(random: &mut Random) -> KeyValue {
     let number = Value::IntValue((random.next() >> random.below(64)) as i64);
     match random.below(12) {

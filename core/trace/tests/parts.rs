@@ -1,4 +1,5 @@
-//! Shows that shards that are read separately merge into the same bytes, in any order and grouping.
+//! Tests that shards that are read separately can be merged in any order and grouping, with the
+//! same result to the byte.
 
 mod support;
 
@@ -34,8 +35,8 @@ fn part(paths: &[PathBuf]) -> Part {
     Part::from_bytes(&bytes).expect("as it was written")
 }
 
-/// Writes trace files and returns their paths. With `shared`, each file has some spans of every
-/// trace; else, each has a few complete traces.
+/// Writes trace files and returns their paths. If `shared` is true, each file has some spans of
+/// every trace; otherwise each file has a few complete traces.
 fn files(name: &str, shared: bool) -> Vec<PathBuf> {
     let store = random_forest(5, 400, 12, 6);
     let number = |path: u64| temporary(&format!("{name}-{path}"));

@@ -1,4 +1,5 @@
-//! Shows that call trees reconstructed from damaged input equal the trees that were planted.
+//! Tests that the call trees reconstructed from damaged input equal the trees from which that input
+//! was made.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Shows that the savings predicted from a trace of a program equal those of that program when it
-//! is run again with one component faster.
+//! Tests that the savings predicted from the trace of a simulated program equal those observed when
+//! the program runs again with one component faster.
 
 #[path = "support/pipeline.rs"]
 mod pipeline;
@@ -28,8 +28,9 @@ fn first_by(found: &Savings, value: impl Fn(&Saving) -> f64) -> &str {
     &first.expect("steps").step
 }
 
-/// Compares the predicted saving of every component with that of the program run again. Fails if
-/// they differ by more than `tolerance`. Returns the predictions.
+/// Compares the predicted saving from each faster component with the actual saving when the
+/// simulation runs again with that component faster. Fails if the two differ by more than
+/// `tolerance`. Returns the predictions.
 fn check(planted: &Pipeline, tolerance: f64) -> Savings {
     let found = predicted(planted.trace());
     let components = Pipeline::components();
@@ -104,8 +105,8 @@ fn planted_pipelines_of_every_bottleneck_are_recovered() {
     }
 }
 
-/// One call: (name, service, thread, index of the parent or None, start, end, whether it is a
-/// wait). Times are in ns.
+/// One call, as (name, service, thread, index of the parent or None, start in ns, end in ns,
+/// whether it is a wait).
 type Row<'a> = (&'a str, &'a str, u64, Option<usize>, u64, u64, bool);
 
 fn trees(rows: &[Row<'_>]) -> SpanStore {
@@ -203,8 +204,8 @@ fn a_pause_that_nothing_ends_gives_no_verdict() {
     assert!(one.low < 0.01 && one.high > 0.14, "{one:?}");
 }
 
-/// Shows that calls that were moved up because of their depth are replayed in the order of time.
-/// They are stored in the order of their ids, which may differ.
+/// Tests that calls that were moved up because they were too deep are replayed in order of time.
+/// They are stored in order of their ids, which may be another order.
 #[test]
 fn calls_hung_up_from_too_deep_are_replayed_in_the_order_of_time() {
     let level = |place: u64| {

@@ -1,5 +1,5 @@
-//! Shows that traces of a recorder that sampled calls are scaled: counts and sums are estimates for
-//! all calls and are marked as such.
+//! Tests that traces of a recorder that sampled calls are scaled: counts and sums are estimates for
+//! all calls, and are marked as estimates.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Shows that the JSON Schema in this folder is that of the Rust types. Python's types are
-//! generated from it.
+//! Tests that the stored JSON Schema of reports is that of the Rust types. The Python types are
+//! generated from the stored schema.
 
 use schemars::generate::SchemaSettings;
 

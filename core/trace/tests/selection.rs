@@ -1,5 +1,5 @@
-//! Shows that the user's selection counts dropped calls to the nanosecond and leaves the other
-//! calls unchanged.
+//! Tests that the user's selection counts the dropped calls and their times exactly, and leaves the
+//! other calls unchanged.
 
 mod support;
 

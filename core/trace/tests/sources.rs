@@ -1,5 +1,5 @@
-//! Shows that traces of other tools become the expected spans, with names, nesting, bytes, errors
-//! and losses.
+//! Tests that traces of other tools are converted to the expected spans, with the expected names,
+//! nesting, bytes, errors and losses.
 
 use std::path::Path;
 
@@ -44,8 +44,7 @@ const JUICEFS: &str = "\
 2021.01.15 08:26:11.003330 [uid:0,gid:0,pid:4403] write (17669,8666,4993160): OK <0.000010>\n\
 2021.01.15 08:26:11.003473 [uid:0,gid:0,pid:4403] lookup (1,x): no such file <0.00001400>\n";
 
-/// One span: (name, service, name of the parent, duration in ns, bytes, error). Spans are in order
-/// of time.
+/// One span, as (name, service, name of the parent, duration in ns, bytes, whether it failed).
 type Row = (String, String, String, u64, u64, bool);
 
 fn read(text: &str) -> (Vec<Row>, Losses) {

@@ -1,5 +1,5 @@
-//! Shows that windows of any size lose no data: sums stay exact, and spans that end up in separate
-//! trees are counted.
+//! Tests that no data are lost in a window of any size: sums are exact, and spans that are put in
+//! separate trees because they came late are counted.
 
 mod support;
 

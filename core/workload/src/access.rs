@@ -24,8 +24,8 @@ pub enum Order {
     Sequential,
     /// Back to front.
     Backward,
-    /// Every block is drawn independently, so some blocks are transferred several times and others
-    /// never.
+    /// The block of each transfer is drawn independently, so some blocks are transferred several
+    /// times and others never.
     Random,
     /// Every block once, in random order.
     Shuffled,
@@ -177,8 +177,9 @@ impl Iterator for Transfers<'_> {
     }
 }
 
-/// The transfer number `turn` in a file, as (offset, length) in bytes. After the last block the
-/// order begins again. `bits` are random and determine the offset where the order is random.
+/// Returns the transfer with the number `turn` in a file, as (offset, length) in bytes. After the
+/// last block, the order begins again. If the order is random, the random number `bits` determines
+/// the offset.
 #[inline]
 pub(crate) fn single(access: &Access, passage: &Passage, turn: u64, bits: u64) -> (u64, u64) {
     let offset = match access.order {
@@ -208,7 +209,8 @@ fn blocks(passage: &Passage) -> u64 {
     }
 }
 
-/// Length of one transfer in bytes, before it is truncated at the end of the file.
+/// Returns the length in bytes of transfer number `turn`, before it is truncated at the end of the
+/// file.
 fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     match &access.transfer_size {
         None => passage.transfer_size_bytes,
@@ -220,7 +222,8 @@ fn length(access: &Access, passage: &Passage, turn: u64) -> u64 {
     }
 }
 
-/// A key for random numbers that are independent of those that choose operations and file sizes.
+/// Returns the part of the random numbers' key that identifies the client. It makes the numbers
+/// independent of those that choose operations and file sizes.
 fn key(passage: &Passage) -> u64 {
     u64::from(passage.client) | 2 << 32
 }
@@ -261,8 +264,9 @@ fn offset(access: &Access, passage: &Passage, turn: u64) -> u64 {
     block * transfer
 }
 
-/// The block number at position `turn` of a strided order. Each block is `stride` blocks after the
-/// previous one, and each pass begins one block later than the previous pass.
+/// Returns the number of the block at position `turn` of a strided order. In one pass over the
+/// file, each block is `stride` blocks after the previous one. Each pass begins one block later
+/// than the previous pass.
 fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     let (rows, longer) = (blocks / stride, blocks % stride);
     // The first `longer` passes over the file have one block more than the later passes.
@@ -273,9 +277,10 @@ fn strided(blocks: u64, stride: u64, turn: u64) -> u64 {
     }
 }
 
-/// The block number at position `turn` of a random permutation of the blocks. A Feistel network
-/// permutes the next even power of two, and is applied repeatedly until the result is a block of
-/// the file (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// Returns the number of the block at position `turn` of a random permutation of the blocks. A
+/// Feistel network permutes the numbers below the next power of two with an even exponent. It is
+/// applied repeatedly until the result is the number of a block of the file (Black and Rogaway
+/// 2002, "Ciphers with arbitrary finite domains").
 fn shuffled(passage: &Passage, blocks: u64, turn: u64) -> u64 {
     let bits = (64 - (blocks - 1).leading_zeros())
         .max(2)

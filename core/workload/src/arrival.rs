@@ -15,15 +15,15 @@ use crate::{draw, SpecError};
 const GAP: u64 = 24;
 const GAP_AGAIN: u64 = 25;
 const LENGTH: u64 = 26;
-/// Largest rate of arrivals per second.
+/// Largest rate that a specification may have, in arrivals per second.
 const MOST_RATE_PER_S: f64 = 1e9;
 
 /// When operations are scheduled to start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// A closed loop: an operation starts a think time after the end of the client's previous
-    /// operation.
+    /// A closed loop: a client starts each operation when the think time has passed since the end
+    /// of its previous operation.
     #[default]
     Closed,
     /// An open workload: operations start at times that do not depend on their durations.
@@ -46,8 +46,8 @@ pub struct Open {
     /// linearly, and the last factor holds for ever. Empty: the factor is 1.
     #[serde(default)]
     pub profile: Vec<(f64, f64)>,
-    /// Sessions of requests, each of which waits for the previous one, arrive instead of single
-    /// operations. None: single operations arrive.
+    /// If set, sessions of several requests arrive instead of single operations. In a session, each
+    /// request waits for the end of the previous one. None: single operations arrive.
     #[serde(default)]
     pub session: Option<Session>,
 }
@@ -162,12 +162,13 @@ pub struct Schedule<'a> {
     seed: u64,
     client: u32,
     think_ns: u64,
-    /// Number of arrivals so far. `unit_time` is the time of the next arrival in a process whose
-    /// rate is 1 for each client.
+    /// Number of arrivals so far. `unit_time` is the time of the latest arrival, in units of the
+    /// mean time between arrivals of one client. It is used unless all intervals are constant.
     arrivals: u64,
     unit_time: f64,
-    /// This client's share of the interval between arrivals, 0 to 1, by which its arrivals are
-    /// shifted against those of other clients. Used when all intervals are constant.
+    /// Fraction of the interval between arrivals, 0 to 1, by which this client's arrivals are
+    /// shifted, so that the clients do not all start operations at the same time. Used when all
+    /// intervals are constant.
     share: f64,
     profile: Profile,
     /// Time in ns between a client's arrivals, if the rate does not change over time.
@@ -216,8 +217,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Returns the scheduled start of the next operation. `think_time_s` is the think time of that
-    /// operation, if it has its own, in seconds.
+    /// Returns the scheduled start of the next operation. `think_time_s` is the think time in
+    /// seconds that this operation specifies; None if it specifies none.
     #[inline]
     pub fn next_start(&mut self, think_time_s: Option<f64>) -> Start {
         if let Some(gap_ns) = self.even_ns {
@@ -236,8 +237,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Whether all start times are independent of the ends of earlier operations. False for a
-    /// closed loop and for sessions.
+    /// Whether all start times are independent of the ends of earlier operations. This is false for
+    /// a closed loop, and for sessions, whose requests wait for each other.
     pub fn waits_for_nobody(&self) -> bool {
         match self.arrival {
             Arrival::Closed => false,
@@ -306,7 +307,8 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// Time in ns of arrival number `arrival` in an evenly spaced schedule.
+/// Returns the time in ns of arrival number `arrival` in an evenly spaced schedule, whose first
+/// arrival is at `share` * `gap_ns`.
 #[inline]
 fn even(arrival: u64, share: f64, gap_ns: f64) -> u64 {
     // The conversion goes through i64, since processors convert signed integers to and from floats

@@ -126,8 +126,8 @@ impl OperationKind {
         matches!(self, Read | Write | Append | Pread | Pwrite | Overwrite)
     }
 
-    /// Whether the operation is allowed on a file of another client. It is if it changes neither
-    /// the names nor the sizes of files.
+    /// Whether the operation is allowed on a file of another client. This is so if it changes
+    /// neither the names nor the sizes of files.
     pub fn leaves_names(self) -> bool {
         use OperationKind::{Chmod, Close, Pread, Pwrite, Read, Stat};
         use OperationKind::{Exists, Fsync, GetXattr, List, Lock, Open, Overwrite};
@@ -164,8 +164,9 @@ pub struct Operation {
     pub size_bytes: u64,
     /// Bytes of one read or write call.
     pub transfer_size_bytes: u64,
-    /// For a single transfer, its offset in bytes. For an operation that accesses a file in another
-    /// order than front to back, the size of the file. Otherwise 0.
+    /// For a single transfer (positional read or write), its offset in bytes. For an operation that
+    /// accesses a file in an order other than front to back, the size of the file in bytes.
+    /// Otherwise 0.
     pub offset_bytes: u64,
     /// The client that owns the file, which is usually the client that executes the operation.
     pub owner: u32,

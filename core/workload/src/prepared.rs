@@ -23,7 +23,8 @@ pub fn size_of(spec: &StreamSpec, client: u32, file: u64) -> u64 {
     spec.file_size.drawn(bits)
 }
 
-/// The files, as (number, bytes), that must exist before a client's first operation.
+/// Returns the files of a client, as (number, bytes), that must exist before the client's first
+/// operation.
 pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     if !spec.given.is_empty() {
         return found_by_given(spec, client);
@@ -41,8 +42,9 @@ pub fn prepared_files(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// For each prepared file, the byte ranges (from, to) that the operations of a replay read or
-/// overwrite. The ranges are in ascending order and do not touch; the rest of a file may be a hole.
+/// Returns a map from the number of each prepared file to the byte ranges (from, to) of the file
+/// that the operations of a replay read or overwrite. The ranges are in ascending order and do not
+/// touch; the rest of a file may be a hole.
 pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u64, u64)>> {
     use OperationKind::{Pread, Pwrite, Read};
     let mut touched: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
@@ -67,8 +69,8 @@ pub fn prepared_extents(spec: &StreamSpec, client: u32) -> BTreeMap<u64, Vec<(u6
     touched
 }
 
-/// The files that must exist for a replayed sequence of operations. Each is as large as the
-/// operations on it need.
+/// Returns the files, as (number, bytes), that must exist before a replayed sequence of operations.
+/// Each is as large as the operations on it require.
 fn found_by_given(spec: &StreamSpec, client: u32) -> Vec<(u64, u64)> {
     use OperationKind::{Append, Create, List, Mkdir, Pread, Pwrite, Read, Rmdir, Write};
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();

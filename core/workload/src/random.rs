@@ -1,5 +1,5 @@
-//! Random numbers by counter: each is a function only of its key, so it does not depend on the
-//! order of draws.
+//! Generates random numbers, each of which is a function of a key. So a number does not depend on
+//! how many numbers were drawn before it.
 
 /// Returns 64 random bits for the key (seed, a, b, purpose). The finalising function of SplitMix64
 /// (Steele et al. 2014) is applied to each word of the key. The same key always gives the same

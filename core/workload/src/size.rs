@@ -1,4 +1,5 @@
-//! Distributions of sizes in bytes. A sample is a function only of its key.
+//! Distributions of sizes in bytes. A size that is drawn depends only on the key of its random
+//! numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,8 @@ use crate::SpecError;
 
 /// Largest size, 1 PiB. No file of a test is larger, and sums of sizes cannot overflow.
 const MOST_BYTES: u64 = 1 << 50;
-/// Largest number of attempts to draw a gamma variate. The method of Marsaglia and Tsang accepts 19
-/// of 20 attempts, so this many rejections in a row occur once in 10^40 samples.
+/// Largest number of attempts to draw a gamma variate. The method of Marsaglia and Tsang accepts
+/// about 19 of 20 attempts, so that all attempts fail only once in about 10^40 samples.
 const MOST_POINTS: u64 = 32;
 
 /// A distribution of sizes in bytes.
@@ -57,7 +58,8 @@ pub enum Size {
 }
 
 impl Size {
-    /// Draws a size in bytes. `bits(n)` returns the n-th random number of the sample's key.
+    /// Draws a size in bytes. `bits(n)` returns the n-th of the 64-bit random numbers that
+    /// determine the size.
     pub(crate) fn drawn(&self, bits: impl Fn(u64) -> u64) -> u64 {
         match self {
             Size::Fixed(bytes) => *bytes,

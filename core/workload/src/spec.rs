@@ -16,7 +16,7 @@ pub struct StreamSpec {
     /// Number of operations of each client.
     #[serde(default)]
     pub operations_per_client: u64,
-    /// Number of files that each client starts with, where the mix needs files.
+    /// Number of files that each client has at the start, if the mix needs files.
     #[serde(default)]
     pub files_per_client: u64,
     /// Number of files that all clients together have at the start, instead of `files_per_client`.
@@ -105,7 +105,8 @@ pub struct Share {
     /// The access pattern of this operation; None: that of the phase.
     #[serde(default)]
     pub access: Option<Access>,
-    /// How this operation selects its file, except Zipf; None: as in the phase.
+    /// How this operation selects its file; a Zipf distribution is not allowed. None: as in the
+    /// phase.
     #[serde(default)]
     pub file_choice: Option<FileChoice>,
     /// Whether the operation forces written data to disk. None: as the target is configured.
@@ -141,7 +142,8 @@ pub enum MixOrder {
     /// Randomly, by weight.
     #[default]
     Random,
-    /// In the order of the mix, again from the first operation after the last. Weights are ignored.
+    /// In the order of the mix; after the last operation, the first one follows again. Weights are
+    /// ignored.
     Cycle,
 }
 
@@ -149,12 +151,13 @@ pub enum MixOrder {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FileChoice {
-    /// The files in order, again from the first after the last.
+    /// The files in order; after the last file, the first one follows again.
     #[default]
     Sequential,
     /// Uniformly at random.
     Uniform,
-    /// Zipf: the k-th file has a probability proportional to k to the power of minus this exponent.
+    /// A Zipf distribution: the probability of the k-th file is proportional to 1 / k^s, where s is
+    /// this exponent.
     Zipf(f64),
     /// The file that was created last.
     Newest,

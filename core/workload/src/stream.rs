@@ -33,7 +33,8 @@ struct Live {
     held: bool,
     /// Whether the extended attribute of the file is set.
     tagged: bool,
-    /// Whether the file has its alternative name, which the rename operation gives and takes.
+    /// Whether the file has its alternative name. Each rename operation switches between the two
+    /// names of a file.
     renamed: bool,
 }
 
@@ -144,7 +145,7 @@ impl<'a> Stream<'a> {
         self.singles = singles.filter(|_| !self.own.is_empty());
     }
 
-    /// The files that `client` has when the current phase begins.
+    /// Returns the files that `client` has when the current phase begins.
     fn files_of(&self, client: u32) -> VecDeque<Live> {
         if client == self.client {
             return self.own.clone();
@@ -171,8 +172,8 @@ impl<'a> Stream<'a> {
         other.own
     }
 
-    /// Files of other clients in the current phase that have their alternative name, as (owner,
-    /// number).
+    /// Returns the files of other clients in the current phase that have their alternative name, as
+    /// (owner, number).
     pub fn renamed_by_others(&self) -> BTreeSet<(u32, u64)> {
         let renamed = self.others.iter().filter(|live| live.renamed);
         renamed.map(|live| (live.owner, live.file)).collect()
@@ -185,7 +186,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Index in the mix of the next operation: drawn by weight, or in cyclic order.
+    /// Returns the index in the mix of the next operation, which is drawn by weight or follows in
+    /// cyclic order.
     #[inline]
     fn share(&self) -> usize {
         let phase = &self.phases[self.phase];
@@ -322,8 +324,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Selects the file that an operation of type `kind` accesses. Only for types that do not
-    /// remove the file.
+    /// Selects the file that an operation of type `kind` accesses. The function is only for types
+    /// of operations that do not remove the file.
     #[inline]
     fn taken_alive(&mut self, kind: OperationKind, share: usize) -> Taken {
         let position = self.position(share);

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::*;
 
-/// Operation types of the test mix. While files exist, none of them is replaced by another type.
+/// Operation types of the mix under test. As long as a file exists, a stream never replaces one of
+/// them by another type.
 const FIRST: [OperationKind; 9] = [
     OperationKind::Read,
     OperationKind::Write,

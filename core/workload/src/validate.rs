@@ -129,7 +129,7 @@ impl StreamSpec {
 }
 
 impl Phase {
-    /// Whether files must exist before the stream begins. They need not if the mix is cyclic and
+    /// Whether files must exist before the stream begins. This is not so if the mix is cyclic and
     /// creates a file before it uses one.
     fn finds_files(&self) -> bool {
         use OperationKind::{Create, Write};

@@ -13,10 +13,48 @@ import threading
 # 700, the searches take a sixth of the start time of a command, which creates many permanent
 # objects.
 OBJECTS_BETWEEN_SEARCHES = 50_000
+# Commands that run clients on a file system, by their first words.
+LOADING = (
+    ("run",),
+    ("measure",),
+    ("replay",),
+    ("expect",),
+    ("sweep",),
+    ("search",),
+    ("visibility",),
+    ("compat",),
+    ("calibrate",),
+    ("check",),
+    ("trace", "record"),
+)
+# Standard input of a child outside the terminal's foreground group cannot be read.
+STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0")
 
 
 def main() -> None:
-    """Entry point of the command `dfslab`. Ctrl-C prints one line, even while the commands are
+    """Entry point of the command `dfslab`.
+
+    If the command is the program of this process and may wait for a file system, it runs in a child
+    process, which can be left behind.
+    """
+    caller = sys._getframe(1)  # noqa: SLF001 - a program that calls `main` must not be forked
+    is_program = caller.f_globals.get("__name__") == "__main__"
+    if is_program and loads(sys.argv[1:]):
+        from dfslab.cli.live import attended
+
+        attended.run(in_this_process)
+    in_this_process()
+
+
+def loads(words: list[str]) -> bool:
+    """Whether a command line runs clients on a file system, which may not answer."""
+    if any(word in STANDARD_INPUT for word in words):
+        return False
+    return any(tuple(words[: len(command)]) == command for command in LOADING)
+
+
+def in_this_process() -> None:
+    """Runs the command line in this process. Ctrl-C prints one line, even while the commands are
     being imported.
 
     SIGTERM (end of a batch job) and SIGHUP (lost terminal) act as Ctrl-C, unless they are ignored.

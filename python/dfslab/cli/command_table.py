@@ -37,6 +37,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "quick.measuring",
         ),
         CommandEntry(
+            "replay",
+            "Repeat an application's recorded file calls in a directory, and compare their times.",
+            "quick.replaying",
+        ),
+        CommandEntry(
             "sweep", "Run the scenario's instruments over its grids; resumes what was interrupted."
         ),
         CommandEntry(
@@ -81,7 +86,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             "expect",
             "Is this the speed I should expect, and what is in the way? Measures and predicts.",
-            "decide.expecting",
+            "decide.expected",
         ),
         CommandEntry(
             "whatif",
@@ -132,7 +137,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "init",
             "Write the scenario of an existing place, for predict, whatif, advise, measure "
             "and run.",
-            "decide.expecting",
+            "decide.expected",
         ),
         CommandEntry(
             "list",
@@ -158,6 +163,7 @@ EXAMPLES = {
     "run": "dfslab run quickstart",
     "design": "dfslab design learn-hdfs.toml --budget 20min",
     "measure": "dfslab measure /mnt/data --bs 4k,1m --rw randread,randwrite --clients 1,8",
+    "replay": "dfslab replay app.strace /mnt/data",
     "sweep": "dfslab sweep quickstart --set workload.clients=2",
     "search": 'dfslab search open.toml --objective "response_s_p99 <= 20 ms"',
     "visibility": "dfslab visibility quickstart --trials 20",

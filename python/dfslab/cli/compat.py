@@ -24,7 +24,7 @@ from urllib.parse import urlparse
 
 from dfslab import discover
 from dfslab.cli.exchange import iozone_arguments, mdtest_flags
-from dfslab.cli.exchange.tools import elbencho, fio, ior
+from dfslab.cli.exchange.tools import elbencho, fio_jobs, ior
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -98,7 +98,7 @@ CLIENTS = "clients.per.thread"
 NOT_COUNTED = "rmdir"
 # Characters that only a shell can expand. A value that contains one of them is rejected.
 SHELL_SIGNS = "$`;&|\"'"
-OTHERS = {"elbencho": elbencho.requested, "fio": fio.requested, "ior": ior.requested}
+OTHERS = {"elbencho": elbencho.requested, "fio": fio_jobs.requested, "ior": ior.requested}
 FRAMEWORK = (
     "DFS_PERF_DFS_ADRESS",
     "DFS_PERF_WORKSPACE",

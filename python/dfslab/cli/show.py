@@ -9,8 +9,16 @@ from typing import Annotated
 
 import typer
 
-from dfslab.cli.shared import SHOW_FORMS, AsJson, ScenarioFile, describing, emit, testbeds
-from dfslab.spec.check import check, read_checked
+from dfslab.cli.shared import (
+    SHOW_FORMS,
+    AsJson,
+    ScenarioFile,
+    describing,
+    emit,
+    read_scenario,
+    testbeds,
+)
+from dfslab.spec.check import check
 
 app = typer.Typer(help="Show what is described.", no_args_is_help=True)
 
@@ -51,7 +59,7 @@ def show_mount(
 @app.command("scenario")
 def show_scenario(scenario: ScenarioFile, as_json: AsJson = False) -> None:
     """A scenario with every default written out, and its configurations."""
-    chosen = read_checked(scenario)
+    chosen = read_scenario(scenario, None)
     points = [{"id": p.id, "labels": p.labels, "held_out": p.held_out} for p in check(chosen)]
     document = {"scenario": chosen.model_dump(mode="json"), "points": points}
     emit(as_json, document, chosen.toml(), f"# {len(points)} configurations")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal
 
 from dfslab.spec import units
@@ -14,6 +15,28 @@ from dfslab.spec import units
 Value = str | int | float | bool | None
 Name = Callable[[Mapping[str, Value]], str]
 DASH = "–"
+
+
+class Tab(StrEnum):
+    """The part of the page on which a section is shown. The value is the title of the part.
+
+    `ANSWER` is the first screen, above all tabs. The others are tabs, in their order.
+    """
+
+    ANSWER = "Answer"
+    LIMITS = "What limits"
+    THROUGHPUT = "Throughput"
+    LATENCY = "Latency"
+    TIME = "Where time goes"
+    WHAT_IF = "What if"
+    MODELS = "Models and their errors"
+    TRACE = "Trace"
+    RAW = "Raw data and provenance"
+
+    @property
+    def anchor(self) -> str:
+        """The id of the part on the page, which links name behind "#"."""
+        return "tab-" + self.value.lower().replace(" ", "-")
 
 
 @dataclass(frozen=True)

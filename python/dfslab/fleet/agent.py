@@ -10,8 +10,9 @@ kind, "text": ...}`.
 End of input, SIGTERM and SIGINT stop the agent: what it created is removed, even if its controller
 has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has started, end
 of input no longer stops such an agent, only `{"stop": true}` does: a long run then survives the
-loss of the connection. With `--controller` it survives the loss only while that process lives. FILE
-with `.lock` appended is locked while the agent lives.
+loss of the connection. With `--controller` it ends with that process: at the loss of the connection
+if the process runs on another machine.
+FILE with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -144,6 +145,12 @@ class Agent:
             if self._keep is not None:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
+        finally:
+            # The kernel holds a process whose threads wait for a file system, and with it the
+            # output's descriptor. The controller waits for the end of the output only.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._out)
+            os.close(nowhere)
 
     def _gate(self) -> float:
         """Reports readiness at a barrier and waits for the agreed start. Returns the start in
@@ -170,13 +177,12 @@ class Agent:
         self._observed = self._observed.then(LiveCounts(*counts))
 
     def _progress(self, share: float, phase: str) -> None:
-        if self._alone:
-            self._check_controller()
-        else:
+        if not self._alone:
             self._check()
         now_s = self._clock.monotonic_s()
         if now_s >= self._reported_s + REPORT_EVERY_S:
             self._reported_s = now_s
+            self._check_controller()
             self._say({"progress": (share, phase), "seen": self._observed})
             self._observed = self._observed._replace(latency_ns_max=0)
 
@@ -208,13 +214,18 @@ class Agent:
             self._alone = True
 
     def _check_controller(self) -> None:
-        """Raises Stopped if the controller's process was on this machine and has ended.
+        """Raises Stopped if the controller's process has ended.
 
-        A lost connection alone is no reason to stop: the scheduler between controller and agent may
-        have ended.
+        Where the controller runs on another machine, that is not known. Then a lost connection is
+        the reason to stop: it lasts as long as the agent's worker, which has a lease.
         """
         controller = self._controller
-        if controller and controller.boot == boot_id() and not controller.alive():
+        if controller is None:
+            return
+        if controller.boot != boot_id():
+            if self._alone:
+                raise Stopped("the connection to the controller is lost")
+        elif not controller.alive():
             raise Stopped("the controller has ended")
 
 

@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dask import config as dask_config
 from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from dfslab.documents.measured_load import FleetLoadReport, FleetReport
-from dfslab.fleet import shards, worker_calls
+from dfslab.fleet import lease, shards, worker_calls
 from dfslab.fleet.agent import boot
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, ClusterKind, Nodes, patience_s, split
 from dfslab.fleet.protocol import AgentAnswer, ControllerCommand, Heard, HostClocks
@@ -46,8 +47,7 @@ PROBES = 15
 # LEAD_CALLS calls to each worker.
 START_LEAD_S = 0.5
 LEAD_CALLS = 10
-# Kind of cluster -> (module, class, package that provides the class).
-KINDS = {
+KINDS = {  # kind of cluster -> (module, class, package)
     "ssh": ("distributed", "SSHCluster", "asyncssh"),
     "slurm": ("dask_jobqueue", "SLURMCluster", "dask-jobqueue"),
     "yarn": ("dask_yarn", "YarnCluster", "dask-yarn"),
@@ -426,31 +426,30 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
-    """A context with a new cluster of `nodes` workers. It yields the scheduler's address.
-
-    The options are passed to the cluster class unchanged. Raises LoadFailed if the library with the
-    class is missing or cannot start the cluster.
-    """
+    """A context with a new cluster of `nodes` workers. It yields the scheduler's address. Raises
+    LoadFailed if its library is missing or cannot start the cluster."""
     module, name, package = KINDS[kind.name]
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if kind.name == "ssh":
             importlib.import_module(package)  # the class imports it only later
         make = getattr(importlib.import_module(module), name)
-        made = _whole(lambda: make(**kind.options), kind)
+        with dask_config.set(lease.PRELOAD if kind.name == "ssh" else {}):
+            made = _whole(lambda: make(**kind.options), kind)
     except ImportError as error:
         reason = f"a {kind.name} cluster needs the Python package {package}: {error}"
         raise shards.LoadFailed(reason) from error
     except Exception as error:  # each of these libraries has other exception classes
         reason = _words(error.__cause__ or error)
         raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
-    try:
-        # An SSH cluster has a worker for each listed host; other kinds are scaled.
-        if kind.name != "ssh":
+    with contextlib.ExitStack() as stack:
+        stack.callback(_end, made, kind)
+        # The scheduler of an SSH cluster runs elsewhere. Other kinds have no workers yet.
+        if kind.name == "ssh":
+            stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
+        else:
             made.scale(nodes)
         yield made.scheduler_address
-    finally:
-        _end(made, kind)
 
 
 def _whole(make: Callable[[], Any], kind: ClusterKind) -> Any:

@@ -21,6 +21,9 @@ from dfslab.testbeds.hosts.process import LiveProcess
 
 BLOCK_BYTES = 1 << 20
 STDERR_TAIL_BYTES = 2000
+# Seconds that a process whose output has ended, or that was killed, may take to end. The kernel
+# holds a process with a thread in a call to a file system that does not answer.
+END_LIMIT_S = 5.0
 
 
 class AgentLink:
@@ -127,8 +130,14 @@ class AgentLink:
 
     def _how(self) -> str:
         """Text that states how the agent's process ended, with the last line of its error
-        output."""
-        status = self._process.wait()
+        output. A process that does not end is left behind and named."""
+        try:
+            status = self._process.wait(END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return (
+                f"its agent, process {self._process.pid}, is left behind: the kernel holds it in a "
+                "call to a file system that does not answer"
+            )
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
         output = self._stderr.read().decode(errors="replace").strip().splitlines()

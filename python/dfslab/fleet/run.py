@@ -10,6 +10,7 @@ from dfslab import _core
 from dfslab.documents.measured_load import FleetLoadReport
 from dfslab.documents.rows import PlannedOperation, operations
 from dfslab.fleet.agent import boot
+from dfslab.fleet.leftovers import recorded
 from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import CLEAN_UP_LIMIT_S, ClientHost, Nodes, patience_s, split
 from dfslab.fleet.shards import (
@@ -21,6 +22,7 @@ from dfslab.fleet.shards import (
     progress_of,
     together,
     turns,
+    unanswered,
 )
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.streams.plan import LoadPlan
@@ -44,6 +46,19 @@ def run_load(
     Raises WrongPlan if the plan is wrong, and LoadFailed if the run fails. If a host is lost during
     the run, the report is incomplete; the measurements of the other hosts are kept.
     """
+    with recorded(plan) as record:
+        done = _run(plan, places, progress, watch)
+        record.answers = not unanswered(done.report)
+    return done
+
+
+def _run(
+    plan: LoadPlan,
+    places: Sequence[ClientHost] | Nodes,
+    progress: ProgressReport | None,
+    watch: Watch | None,
+) -> LoadRun:
+    """Runs a plan in this process, by agents behind command prefixes, or on Dask workers."""
     if isinstance(places, Nodes):
         # Importing Dask takes longer than all other imports, so it is imported only if Dask workers
         # are used.

@@ -32,6 +32,17 @@ class LoadRun(NamedTuple):
     recorded: bytes
 
 
+# Prefix of the errors of a run that the load generator gave up, as in core/load/src/watch.rs.
+NO_ANSWER = "no_answer/"
+
+
+def unanswered(report: FleetLoadReport) -> str:
+    """Which call the file system has not answered, if that is why the run was given up; else an
+    empty text."""
+    calls = (one.first for one in report.errors if one.operation.startswith(NO_ANSWER))
+    return next(calls, "")
+
+
 class Shard(Protocol):
     """A shard: those clients of a workload run that one agent runs.
 

@@ -6,20 +6,34 @@ import fcntl
 import os
 import platform
 import select
+import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.fleet.agent import boot, lock_file
+from dfslab.fleet.lease import Lease, watched
+from dfslab.fleet.leftovers import parts_folder
 from dfslab.fleet.link import AgentLink
 from dfslab.fleet.places import ClientHost
 from dfslab.fleet.protocol import ControllerCommand, Heard, HostClocks
 from dfslab.fleet.shards import KeptPart, kept_part
 from dfslab.spec.streams.plan import LoadPlan
-from dfslab.testbeds.cache import home
 from dfslab.testbeds.hosts.process import LiveProcess
 
-_links: dict[Path, AgentLink] = {}
+
+@dataclass(frozen=True)
+class OpenPart:
+    """An agent of this worker. `lease`: the agent stops when it is over; None: the agent finishes
+    its part without the controller. `over` is set when the agent needs no lease any more."""
+
+    link: AgentLink
+    lease: Lease | None
+    over: threading.Event
+
+
+_parts: dict[Path, OpenPart] = {}
 
 
 def clock() -> HostClocks:
@@ -32,26 +46,33 @@ def open_part(
 ) -> Path:
     """Starts an agent for the clients `first` to `last` - 1 of a run.
 
-    Returns the path of its answer file. An agent that has lost its connection stops when the
-    process `controller`, if given, has ended.
+    Returns the path of its answer file. If a `controller` is given, the agent stops when that
+    process has ended, or when nobody has polled the agent's output for the time of a lease.
     """
-    folder = home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts" / run
+    folder = parts_folder() / run
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"clients-{first}-{last}.json"
-    _links[kept] = AgentLink(
-        ClientHost(platform.node()), range(first, last), plan, kept, controller
-    )
+    link = AgentLink(ClientHost(platform.node()), range(first, last), plan, kept, controller)
+    part = OpenPart(link, Lease() if controller else None, threading.Event())
+    _parts[kept] = part
+    if part.lease is not None:
+        watched(part.lease, lambda: _stop(link), part.over)
     return kept
 
 
 def hear(kept: Path) -> Heard:
     """The output so far of the agent with the answer file `kept`, and why the agent ended, if it
     has."""
-    link = _links[kept]
+    part = _parts[kept]
+    link = part.link
+    if part.lease is not None:
+        part.lease.renew()
     while link.ended is None and select.select([link], [], [], 0)[0]:
         link.receive()
     # The answer contains all spans, so it is sent only once, after the agent has ended.
     answer = link.answer if link.ended is not None else None
+    if link.ended is not None:
+        part.over.set()
     heard = Heard(link.times_ready, link.progress, tuple(link.observed), link.ended, answer)
     link.observed = link.observed._replace(latency_ns_max=0)
     return heard
@@ -59,7 +80,7 @@ def hear(kept: Path) -> Heard:
 
 def send(kept: Path, command: ControllerCommand) -> None:
     """Sends a command to the agent with the answer file `kept`."""
-    _links[kept].say(command)
+    _parts[kept].link.say(command)
 
 
 def stop(kept: Path) -> None:
@@ -67,15 +88,20 @@ def stop(kept: Path) -> None:
 
     The call does not wait for its end.
     """
-    if (link := _links.get(kept)) is not None:
-        link.say({"stop": True})
-        link.stop()
+    if (part := _parts.get(kept)) is not None:
+        _stop(part.link)
+
+
+def _stop(link: AgentLink) -> None:
+    link.say({"stop": True})
+    link.stop()
 
 
 def forget(kept: Path) -> None:
     """Removes the answer file `kept` and the lock file of an agent that has ended."""
-    if (link := _links.pop(kept, None)) is not None:
-        link.close(time.monotonic())
+    if (part := _parts.pop(kept, None)) is not None:
+        part.over.set()
+        part.link.close(time.monotonic())
     for path in (kept, lock_file(kept)):
         path.unlink(missing_ok=True)
     # The folder is not empty if other agents of the same run still have files there.

@@ -8,6 +8,7 @@ trace.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,9 @@ class FileCall:
     """An operation of a process on a file.
 
     `start_s`: start time in seconds, counted from any origin that the recording program chose.
+    `call` and `duration_s`: name and duration of the recorded call. If a call becomes several
+    operations, only the last of them has the name and the duration. `duration_s` is None where it
+    was not recorded.
     """
 
     start_s: float
@@ -35,6 +39,8 @@ class FileCall:
     offset_bytes: int = 0
     size_bytes: int = 0
     new_path: str = ""
+    call: str = ""
+    duration_s: float | None = None
 
 
 @dataclass
@@ -43,12 +49,20 @@ class Replay:
 
     `starts_s`: start time of each operation, in seconds after the first operation or after the
     start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
-    operation.
+    operation. `durations_s`: duration of the recorded call of each operation, None where it is not
+    known; the list is empty for importers of streams. `dropped`: recorded call -> how many of them
+    have no operation, because the file was in the wrong state, such as a close without an open.
     """
 
     given: list[Given] = field(default_factory=list)
     starts_s: list[float] = field(default_factory=list)
     transfer_bytes: int = 0
+    durations_s: list[float | None] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def _forget(call: str, reason: str) -> None:
+    """Keeps no account of the calls that an importer leaves out."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +70,13 @@ class Recording:
     """What a user states about a recording, because the recording does not contain it.
 
     `under`: only operations on files below this directory are imported. `started_in`: working
-    directory of the first process, to which its relative paths refer.
+    directory of the first process, to which its relative paths refer. `leave_out(call, reason)` is
+    called for each recorded call that becomes no operation.
     """
 
     under: str = "/"
     started_in: str = "/"
+    leave_out: Callable[[str, str], None] = field(default=_forget, compare=False)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
     try:
         if not isinstance(importer, CallImporter):
             return importer.read(path)
-        found = replay(importer.read(path, recording), clients)
+        found = replay(under(importer.read(path, recording), recording.under), clients)
         if not found.given:
             raise ValueError(f"holds no operation on files under {recording.under}")
         return found
@@ -48,6 +48,15 @@ def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
         others = [name for name in contract.recognised(path) if name != form]
         hint = f"; it looks like form = {' or '.join(map(repr, others))}" if others else ""
         raise InputError(KEY, str(path), f"{error}{hint}") from error
+
+
+def under(trace: Iterable[FileCall], directory: str) -> Iterator[FileCall]:
+    """The calls on files below a directory. Calls on block devices, which have no path, are
+    kept."""
+    start = directory.rstrip("/") + "/"
+    for call in trace:
+        if not call.path.startswith("/") or f"{call.path}/".startswith(start):
+            yield call
 
 
 def replay(trace: Iterable[FileCall], clients: int) -> Replay:
@@ -85,20 +94,25 @@ class _Replaying:
     def _part(self, done: FileCall, client: int) -> None:
         is_new = done.path not in self._files
         if is_new and done.operation == "rmdir":
+            self._drop(done)
             return
         owner, file = self._file(done.path, client)
         operation = done.operation
         if operation == "create" and not is_new:
+            self._drop(done)
             return
         holds = (client, owner, file)
         if operation == "open" and holds in self._held:
+            self._drop(done)
             return
         if operation in ("close", "pread", "pwrite", "fsync") and holds not in self._held:
             if operation == "close":
+                self._drop(done)
                 return
             # The trace has no open of this file by this process, so open the file before the
             # operation.
-            self._say(done, client, "open", owner, file)
+            opening = replace(done, duration_s=None)
+            self._say(opening, client, "open", owner, file)
             self._held.add(holds)
         if operation == "get_xattr" and (owner, file) not in self._tagged:
             operation = "set_xattr"
@@ -156,6 +170,11 @@ class _Replaying:
             )
         )
         self._found.starts_s.append(done.start_s - self._first_s)
+        self._found.durations_s.append(done.duration_s)
+
+    def _drop(self, done: FileCall) -> None:
+        if done.call:
+            self._found.dropped[done.call] += 1
 
 
 def _parts(done: FileCall) -> Iterator[FileCall]:
@@ -172,7 +191,9 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
         return
     for moved in range(0, done.size_bytes, MOST_TRANSFER_BYTES):
         size_bytes = min(MOST_TRANSFER_BYTES, done.size_bytes - moved)
-        yield replace(done, offset_bytes=done.offset_bytes + moved, size_bytes=size_bytes)
+        offset_bytes = done.offset_bytes + moved
+        # The duration of the whole call is of none of its parts.
+        yield replace(done, offset_bytes=offset_bytes, size_bytes=size_bytes, duration_s=None)
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:

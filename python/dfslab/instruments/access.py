@@ -20,6 +20,7 @@ from dfslab import discover
 from dfslab.fleet.places import HERE, ClientHost, ClusterKind, Nodes, directly
 from dfslab.fleet.watch import Watch
 from dfslab.fleet.workers import ClusterFailed, opened
+from dfslab.instruments.answering import answered
 from dfslab.method import RunFailed
 from dfslab.notify import Notify
 from dfslab.spec import units
@@ -63,6 +64,8 @@ class InstrumentSession:
     # not reused for runs without counting.
     traced: bool = False
     _failed: dict[str, str] = field(default_factory=dict)
+    # Directory -> why no more runs are tried there.
+    _unanswered: dict[Path, str] = field(default_factory=dict)
     _temporary: Path | None = None
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -84,9 +87,30 @@ class InstrumentSession:
             _answers(access.uri, system.address(access.uri))
             return Endpoint(uri=access.uri, directory=access.directory)
         if access.directory:
-            writable(Path(access.directory))
-            return Endpoint(directory=str(Path(access.directory).resolve()))
+            return self._reach_directory(Path(access.directory))
         return Endpoint(directory=str(self._temporary_directory()))
+
+    def _reach_directory(self, directory: Path) -> Endpoint:
+        """The endpoint of an existing directory. Raises RunFailed if it does not answer."""
+        if reason := self._unanswered.get(directory):
+            raise RunFailed(f"not tried again: {reason}")
+
+        def look() -> Endpoint:
+            writable(directory)
+            return Endpoint(directory=str(directory.resolve()))
+
+        try:
+            return answered(str(directory), look)
+        except RunFailed as error:
+            self._unanswered[directory] = str(error)
+            raise
+
+    def gave_up(self, scenario: Scenario, reason: str) -> None:
+        """Notes that a run was given up because the scenario's directory did not answer, so that
+        later runs there fail at once. A testbed is restarted instead."""
+        directory = scenario.file_system.access.directory
+        if directory and not scenario.file_system.access.testbed:
+            self._unanswered[Path(directory)] = reason
 
     def server_processes(self) -> list[int]:
         """The first processes of the running testbed's hosts, and its daemons outside of hosts."""

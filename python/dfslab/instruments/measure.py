@@ -14,7 +14,7 @@ from dfslab.documents.load_report import LoadReport, Summary
 from dfslab.documents.measured_load import CallCounts, FaultReport, MeasuredLoad
 from dfslab.fleet import run as fleet
 from dfslab.fleet.places import ClientHost, Nodes
-from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan
+from dfslab.fleet.shards import LoadFailed, LoadRun, ProgressReport, Spans, WrongPlan, unanswered
 from dfslab.fleet.watch import Watch
 from dfslab.instruments import access, call_counts, external_program
 from dfslab.instruments.measuring import cold, recovery
@@ -199,8 +199,12 @@ def _run(
     except LoadFailed as error:
         raise RunFailed(f"{where(point)}: {_advised(point.scenario, error)}") from error
     report = done.report
+    why = unanswered(report)
+    if why:
+        session.gave_up(point.scenario, why)
+    why = why or next((one.first for one in report.errors), "")
     if report.errors and not any(one.count for one in report.operations.values()):
-        raise RunFailed(f"{where(point)}: no operation succeeded: {report.errors[0].first}")
+        raise RunFailed(f"{where(point)}: no operation succeeded: {why}")
     return done
 
 

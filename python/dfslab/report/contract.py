@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from dfslab import discover
+from dfslab.documents.table import Tab
 from dfslab.studies.contract import FinishedRun
 
 
@@ -22,13 +23,14 @@ class PageSection:
 
     `order`: sort key on the page, ascending. `empty`: sentence that is shown if the run has nothing
     for this section. `render`: returns the body as HTML, or None if the run has nothing for this
-    section.
+    section. `tab`: the part of the page that shows the section.
     """
 
     title: str
     order: int
     empty: str
     render: Callable[[FinishedRun], Markup | None]
+    tab: Tab = Tab.RAW
 
 
 def page_section(name: str) -> PageSection:

@@ -24,8 +24,9 @@ MEASURES = {
 }
 AGAIN = " (failed, made again)"
 NOTE = (
-    "Width is the chosen measure, a step above the steps inside it; by self time each step stands "
-    "once, above those who called it. A click looks closer. Blue works, amber waits."
+    "The width of a bar is the chosen measure. A step is above the steps that it calls; by self "
+    "time each step is drawn once, above its callers. A click on a bar zooms in. Blue steps work, "
+    "amber steps wait."
 )
 
 

@@ -1,19 +1,21 @@
-"""Renders the report as one self-contained HTML page, which includes Plotly and makes no network
-requests."""
+"""Renders the report as one self-contained HTML page: an answer, and tabs with the sections.
+
+The page makes no network requests and needs no library in the browser.
+"""
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
 from dfslab.documents.traces.trace_profile import TraceProfile
+from dfslab.report.charts.palette import style_sheet
 from dfslab.report.contract import page_sections
 from dfslab.report.page_table import blocks
-from dfslab.report.plot import INK
 from dfslab.report.sections import trace
 from dfslab.spec.files.outputs import Output, write_atomically
 from dfslab.spec.printable import printable
@@ -25,7 +27,8 @@ from dfslab.studies.runs import completeness
 class Rendered:
     """A rendered section of the page.
 
-    If the run has nothing for the section, `body` is None and `empty` states why.
+    If the run has nothing for the section, `body` is None and `empty` states why. `tab`: the part
+    of the page that shows the section.
     """
 
     name: str
@@ -33,13 +36,14 @@ class Rendered:
     order: int
     body: Markup | None
     empty: str
+    tab: Tab = Tab.RAW
 
 
 def sections(run: FinishedRun) -> list[Rendered]:
     """All sections of the page in order: the sections with dedicated charts, and the sections of
     the studies."""
     found = [
-        Rendered(name, one.title, one.order, one.render(run), one.empty)
+        Rendered(name, one.title, one.order, one.render(run), one.empty, one.tab)
         for name, one in page_sections().items()
     ]
     found += [
@@ -53,9 +57,9 @@ def sections(run: FinishedRun) -> list[Rendered]:
 def _of_study(run: FinishedRun, kind: type[StudyResult]) -> Rendered:
     found = run.find(kind)
     if found is None:
-        return Rendered(kind.study, kind.title, kind.section_order or 0, None, kind.empty)
+        return Rendered(kind.study, kind.title, kind.section_order or 0, None, kind.empty, kind.tab)
     shown = found.section(run)
-    return Rendered(shown.name, shown.title, shown.order, blocks(shown), shown.empty)
+    return Rendered(shown.name, shown.title, shown.order, blocks(shown), shown.empty, kind.tab)
 
 
 def environment() -> jinja2.Environment:
@@ -83,33 +87,43 @@ def caption(run: FinishedRun) -> str:
 
 def render_trace(profile: TraceProfile, name: str, title: str) -> str:
     """HTML of a page that shows one trace profile, without a scenario."""
-    one = trace.SECTION
-    section = Rendered("trace", one.title, one.order, trace.body(profile), one.empty)
-    return _page(name, title, "traced by dfslab", [section])
+    shown = [
+        Rendered(part.name, part.title, place, part.body, trace.EMPTY, part.tab)
+        for place, part in enumerate(trace.parts(profile))
+        if part.body or part.tab is Tab.ANSWER
+    ]
+    return page_of(name, title, "traced by dfslab", shown)
 
 
 def render(run: FinishedRun) -> str:
     """HTML of the page of a run."""
     warning = completeness.warning(run.results)
-    return _page(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
+    return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
 
 
-def _page(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
-    from plotly.offline import get_plotlyjs  # imported here, because importing Plotly is slow
+def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
+    """HTML of a page with these sections.
 
-    template = environment().get_template("page.html")
-    # Control characters are removed from everything except the library's own text.
-    library = uuid.uuid4().hex
-    page = template.render(
-        name=name,
-        title=title,
-        caption=words,
-        warning=warning,
-        sections=shown,
-        plotly=library,
-        ink=INK,
+    `title`: the question that the page answers. `words`: the line below it. `warning`: a sentence
+    that is shown above everything else; empty for none.
+    """
+    full = [one for one in shown if one.body]
+    parts = [(tab, [one for one in full if one.tab is tab]) for tab in Tab]
+    page = (
+        environment()
+        .get_template("page.html")
+        .render(
+            name=name,
+            title=title,
+            caption=words,
+            warning=warning,
+            first=dict(parts)[Tab.ANSWER],
+            parts=[(tab, own) for tab, own in parts if own and tab is not Tab.ANSWER],
+            missing=[one for one in shown if not one.body],
+            colours=Markup(style_sheet()),
+        )
     )
-    return printable(page).replace(library, get_plotlyjs())
+    return printable(page)
 
 
 def write(run: FinishedRun, output: Output | None = None) -> None:

@@ -72,7 +72,7 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     for one in run.findings.found.values():
         if one.is_printed_by_run:
             shown += narrow.tables_of(one, run) if not wide else one.tables(run)
-    return [*shown, *run.findings.notes, *answer(verdicts.verdict(run))]
+    return [*shown, *map(Paragraph, run.findings.notes), *answer(verdicts.verdict(run))]
 
 
 def answer(found: verdicts.RunAnswer | None) -> list[Paragraph]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
+from dfslab.documents.traces.call_path import CallPath
 from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
@@ -20,14 +22,24 @@ from dfslab.report.paths import short_path
 from dfslab.report.terminal import plain_table
 from dfslab.spec import units
 
+# Rows of a table, and characters of a step's name, in a narrow and in a wide terminal.
+MOST_ROWS, MOST_ROWS_WIDE = 10, 20
+MOST_NAME = 56
 
-def ranking_tables(profile: TraceProfile, most: int = 20) -> list[Table | str]:
-    """Tables of a profile: the `most` steps with the largest self time, further analyses, and
-    losses. Waits have a separate table if the trace marks them."""
-    tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most])]
+
+def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | str]:
+    """Tables of a profile: the steps with the largest self time, further analyses, and losses.
+    Waits have a separate table if the trace marks them.
+
+    Tables have at most MOST_ROWS rows and fit 80 columns; with `is_wide`, they have MOST_ROWS_WIDE
+    rows and further columns.
+    """
+    most = MOST_ROWS_WIDE if is_wide else MOST_ROWS
+    tables: list[Table | str] = [_steps(_title(profile), profile.ranking[:most], is_wide)]
     if profile.waits:
-        tables.append(_steps("Waits: queues, locks, other processes", profile.waits[:most]))
-    tables += _studied(TraceAnalysis.of(profile), most)
+        waits = profile.waits[:most]
+        tables.append(_steps("Waits: queues, locks, other processes", waits, is_wide))
+    tables += _studied(TraceAnalysis.of(profile), most, is_wide)
     if profile.clocks:
         tables.append(clocks_table(profile.clocks))
     if lost := repeats.lost(profile):
@@ -49,14 +61,14 @@ def _title(profile: TraceProfile) -> str:
     )
 
 
-def _studied(profile: TraceAnalysis, most: int) -> list[Table | str]:
+def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | str]:
     """Tables of those analyses that a profile contains: gains, the comparison with a model,
     retries, and the comparison of cohorts."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
-        tables.append(savings_table(profile.savings, most))
+        tables.append(savings_table(profile.savings, most, is_wide))
     if profile.parts and profile.parts.parts:
-        tables.append(parts_table(profile.parts, most))
+        tables.append(parts_table(profile.parts, most, is_wide))
     if profile.modelled:
         tables.append(modelled_table(profile.modelled))
     if found := repeats.retries(profile)[:most]:
@@ -137,25 +149,44 @@ def changes_table(compared: CohortComparison, most: int = 20) -> Table:
     return table
 
 
-def savings_table(savings: Savings, most: int = 20) -> Table:
-    """Table of the end-to-end saving of each step, compared with its rank by self time and on
-    the critical path."""
+def savings_table(savings: Savings, most: int, is_wide: bool) -> Table:
+    """Table of the end-to-end saving of each step. With `is_wide`, the saving is compared with the
+    step's share of self time and of the critical path."""
     title = f"End-to-end time saved if a step were {savings.factor:g} times faster (90 % interval)"
-    finishers = any(step.last_finisher_share is not None for step in savings.steps)
-    table = Table(title=title)
-    for name in ("step", "saving", "interval", "verdict", "by sum", "by last finisher"):
-        if finishers or name != "by last finisher":
-            table.add_column(name, justify="left" if name in ("step", "verdict") else "right")
-    for step in savings.steps[:most]:
-        shown = [
-            short_path(step.step),
-            f"{step.saving:.1%}",
-            f"{step.low:.1%} – {step.high:.1%}",
-            step.verdict,
-            f"{step.summed_share:.1%}",
-        ]
-        table.add_row(*shown, *([f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []))
+    steps = savings.steps[:most]
+    finishers = is_wide and any(step.last_finisher_share is not None for step in steps)
+    table = _of_paths(title, "saving", "interval", "verdict")
+    if is_wide:
+        table.add_column("by sum", justify="right")
+    if finishers:
+        table.add_column("by last finisher", justify="right")
+    names = _names([step.step for step in steps], is_wide)
+    for name, step in zip(names, steps, strict=True):
+        interval = f"{step.low:.1%} – {step.high:.1%}"
+        shown = [name, f"{step.saving:.1%}", interval, step.verdict]
+        shown += [f"{step.summed_share:.1%}"] if is_wide else []
+        shown += [f"{step.last_finisher_share or 0.0:.1%}"] if finishers else []
+        table.add_row(*shown)
     return table
+
+
+def _of_paths(title: str, *others: str) -> Table:
+    """A table whose first column has names of steps, which are wrapped and never cut."""
+    table = Table(title=title)
+    table.add_column("step", justify="left", overflow="fold")
+    for name in others:
+        table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+    return table
+
+
+def _names(paths: Sequence[CallPath], is_wide: bool) -> list[str]:
+    """Names of steps, shortened unless two of them would become equal."""
+    short = [short_path(path) if is_wide else short_path(path, MOST_NAME) for path in paths]
+    counts = Counter(short)
+    return [
+        name if counts[name] == 1 else short_path(path)
+        for name, path in zip(short, paths, strict=True)
+    ]
 
 
 def modelled_table(rows: Sequence[ModelledStep]) -> Table:
@@ -183,11 +214,18 @@ def modelled_table(rows: Sequence[ModelledStep]) -> Table:
     )
 
 
-def parts_table(parts: PartRanking, most: int = 20) -> Table:
-    """Table of the end-to-end saving of each processor, disk and link, compared with other
-    rankings."""
+def parts_table(parts: PartRanking, most: int, is_wide: bool) -> Table:
+    """Table of the end-to-end saving of each processor, disk and link. With `is_wide`, it is
+    compared with other rankings."""
     title = f"End-to-end time saved if a part were {parts.factor:g} times faster"
     table = Table(title=title)
+    if not is_wide:
+        for name in ("part", "saving", "the trace allows", "verdict"):
+            table.add_column(name, justify="left" if name in ("part", "verdict") else "right")
+        for row in parts.parts[:most]:
+            allowed = f"{row.least:.1%} – {row.most:.1%}"
+            table.add_row(row.part, f"{row.saving:.1%}", allowed, row.verdict)
+        return table
     for name in (
         "part",
         "saving",
@@ -217,16 +255,11 @@ def parts_table(parts: PartRanking, most: int = 20) -> Table:
     return table
 
 
-def _steps(title: str, rows: Sequence[Entry]) -> Table:
-    table = Table(title=title)
-    for name in ("step", "count", "self", "share", "mean", "bytes"):
-        table.add_column(name, justify="left" if name == "step" else "right")
-    for row in rows:
+def _steps(title: str, rows: Sequence[Entry], is_wide: bool) -> Table:
+    table = _of_paths(title, "count", "self", "share", "mean", "bytes")
+    for name, row in zip(_names([row.path for row in rows], is_wide), rows, strict=True):
         table.add_row(
-            short_path(row.path),
-            f"{row.count}",
-            *_times(row),
-            units.text(row.bytes, "B") if row.bytes else "",
+            name, f"{row.count}", *_times(row), units.text(row.bytes, "B") if row.bytes else ""
         )
     return table
 

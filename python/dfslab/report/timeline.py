@@ -12,8 +12,8 @@ from dfslab.report.page_table import folded, note, seconds
 
 TITLE = "Slowest calls in time"
 NOTE = (
-    "Of each kind the slowest whole call that was kept, from left to right as time passed; amber "
-    "waits, a red edge failed. What other JVMs did for it is under their own calls of that cause."
+    "The slowest exemplar trace of each kind. Time runs from left to right. Amber calls wait; a "
+    "red edge marks a call that failed. The work of other JVMs for a call is in their timelines."
 )
 DEEPEST = 12
 
@@ -50,7 +50,12 @@ def _timeline(whole: Timeline) -> Markup:
     whole_s = whole.duration_s or 1e-9
     rows = Markup("\n").join(_row(call, whole_s) for call in whole.calls)
     more = note(f"{whole.left_out:,} more calls.") if whole.left_out else Markup("")
-    return Markup('<div class="timeline" role="table">{}</div>').format(rows) + more
+    return (
+        Markup('<div class="timeline" role="table" aria-label="{}" tabindex="0">{}</div>').format(
+            _title(whole), rows
+        )
+        + more
+    )
 
 
 def _row(call: TimelineCall, whole_s: float) -> Markup:
@@ -58,8 +63,9 @@ def _row(call: TimelineCall, whole_s: float) -> Markup:
     width = min(1.0 - left, call.duration_s / whole_s)
     label = " ".join(word for word in (_name(call), call.place, call.about) if word)
     return Markup(
-        '<div role="row" title="{}"><span style="padding-left:{}em">{}</span><i>'
-        '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small>{}</small></div>'
+        '<div role="row" title="{}"><span role="rowheader" style="padding-left:{}em">{}</span>'
+        '<i role="cell">'
+        '<b class="{}{}" style="left:{}%;width:{}%"></b></i><small role="cell">{}</small></div>'
     ).format(
         label,
         f"{min(DEEPEST, call.depth) * 0.8:g}",

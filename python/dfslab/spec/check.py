@@ -23,8 +23,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 
 # Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}
-# Identifies a configuration apart from its file system: (number of the grid, varied keys with their
-# values).
+# What configurations of several file systems have in common: the number of the grid, and the varied
+# keys, apart from the file system, with their values.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
@@ -83,9 +83,8 @@ def check(scenario: Scenario) -> list[Point]:
 
 
 class CheckedPoints(NamedTuple):
-    """The legal configurations of a scenario, and one note for each file system of the sweep for
-    which configurations were left out.
-    """
+    """The legal configurations of a scenario. There is also one note for each file system of the
+    sweep that has configurations which were left out."""
 
     points: list[Point]
     left_out: list[str]
@@ -136,9 +135,9 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the first error of a combination that is legal for no file system, or of a file
-    system without any legal combination.
-    """
+    """Raises the error of the first refused configuration whose other keys are legal for no file
+    system, or whose file system has no legal configuration at all. `refused` holds for each refused
+    configuration its shared labels, its file system and its error."""
     named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
     for shared, system, error in refused:
         if shared not in legal or system not in named:
@@ -273,7 +272,8 @@ def _check_described(
         return
     workload = discover.workload(scenario.workload.name)
     stream = workload.stream(own)
-    # Every read includes the opening of its file, and single transfers.
+    # Every read includes the opening of its file. A stream of single transfers also has these as
+    # calls.
     single = {"open", *(TRANSFERS if stream.moves_parts else ())}
     known = system.trees if stream.given else {*system.operations, *single} & {*system.trees}
     for operation in workload.mix(own):

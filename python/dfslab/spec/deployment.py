@@ -103,13 +103,14 @@ class NodeGroup(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # A key that is added in a later version must be omitted here while it has its default,
-        # because stored runs are identified by this text.
+        # Stored runs are identified by this text, which must stay the same in later versions. A key
+        # that is added in a later version must therefore be omitted while it has its default.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if key != "power" or self.power}
 
 
-# The key and its default, which the text of a stored network omits.
+# A key of the network with its default. The text of a stored network omits the key while it has
+# this default.
 _USUAL_WINDOW = ("window", 4.0 * 2**20)
 
 
@@ -134,8 +135,8 @@ class Network(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # A key that is added in a later version must be omitted here while it has its default,
-        # because stored runs are identified by this text.
+        # Stored runs are identified by this text, which must stay the same in later versions. A key
+        # that is added in a later version must therefore be omitted while it has its default.
         table: dict[str, object] = handler(self)
         return {key: one for key, one in table.items() if (key, self.window) != _USUAL_WINDOW}
 
@@ -175,7 +176,8 @@ class Deployment(CheckedModel):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
-        # Omit rarely used keys at their defaults, because stored runs are identified by this text.
+        # Stored runs are identified by this text, so the rarely used key `emulated` is omitted
+        # while it has its default.
         table: dict[str, object] = handler(self)
         return {key: value for key, value in table.items() if (key, value) != ("emulated", None)}
 

@@ -54,11 +54,11 @@ class Factor(CheckedModel):
 
     @property
     def is_hard(self) -> bool:
-        """Whether changing the factor requires another testbed or mount."""
+        """Returns whether changing the factor requires another testbed or mount."""
         return any(key.split(".")[0] in HARD for key in self.keys)
 
     def values(self, level: Level) -> dict[str, LevelValue]:
-        """Returns key -> value for all keys of this factor at one level."""
+        """Returns the value of each key of this factor at one level."""
         each = level if isinstance(level, list) else [level] * len(self.keys)
         return dict(zip(self.keys, each, strict=True))
 
@@ -91,17 +91,15 @@ def _number(text: str) -> float | str:
 
 
 def number(level: Level) -> float | str:
-    """Returns a level (for a list, its first value) as a number in SI units, or as text if it is a
-    name.
-    """
+    """Returns a level as a number in SI units, or as text if the level is a name. If the level is a
+    list, its first value is returned in this form."""
     first = level[0] if isinstance(level, list) else level
     return _number(first) if isinstance(first, str) else float(first)
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Whether a key is part of a configuration's layout: numbers of nodes, roles, and keys of the
-    file system that are not in `given`.
-    """
+    """Returns whether a key shapes a configuration's layout. Numbers of nodes and roles do, and so
+    do the keys of the file system that are not in `given`."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts
@@ -109,9 +107,8 @@ def shapes(key: str, given: set[str]) -> bool:
 
 
 class Design(CheckedModel):
-    """Which configurations are run. Without factors, all configurations of the scenario's sweep are
-    run.
-    """
+    """The experimental design of a scenario: which of its configurations are run. Without factors,
+    all configurations of the scenario's sweep are run."""
 
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {"beds": "testbeds", "per_bed": "per_testbed"}
     kind: Literal["full", "latin", "d-optimal", "screening"] = Field(
@@ -207,9 +204,8 @@ def names_in(text: str) -> set[str]:
 
 
 def holds(text: str, values: Mapping[str, float | str]) -> bool:
-    """Whether the constraint `text` holds for `values`, which maps each factor's name to its
-    value.
-    """
+    """Returns whether the constraint `text` holds. `values` maps each factor's name to its
+    value."""
     return bool(_value(_tree(text), values))
 
 

@@ -1,5 +1,6 @@
 """Computes the values of the symbols of a file system's description at one configuration.
-Calibrated constants are left to the calibration.
+
+Symbols that are calibrated constants have no value here. The calibration determines their values.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def number(parameter: Parameter, written: Any) -> float:
 
 
 def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> dict[str, float]:
-    """Returns symbol name -> value in SI units, for all symbols that are not calibrated."""
+    """Returns the value in SI units of every symbol that is not calibrated, by the name of the
+    symbol."""
     own = workload_parameters(scenario, workload)
     stream = workload.stream(own)
     values: dict[str, float] = {
@@ -108,13 +110,14 @@ def environment(scenario: Scenario, system: FileSystem, workload: Workload) -> d
 
 
 def _operation_bytes(stream: Stream) -> float:
-    """Returns the bytes that an operation moves: those of a file, or of one transfer."""
+    """Returns the bytes that an operation moves: the mean size of a file, or the size of one
+    transfer if each operation is a single transfer."""
     return float(stream.transfer_size_bytes) if stream.moves_parts else stream.file_size.mean_bytes
 
 
 def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> float:
-    """Returns the bytes of all files that a workload reads or writes, each byte once, as a stream
-    of transfers goes through its files again and again."""
+    """Returns the bytes of all files that a workload reads or writes. Each byte is counted once,
+    although a stream of single transfers may move it several times."""
     files = stream.files_per_client if stream.moves_parts else own.operations()
     return files * scenario.workload.clients * stream.file_size.mean_bytes
 
@@ -125,7 +128,8 @@ def payload_share(scenario: Scenario) -> float:
 
 
 def hardware(scenario: Scenario, system: FileSystem) -> dict[str, float]:
-    """Symbol name -> SI value for the hardware of every role, and of groups that differ."""
+    """Returns the values in SI units of the hardware symbols of every role, by the name of the
+    symbol. Where the node groups of a role differ, each group also has symbols."""
     payload = payload_share(scenario)
     values: dict[str, float] = {}
     for role in system.roles:
@@ -142,22 +146,23 @@ def of_group(key: str, group: str) -> str:
 
 
 def of_role(key: str) -> str:
-    """Returns the name of the role's symbol for a symbol that is valid for one group of nodes."""
+    """Returns the name of the symbol that is valid for a whole role. `key` is the name of the same
+    symbol for one group of nodes."""
     return key.partition("/")[2]
 
 
 def is_of_group(key: str) -> bool:
-    """Whether a symbol belongs to a single group of nodes."""
+    """Returns whether the symbol `key` is valid for one group of nodes only."""
     return "/" in key
 
 
 def _derived(declared: Iterable[Parameter]) -> dict[str, float]:
-    """Defaults of derived parameters, which no scenario can set."""
+    """Returns the defaults of derived parameters, by key. No scenario can set these parameters."""
     return {p.key: float(p.default or 0.0) for p in declared if p.origin == "derived"}
 
 
 def _is_scattered(stream: Stream) -> bool:
-    """Whether a stream accesses files non-sequentially, so that read-ahead is useless."""
+    """Returns whether a stream accesses files non-sequentially, so that read-ahead is useless."""
     return stream.access.order in ("random", "shuffled")
 
 
@@ -209,8 +214,8 @@ def _hardware(deployment: Deployment, role: str, payload: float) -> dict[str, fl
 
 
 def _unequal(deployment: Deployment, role: str, payload: float) -> dict[str, float]:
-    """Returns the hardware symbols of single groups that host a role, for values that differ
-    between groups."""
+    """Returns the hardware symbols of the single groups that host a role. Only symbols whose values
+    differ between the groups are included."""
     groups = deployment.groups_of(role)
     each = [_of_group(group, payload) for group in groups]
     return {

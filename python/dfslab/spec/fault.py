@@ -14,7 +14,7 @@ OF_LINKS = ("cut", "slow", "heal")
 
 
 class Fault(CheckedModel):
-    """One fault, injected during the workload run."""
+    """One fault of a daemon or a link, which is injected during the workload run."""
 
     at: Seconds = quantity("0 s", description="When, after the clients' common start")
     at_share: Annotated[float, Field(ge=0, lt=1)] = Field(

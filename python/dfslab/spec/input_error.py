@@ -32,7 +32,8 @@ class RunFailed(Exception):
 
 
 class NothingLearnt(RunFailed):
-    """Raised when a method that learns from measurements has to predict before it has any."""
+    """The error of a method that learns from measurements if it has to predict before there are
+    any."""
 
 
 def unknown(name: str, allowed: list[str]) -> str:

@@ -16,8 +16,8 @@ from dfslab.spec.input_error import InputError, unknown
 __all__ = ["InputError", "CheckedModel", "build", "input_error", "unknown"]
 
 Built = TypeVar("Built", bound=BaseModel)
-# Type of a pydantic error -> what is allowed, in the terms of a scenario file. Names in braces are
-# filled from the error's context.
+# What is allowed instead of a wrong value, in the terms of a scenario file, by the type of
+# pydantic's error. Names in braces are filled from the error's context.
 _ALLOWED = {
     "greater_than_equal": "must be at least {ge}",
     "greater_than": "must be more than {gt}",
@@ -46,12 +46,13 @@ class CheckedModel(BaseModel):
     """A frozen model without unknown keys, whose defaults are validated like input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-    # Keys that were renamed: earlier name -> present name. Files with earlier names are still read.
+    # Keys that were renamed, with their present names. Files with the earlier names are still read.
     FORMER_KEYS: ClassVar[Mapping[str, str]] = {}
 
     @cached_property
     def canonical(self) -> str:
-        """The content as JSON text with sorted keys: equal models have equal texts."""
+        """Returns the content as JSON text with sorted keys, so that equal models have equal
+        texts."""
         return json.dumps(self.model_dump(mode="json"), sort_keys=True)
 
     @model_validator(mode="before")
@@ -113,9 +114,8 @@ def _worded(kind: str, context: Mapping[str, object], message: str) -> str:
 
 
 def _keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
-    """Returns the field names of the model that `path`, the location of an error, leads to through
-    lists and nested models.
-    """
+    """Returns the field names of the model in which an error is located. `path` is the error's
+    location, which may lead through lists and nested models."""
     for part in path:
         if isinstance(part, int):
             continue

@@ -35,6 +35,11 @@ from dfslab.spec.systems.choice import FORMER_SYSTEMS, NAME_KEY, ComparedSystem,
 from dfslab.spec.toml import TomlTable, TomlValue
 from dfslab.spec.units import PerSecond, Seconds, quantity
 
+# The limits of the load generator (core/load/src/plan.rs): a run of a year, and errors that a
+# signed 64-bit integer counts.
+LONGEST_RUN_S = 31_557_600.0
+MOST_ERRORS = 2**62
+
 
 class WorkloadChoice(CheckedModel):
     """Which workload is run, and by how many clients. Every other key is a parameter of that
@@ -99,7 +104,7 @@ class Run(CheckedModel):
     verify: Literal["none", "after", "inline"] = Field(
         "none", description="Check the content read: not, after the timed part, or as it is read"
     )
-    time_limit: Seconds = quantity(
+    time_limit: Annotated[Seconds, Field(gt=0, le=LONGEST_RUN_S)] = quantity(
         "60 s", description="Longest time of each phase of a measured run"
     )
     timed: bool = Field(
@@ -115,7 +120,9 @@ class Run(CheckedModel):
     cluster: dict[str, JsonValue] = Field(
         default_factory=dict, description="What the Dask cluster's class is told, as it is"
     )
-    max_errors: Annotated[int, Field(ge=0)] = Field(0, description="Errors a run may have")
+    max_errors: Annotated[int, Field(ge=0, le=MOST_ERRORS)] = Field(
+        0, description="Errors a run may have"
+    )
     count_calls: bool = Field(
         False, description="Count system calls and servers' calls of an operation, in extra runs"
     )
@@ -146,9 +153,8 @@ class Judge(CheckedModel):
 
 
 class Scenario(CheckedModel):
-    """One scenario: deployment, file system, workload, run settings, sweep, design and
-    judgement.
-    """
+    """One scenario: the deployment, the file system, the workload, the settings of a run, the
+    sweep, the experimental design, and the configurations that are held out."""
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = Field(
@@ -193,8 +199,9 @@ class Scenario(CheckedModel):
         # of a TOML file.
         table: TomlTable = handler(self)
         if not table.get("systems"):
-            # A key that is added in a later version must be omitted here while it has its default,
-            # because an unfinished run is found by this text.
+            # A key that is added in a later version must be omitted here while it has its default.
+            # An unfinished run is found again by the text of its scenario, which must therefore
+            # stay the same.
             table.pop("systems", None)
         return {"schema": table.pop("schema_version", table.pop("schema", 1)), **table}
 
@@ -225,9 +232,8 @@ class Scenario(CheckedModel):
         return Point(scenario=scenario, labels=labels, held_out=self._is_held_out(labels))
 
     def labels(self) -> Iterator[tuple[int, dict[str, LevelValue]]]:
-        """Yields (number of the grid, varied key -> value) for every configuration of the grids,
-        in order.
-        """
+        """Yields every configuration of the sweep's grids in order. Each has the number of its
+        grid, and the varied keys with their values."""
         for number, grid in enumerate(self.sweep or [{}]):
             for values in itertools.product(*grid.values()):
                 yield number, dict(zip(grid, values, strict=True))
@@ -334,14 +340,14 @@ class Scenario(CheckedModel):
         return one.model_copy(update=alone).replace(rest)
 
     def with_rows(self, rows: Sequence[Mapping[str, LevelValue]]) -> Scenario:
-        """Returns a copy that runs exactly the configurations `rows` (varied key -> value), in this
-        order.
-        """
+        """Returns a copy that runs exactly the configurations `rows`, in this order. Each row has
+        the varied keys with their values."""
         sweep = [{key: [value] for key, value in row.items()} for row in rows]
         return self.with_sweep(sweep)
 
     def with_sweep(self, sweep: Sequence[Mapping[str, Sequence[LevelValue]]]) -> Scenario:
-        """Returns a copy with the grids `sweep`: for each, varied key -> its values."""
+        """Returns a copy with the grids `sweep`. Each grid has the varied keys, with all values of
+        each key."""
         checked = build(_Sweep, {"sweep": sweep}).sweep
         return self.model_copy(update={"sweep": checked})
 
@@ -428,9 +434,9 @@ def _set(table: TomlTable, dotted: str, value: LevelValue) -> None:
 
 
 def _step(place: TomlValue, part: str, so_far: str) -> TomlValue:
-    """Returns the member `part` of a table, or of a list of tables the one whose `name` is `part`
-    (node groups). `so_far` is the path for the error.
-    """
+    """Returns the member `part` of the table `place`. If `place` is a list of tables, such as the
+    node groups, returns the table whose `name` is `part`. Raises InputError, which names the path
+    `so_far` that led to `place`, if `place` has no such member."""
     if isinstance(place, list):
         groups = [item for item in place if isinstance(item, dict)]
         for item in groups:

@@ -28,7 +28,7 @@ class Objective:
 
     @property
     def share(self) -> float:
-        """The quantile that the statistic stands for, such as 0.99 for p99."""
+        """Returns the quantile of the statistic, such as 0.99 for a statistic that ends in p99."""
         return SHARES[self.statistic.rsplit("_", 1)[1]]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from dfslab.documents.table import Paragraph, Section, Table, TableCell, heads, words
+from dfslab.documents.table import Paragraph, Section, Tab, Table, TableCell, heads, words
 from dfslab.studies.checks.noise import NoiseFloor, noise_table, of_repetitions
 from dfslab.studies.checks.of_results import of_results
 from dfslab.studies.checks.rule import Finding, judged, rules
@@ -22,6 +22,7 @@ class Checked(StudyResult):
     study = "check"
     is_worth_a_page = False
     section_order = 12
+    tab = Tab.RAW
     title = "Check of the figures"
     empty = "Nothing was measured that rules could judge."
 

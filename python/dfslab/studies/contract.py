@@ -18,7 +18,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from dfslab import discover
-from dfslab.documents.table import Name, Section, Table, Value, naming
+from dfslab.documents.table import Name, Section, Tab, Table, Value, naming
 from dfslab.method import RunFailed
 from dfslab.result import Result
 from dfslab.spec.model import InputError, unknown
@@ -55,6 +55,8 @@ class StudyResult(BaseModel):
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page. None: a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
+    # The part of the page that has the section.
+    tab: ClassVar[Tab] = Tab.RAW
     title: ClassVar[str] = ""
     empty: ClassVar[str] = ""
 

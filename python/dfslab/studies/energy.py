@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, JsonValue
 
-from dfslab.documents.table import Table, TableCell, estimate, heads, quantity, words
+from dfslab.documents.table import Tab, Table, TableCell, estimate, heads, quantity, words
 from dfslab.result import Metric, Result
 from dfslab.spec.deployment import Deployment
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
@@ -58,6 +58,7 @@ class Energy(StudyResult):
 
     study = "energy"
     section_order = 27
+    tab = Tab.WHAT_IF
     title = "Energy"
     empty = "No node of the scenario declares the power of its processors."
 

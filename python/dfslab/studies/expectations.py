@@ -19,6 +19,7 @@ from dfslab.documents.table import (
     Column,
     Paragraph,
     Section,
+    Tab,
     Table,
     TableCell,
     count,
@@ -106,6 +107,7 @@ class Expected(StudyResult):
     study = "expectations"
     is_printed_by_run = False
     section_order = 46
+    tab = Tab.MODELS
     title = "Expectations"
     empty = "Nothing was expected that the measured steps could refute."
 

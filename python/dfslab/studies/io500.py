@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, JsonValue
 
 from dfslab.documents.measured_load import MeasuredPhase
-from dfslab.documents.table import Table, TableCell, heads, number, words
+from dfslab.documents.table import Tab, Table, TableCell, heads, number, words
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 
@@ -69,6 +69,7 @@ class Scores(StudyResult):
     study = "io500"
     is_worth_a_page = False
     section_order = 26
+    tab = Tab.THROUGHPUT
     title = "IO500"
     empty = "IO500's workloads did not all run: ior_easy, ior_hard, mdtest_easy, mdtest_hard, find."
 

@@ -53,7 +53,7 @@ WHOLE_LIMIT_S = 180.0
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A context that defers Ctrl-C until its end, so that a clean-up is never interrupted."""
+    """Returns a context that defers Ctrl-C until its end, so that no clean-up is interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -114,11 +114,11 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def port_count(cls, parameters: CheckedParameters) -> int:
-        """The number of ports on which the daemons listen."""
+        """Returns the number of ports that the daemons need to listen on."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Start all daemons and wait until the file system serves clients."""
+        """Starts all daemons and waits until the file system serves clients."""
         raise NotImplementedError
 
     @classmethod
@@ -181,7 +181,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """The deployment to emulate with hosts; None if the daemons run directly on this
+        """Returns the deployment to emulate with hosts. Returns None if daemons run on this
         machine."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
@@ -223,7 +223,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Metadata role -> mean processor score of the role's hosts.
+        """Returns the mean processor score of the hosts of each metadata role, by role.
 
         The scores are measured when the property is first used.
         """
@@ -236,14 +236,14 @@ class BaseTestbed(Generic[CheckedParameters]):
         return found
 
     def whole_processors(self) -> AbstractContextManager[None]:
-        """A context in which the processor limits of all hosts are lifted.
+        """Returns a context in which the processor limits of all hosts are lifted.
 
         `Cluster.whole_processors` explains why.
         """
         return nullcontext() if self.cluster is None else self.cluster.whole_processors()
 
     def _memory_folder(self) -> Path:
-        """A folder in memory (tmpfs) that is removed with the testbed."""
+        """Returns a folder in memory (tmpfs) that is removed with the testbed."""
         path = self._folder.in_memory
         if not path.exists():
             self.make_folder(path)
@@ -251,13 +251,14 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def hosts(self) -> Cluster:
-        """The emulated hosts of the testbed."""
+        """Returns the emulated hosts of the testbed."""
         assert self.cluster is not None, f"{self.SYSTEM} was started without hosts"
         return self.cluster
 
     @property
     def clients(self) -> list[Host]:
-        """The hosts on which clients run; empty if clients run directly on this machine."""
+        """Returns the hosts on which clients run. The list is empty if clients run directly on this
+        machine."""
         if self.cluster is None:
             return []
         roles = discover.file_system(self.SYSTEM).roles
@@ -266,32 +267,33 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @property
     def name(self) -> str:
-        """The name of the testbed, unique on this machine."""
+        """Returns the name of the testbed, unique on this machine."""
         return self._record.name
 
     @property
     def folder(self) -> Path:
-        """The folder with the testbed's configuration, logs and data."""
+        """Returns the folder with the testbed's configuration, logs and data."""
         return self._folder.path
 
     @property
     def ports(self) -> list[int]:
-        """The ports on which the testbed's daemons listen; there are `port_count` of them."""
+        """Returns the ports on which the daemons listen; there are `port_count` of them."""
         return self._record.ports
 
     @property
     def uri(self) -> str:
-        """The URI by which clients reach the file system."""
+        """Returns the URI by which clients reach the file system."""
         return self._record.uri
 
     @property
     def versions(self) -> dict[str, str]:
-        """Program -> version, as the running daemons report it."""
+        """Returns the version of each program, by the program's name, as the running daemons report
+        it."""
         return dict(self._record.versions)
 
     @property
     def endpoint(self) -> Endpoint:
-        """The endpoint by which client hosts reach the file system.
+        """Returns the endpoint by which client hosts reach the file system.
 
         Raises TestbedError if nothing serves there.
         """
@@ -310,15 +312,15 @@ class BaseTestbed(Generic[CheckedParameters]):
                 self.cluster.reap()
 
     def kill(self, daemon: str) -> None:
-        """Kill one daemon at once (SIGKILL), as a crash would."""
+        """Kills one daemon immediately (SIGKILL), as a crash would."""
         self.daemon(daemon).kill()
 
     def pause(self, daemon: str) -> None:
-        """Suspend one daemon (SIGSTOP), as a hung machine would."""
+        """Suspends one daemon (SIGSTOP), as a hung machine would."""
         self.daemon(daemon).pause()
 
     def resume(self, daemon: str) -> None:
-        """Resume a suspended daemon."""
+        """Resumes a suspended daemon."""
         self.daemon(daemon).resume()
 
     def restart(self, daemon: str) -> None:
@@ -330,7 +332,8 @@ class BaseTestbed(Generic[CheckedParameters]):
         one.wait_ready()
 
     def daemons_at(self, target: str) -> list[str]:
-        """The daemon named `target`, or the names of all daemons on the host named `target`.
+        """Returns the names of the daemons that `target` names: one daemon, or all daemons on the
+        host of this name.
 
         Raises TestbedError if no daemon or host has this name.
         """
@@ -357,7 +360,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return self.daemons[name]
 
     def daemon_states(self) -> list[DaemonState]:
-        """The name, process, current state and memory of every daemon."""
+        """Returns the name, process, current state and memory of every daemon."""
         return [
             DaemonState(name, daemon.process.pid, daemon.state(), daemon.process.resident_bytes())
             for name, daemon in self.daemons.items()
@@ -365,14 +368,14 @@ class BaseTestbed(Generic[CheckedParameters]):
         ]
 
     def environment(self) -> dict[str, str]:
-        """The environment for the testbed's processes.
+        """Returns the environment variables for the testbed's processes.
 
-        It contains a mark by which the processes are found again.
+        They include a mark by which the testbed's processes are found again.
         """
         return {**os.environ, MARK: self._folder.id}
 
     def launch(self, daemon: Daemon, stage: int) -> None:
-        """Launches a daemon and records it. Daemons of a higher stage are stopped earlier."""
+        """Launches a daemon and records it. Daemons of a higher `stage` are stopped earlier."""
         self.daemons[daemon.name] = daemon
         self._stages[daemon.name] = stage
         daemon.launch()
@@ -398,9 +401,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         stage: int,
         deadline_s: float = READY_DEADLINE_S,
     ) -> HostDaemon:
-        """Launches a daemon on a host, without waiting until it is ready.
+        """Launches a daemon with the command `words` on a host, without waiting until it is ready.
 
-        `deadline_s`: seconds that it has to become ready.
+        `ready` returns whether it is ready. `deadline_s`: seconds that it has to become ready.
         """
         daemon = HostDaemon(name, host, words, ready, deadline_s)
         self.launch(daemon, stage)
@@ -418,9 +421,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         self._record_daemons()
 
     def observe(self) -> dict[str, ServerCounts]:
-        """Server -> the calls that it counted since `observe` was last called.
+        """Returns for each server the calls that it counted since the previous call of `observe`.
 
-        Empty if the servers do not count.
+        The result is empty if the servers do not count calls.
         """
         return {}
 
@@ -432,22 +435,23 @@ class BaseTestbed(Generic[CheckedParameters]):
         """
 
     def disks_read_bytes(self) -> int | None:
-        """Bytes read from the disks of all hosts since the hosts were created.
+        """Returns the bytes read from the disks of all hosts since the hosts were created.
 
-        None if there are no emulated disks.
+        Returns None if there are no emulated disks.
         """
         devices = self._record.devices
         return sum(disk.read_bytes(device) for device in devices) if devices else None
 
     def lacking(self) -> str:
-        """The missing servers or replicas, as text from the file system; empty if nothing is
-        missing."""
+        """Returns a text that lists the missing servers or replicas, as the file system reports
+        them. The text is empty if nothing is missing."""
         return ""
 
     def await_whole(self, limit_s: float = WHOLE_LIMIT_S, clock: Clock = REAL) -> float:
-        """Waits until no server and no replica is missing.
+        """Waits until no server and no replica is missing, and returns the seconds that this took.
 
-        Returns the seconds it took. Raises TestbedError with what is still missing after `limit_s`.
+        Raises TestbedError, which says what is missing, if this takes longer than `limit_s`
+        seconds.
         """
         began = clock.monotonic_s()
         while output := self.lacking():
@@ -490,7 +494,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
 
 def _plain(parameters: Mapping[str, LevelValue] | CheckedModel) -> dict[str, Setting]:
-    """The parameters as plain data, which the record can store."""
+    """Returns the parameters as plain data, which the testbed's record can store."""
     if isinstance(parameters, CheckedModel):
         return parameters.model_dump(mode="json")
     return dict(parameters)

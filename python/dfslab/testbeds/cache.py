@@ -1,7 +1,7 @@
-"""Downloads the programs that testbeds need once, into one folder of jars for each Maven pom and
-version.
+"""Downloads the programs that testbeds need, once for all testbeds, into one folder of jars for
+each Maven pom and version.
 
-The root is DFSLAB_CACHE, else $XDG_CACHE_HOME/dfslab, else ~/.cache/dfslab.
+The folders are in DFSLAB_CACHE, else in $XDG_CACHE_HOME/dfslab, else in ~/.cache/dfslab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DOWNLOAD_LIMIT_S = 1200.0
 
 
 def home(variable: str, base_variable: str, base_default: str) -> Path:
-    """The folder that the environment variable `variable` names.
+    """Returns the folder that the environment variable `variable` names.
 
     If it is not set, the result is `dfslab` in the user's base folder, which `base_variable` names.
     """
@@ -33,14 +33,15 @@ def home(variable: str, base_variable: str, base_default: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder of all downloads."""
+    """Returns the folder of all downloads."""
     return home("DFSLAB_CACHE", "XDG_CACHE_HOME", ".cache")
 
 
 def program(command: str, package: str) -> str:
-    """The path of an executable.
+    """Returns the path of the executable `command`.
 
-    Raises TestbedError with the Debian package to install if the executable is missing.
+    Raises TestbedError if the executable is missing. The error names the Debian `package` to
+    install.
     """
     found = shutil.which(command)
     if found is None:
@@ -51,7 +52,7 @@ def program(command: str, package: str) -> str:
 
 
 def maven_jars(name: str, pom: Path, properties: Mapping[str, str], notify: Notify) -> Path:
-    """The folder with all jars of a pom's dependencies. The jars are downloaded if they are
+    """Returns the folder with all jars of a pom's dependencies. The jars are downloaded if they are
     missing.
 
     The folder's name depends on `properties` (for example versions) and on the pom's text, so a
@@ -114,7 +115,7 @@ def _download(
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """A context with an exclusive lock on a file.
+    """Returns a context with an exclusive lock on a file.
 
     The file is never removed, so that all processes lock the same inode.
     """

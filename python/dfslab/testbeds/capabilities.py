@@ -32,20 +32,20 @@ class Traceable(ABC):
     @classmethod
     @abstractmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Name -> value of the parameters for `parse` that turn counting on."""
+        """Returns the parameters for `parse` that turn counting on, by name."""
 
     @property
     @abstractmethod
     def profiles(self) -> Path:
-        """The folder to which traced processes write their profiles."""
+        """Returns the folder to which traced processes write their profiles."""
 
     @abstractmethod
     def client_environment(self) -> dict[str, str]:
-        """The environment of a client command that is to be traced."""
+        """Returns the environment of a client command that is to be traced."""
 
     def client_command(self, words: Sequence[str]) -> list[str]:
-        """The full command line for a client command, which runs it where it can reach the file
-        system."""
+        """Returns the command line that runs the client command `words` at a place where it can
+        reach the file system."""
         return list(words)
 
 
@@ -55,7 +55,7 @@ class JavaReachable(ABC):
     @property
     @abstractmethod
     def java_configuration(self) -> JavaConfiguration:
-        """The settings that Hadoop's client needs in addition to the endpoint.
+        """Returns the settings that Hadoop's client needs in addition to the endpoint.
 
         Raises TestbedError if nothing serves there.
         """

@@ -19,11 +19,12 @@ STOP_GRACE_S = 5.0
 
 
 def tied_to_owner(command: Sequence[str]) -> list[str]:
-    """The command, wrapped so that the kernel kills its process when the starting thread ends.
+    """Returns the command, wrapped so that the kernel kills its process when the starting thread
+    ends.
 
-    Only the main thread lasts as long as its process. So from other threads, and without the
-    program `setpriv`, the command is returned unchanged. An abandoned testbed is then found by its
-    record.
+    Only the main thread lasts as long as its process. So the command is returned unchanged if
+    another thread calls this function, or if the program `setpriv` is missing. An abandoned testbed
+    is then found by its record.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
@@ -57,7 +58,7 @@ class Daemon:
     """A long-running child process with a log file and a readiness test.
 
     `ready` returns whether the daemon serves; it must not raise while the daemon does not answer
-    yet. If `owned` is true, the daemon dies with this process. All times are seconds.
+    yet. If `owned` is true, the daemon ends when this process ends. All times are in seconds.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Daemon:
             raise
 
     def launch(self) -> None:
-        """Start the process without waiting, so that several daemons can start concurrently."""
+        """Starts the process without waiting, so that several daemons can start concurrently."""
         assert self.state() in ("stopped", "dead"), f"{self.name} is already running"
         command = tied_to_owner(self.command) if self.owned else self.command
         self._child = spawn(command, self.log_path, self.env, self.cwd)
@@ -124,7 +125,7 @@ class Daemon:
         self.reap()
 
     def kill(self) -> None:
-        """Send SIGKILL at once, as a crash would."""
+        """Sends SIGKILL immediately, as a crash would end the daemon."""
         self.signal(signal.SIGKILL)
         self.reap()
 
@@ -142,7 +143,7 @@ class Daemon:
             self._clock.sleep(0.001)
 
     def resume(self) -> None:
-        """Resume a suspended daemon."""
+        """Resumes a suspended daemon."""
         self.signal(signal.SIGCONT)
 
     def restart(self) -> None:
@@ -159,7 +160,8 @@ class Daemon:
             self.process.signal(number)
 
     def state(self) -> str:
-        """The state of the daemon: "stopped" (never started), "running", "paused" or "dead"."""
+        """Returns the state of the daemon: "stopped" (never started), "running", "paused" or
+        "dead"."""
         return "stopped" if self.process is None else self.process.state()
 
     def reap(self) -> None:

@@ -8,7 +8,7 @@ from dfslab.testbeds.base import BaseTestbed
 
 
 def testbed_class(name: str, key: str) -> type[BaseTestbed]:
-    """The testbed class of the file system `name`.
+    """Returns the testbed class of the file system `name`.
 
     Raises InputError for the setting `key` if the file system has no testbed.
     """

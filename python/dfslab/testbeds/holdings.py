@@ -1,7 +1,7 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-Resources of testbeds of another state folder are not listed, since those testbeds may start and end
-concurrently.
+The testbeds of another state folder may start and end concurrently. What they hold is therefore not
+listed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dfslab.testbeds.hosts import control_groups
 from dfslab.testbeds.hosts.process import MARK
 
 _PROC = Path("/proc")
-# Time limit in seconds to wait for removal. The limit is reached only if a resource stays; on a
-# busy machine, removing a testbed takes seconds.
+# Number of seconds to wait until resources are removed. The limit is reached only if a resource
+# stays; on a busy machine, removing a testbed takes seconds.
 SETTLE_S = 60.0
 # Default folders in which daemons keep data, and the name patterns of their files there.
 _SYSTEM_PLACES = ("/run", "/var/log", "/var/lib")
@@ -44,8 +44,8 @@ Holdings = dict[str, frozenset[str]]
 
 
 def holdings() -> Holdings:
-    """The current resources of testbeds by kind: namespaces, mounts, loop devices, processes,
-    control groups, folders and daemon files."""
+    """Returns the current resources of testbeds by kind. The kinds are namespaces, mounts, loop
+    devices, processes, control groups, folders and daemon files."""
     marks = _marks()
     return {
         "namespaces": _namespaces(marks),
@@ -76,12 +76,12 @@ def holdings() -> Holdings:
 
 
 def left_over(before: Holdings, after: Holdings) -> list[str]:
-    """One line of text for every resource that is in `after` but not in `before`."""
+    """Returns one line of text for every resource that is in `after` but not in `before`."""
     return [f"{kind}: {thing}" for kind in before for thing in sorted(after[kind] - before[kind])]
 
 
 def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) -> list[str]:
-    """The resources that are left over compared with `before`.
+    """Returns the resources that are left over compared with `before`, one line of text each.
 
     Waits up to `limit_s` seconds until the kernel has cleaned up ended processes.
     """
@@ -92,7 +92,8 @@ def settled(before: Holdings, limit_s: float = SETTLE_S, clock: Clock = REAL) ->
 
 
 def _marks() -> dict[int, str]:
-    """PID -> id of the testbed to which the process belongs; "" if it belongs to none.
+    """Returns for the PID of every process the id of the testbed to which the process belongs; ""
+    if it belongs to none.
 
     Some daemons overwrite the environment that they were started with. Such a daemon gets the id of
     its parent process.
@@ -126,8 +127,8 @@ def _inherited(pid: int, marks: Mapping[int, str], parents: Mapping[int, int]) -
 
 
 def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every network, mount and process namespace on this machine, except those of testbeds of
-    another state folder."""
+    """Returns every network, mount and process namespace on this machine, except those of testbeds
+    of another state folder."""
     everybodys, anothers = set(), set()
     for pid, mark in marks.items():
         for kind in ("net", "mnt", "pid"):
@@ -143,7 +144,7 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Every file in the default data folders of daemons.
+    """Returns every file in the default data folders of daemons.
 
     Files of testbeds of another state folder are excluded.
     """
@@ -163,7 +164,7 @@ def _files(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _processes(marks: Mapping[int, str]) -> frozenset[str]:
-    """Processes that carry the mark of a testbed."""
+    """Returns the processes that carry the mark of a testbed."""
     return frozenset(
         f"{pid} {_text(_PROC / str(pid) / 'comm')}"
         for pid, mark in marks.items()
@@ -172,41 +173,42 @@ def _processes(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _anothers(identifier: str) -> bool:
-    """Whether the id belongs to a testbed of another state folder than this process uses."""
+    """Returns whether the testbed with this id has another state folder than the one that this
+    process uses."""
     return bool(identifier) and not identifier.startswith(state.own_prefix())
 
 
 def _anothers_name(name: str) -> bool:
-    """Whether the name of a control group or in-memory folder has the id of a testbed of another
-    state folder."""
+    """Returns whether the name of a control group or in-memory folder has the id of a testbed of
+    another state folder."""
     return name.startswith(_NAMED) and _anothers(name.removeprefix(_NAMED))
 
 
 def _anothers_running(name: str, marks: Mapping[int, str]) -> bool:
-    """Whether a file name ends with the PID of a process that belongs to no testbed, or to a
-    testbed of another state folder."""
+    """Returns whether a file name ends with the PID of a process that belongs to no testbed, or to
+    a testbed of another state folder."""
     digits = re.search(r"\d+$", name)
     pid = int(digits[0]) if digits else -1
     return pid in marks and (not marks[pid] or _anothers(marks[pid]))
 
 
 def _in_anothers_folder(path: Path) -> bool:
-    """Whether a path is in a folder whose marker has the id of a testbed of another state
+    """Returns whether a path is in a folder whose marker has the id of a testbed of another state
     folder."""
     return any(_anothers(_text(folder / state.MARKER)) for folder in path.parents)
 
 
 def _anothers_device(device: str) -> bool:
-    """Whether the loop device "major:minor" holds a disk of a testbed of another state folder
-    than this process uses."""
+    """Returns whether the loop device "major:minor" holds a disk of a testbed of another state
+    folder than this process uses."""
     image = _image(Path("/sys/dev/block") / device)
     return bool(image) and _in_anothers_folder(Path(image))
 
 
 def _image(device: Path) -> str:
-    """The backing file of a loop device; empty if the device has none.
+    """Returns the path of the file that backs a loop device. Returns "" if the device has none.
 
-    `device`: its folder in sysfs.
+    `device`: the device's folder in sysfs.
     """
     return _text(device / "loop/backing_file")
 

@@ -27,12 +27,12 @@ class HostedTestbed(BaseTestbed[dict[str, LevelValue]]):
     OPTIONS: ClassVar[Mapping[str, Default]] = {}
 
     def number(self, key: str) -> float:
-        """The value of the numeric parameter `key`, in SI units."""
+        """Returns the value of the numeric parameter `key`, in SI units."""
         return float(self.parameters[key])
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> dict[str, LevelValue]:
-        """The parameters in SI units. Raises InputError if one of them is wrong."""
+        """Returns the parameters in SI units. Raises InputError if one of them is wrong."""
         return parsed(cls.SYSTEM, parameters, cls.OPTIONS)
 
     @classmethod

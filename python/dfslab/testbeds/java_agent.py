@@ -14,15 +14,21 @@ from dfslab.testbeds.daemon import run_to_end
 from dfslab.testbeds.errors import TestbedError
 
 SOURCES = Path(__file__).parents[3] / "agent"
+# The jar in an installed package, from the package's folder on.
+PACKAGED_JAR = Path("agent") / "dfslab-agent.jar"
 BUILD_LIMIT_S = 600.0
 SUFFIXES = (".java", ".xml")
 
 
 def agent_jar(notify: Notify = silent) -> Path:
-    """The path of the agent's jar. It is built first if it is missing or its sources have changed.
+    """Returns the path of the agent's jar: that of an installed package, or in a checkout the jar
+    that is built from the sources if it is missing or its sources have changed.
 
     Raises TestbedError if the build fails.
     """
+    packaged = Path(__file__).parents[1] / PACKAGED_JAR
+    if packaged.is_file():
+        return packaged
     sources = sorted(
         path
         for path in SOURCES.rglob("*")
@@ -85,11 +91,11 @@ def java_option(
     instance: str = "",
     interval_s: float = 10.0,
 ) -> str:
-    """The Java option that traces a JVM. The JVM then writes its profile to `folder` every
+    """Returns the Java option that traces a JVM. The JVM then writes its profile to `folder` every
     `interval_s` seconds.
 
-    `points`: file of instrumentation points. `service` and `instance`: names of the process in
-    profiles.
+    `points` is the file that lists the methods that the agent instruments. `service` and `instance`
+    are the names of the process in profiles.
     """
     options = {
         "points": points,

@@ -29,18 +29,18 @@ class MountedTestbed(HostedTestbed):
     """
 
     def start_servers(self) -> None:
-        """Start all server daemons and wait until they serve."""
+        """Starts all server daemons and waits until they serve."""
         raise NotImplementedError
 
     def mount(self, host: Host, point: Path) -> None:
         """Starts to mount the file system on a client host, at the empty directory `point`.
 
-        It need not wait for the mount.
+        The method may return before the file system is mounted.
         """
         raise NotImplementedError
 
     def attached(self, host: Host) -> bool:
-        """Whether the mount of a client host is present and reaches all servers."""
+        """Returns whether the mount of a client host is present and reaches all servers."""
         return host.mounted(self.mount_point)
 
     def settle(self) -> None:
@@ -50,13 +50,14 @@ class MountedTestbed(HostedTestbed):
         """
 
     def counters(self) -> dict[str, str]:
-        """Name of a client or server process -> text with its counters, which the file system's
-        `counters.py` parses. Empty without counters."""
+        """Returns the counters of each client or server process by the name of the process, as text
+        that the file system's `counters.py` parses. The result is empty if there are no counters.
+        """
         return {}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """A context in which single calls are recorded to `folder`.
+        """Returns a context in which single calls are recorded to `folder`.
 
         By default, nothing is recorded.
         """
@@ -77,12 +78,14 @@ class MountedTestbed(HostedTestbed):
 
     @property
     def mount_point(self) -> Path:
-        """The mount point on every client host. On other hosts, this path is an empty folder."""
+        """Returns the mount point on every client host. On other hosts, this path is an empty
+        folder."""
         return self.folder / "mnt"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The mount point inside the client hosts. Raises TestbedError if a mount is lost."""
+        """Returns the mount point inside the client hosts. Raises TestbedError if a mount is
+        lost."""
         self.check_mounts()
         return Endpoint(directory=str(self.mount_point))
 

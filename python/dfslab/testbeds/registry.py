@@ -33,8 +33,9 @@ class TestbedStatus:
     """The current state of a testbed, as `dfslab testbed status` shows it.
 
     `state` is "starting", "up", "degraded" (a daemon is dead or suspended) or "stale" (abandoned:
-    its owner or all its daemons ended, or its record is unreadable); `why` is the reason. `owner`:
-    PID of the process with which the testbed ends, None if it outlives the process that started it.
+    its owner or all its daemons ended, or its record is unreadable). `why` is the reason for the
+    state. `owner` is the PID of the process with which the testbed ends, or None if the testbed
+    outlives the process that started it.
     """
 
     name: str
@@ -50,7 +51,7 @@ class TestbedStatus:
 
 
 def list_testbeds() -> list[TestbedStatus]:
-    """Every testbed of this machine, sorted by name."""
+    """Returns every testbed of this machine, sorted by name."""
     return [_described(folder) for folder in state.folders()]
 
 
@@ -120,9 +121,10 @@ def dismantle(folder: TestbedFolder) -> None:
 
 
 def _end_hosts(parents: Sequence[LiveProcess]) -> None:
-    """Kills every host's first process.
+    """Kills the first process of every host. `parents` are the parent processes of these first
+    processes.
 
-    Its parent process, which `parents` has, then ends by itself.
+    A parent process ends by itself when its child has ended.
     """
     kill([child for parent in parents for child in parent.children()])
     for parent in parents:
@@ -168,7 +170,7 @@ def _described(folder: TestbedFolder) -> TestbedStatus:
 
 
 def _judged(record: TestbedRecord) -> tuple[str, str]:
-    """Returns (state of a testbed, reason for the state)."""
+    """Returns the state of a testbed and the reason for this state."""
     if record.owner is not None and not record.owner.alive():
         return "stale", f"its owner (process {record.owner.pid}) ended"
     if record.phase == "starting":

@@ -20,8 +20,8 @@ Default = LevelValue | tuple[str, ...]
 def parsed(
     system: str, values: Mapping[str, Setting], options: Mapping[str, Default]
 ) -> dict[str, LevelValue]:
-    """Key -> value of all parameters, in SI units. `options`: name -> default of the testbed's
-    options, which are included.
+    """Returns the values of all parameters and options by key, in SI units. `options` maps the
+    testbed's options to their defaults.
 
     Numbers of instances of roles are accepted and ignored, because the deployment defines them.
     Raises InputError for an unknown key or a wrong value.
@@ -42,7 +42,7 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """The value of the option `key`, converted to the type of its default.
+    """Returns the value of the option `key`, converted to the type of its default.
 
     Raises InputError if it is wrong.
     """
@@ -63,7 +63,7 @@ def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
 
 
 def _like(default: LevelValue, value: Setting | Default) -> LevelValue:
-    """The value, converted to the type of the default.
+    """Returns the value, converted to the type of the default.
 
     Raises TypeError or ValueError if this is impossible.
     """

@@ -32,8 +32,8 @@ from dfslab.testbeds.settings import Setting
 MARKER = ".dfslab-bed"
 RECORD = "bed.json"
 MEMORY = Path("/dev/shm")
-# Numbers of hexadecimal digits: of the prefix of a testbed's id, which identifies the state folder,
-# and of the whole id.
+# PREFIX_DIGITS is the number of hexadecimal digits of the prefix of a testbed's id, which
+# identifies the state folder. ID_DIGITS is that of the whole id.
 PREFIX_DIGITS, ID_DIGITS = 5, 12
 
 
@@ -102,9 +102,10 @@ class TestbedRecord(BaseModel):
 
 @dataclass(frozen=True)
 class TestbedFolder:
-    """A testbed's folder.
+    """The folder of a testbed.
 
-    `id` is the id in the folder's marker. The folder may have been removed since.
+    `id` is the id of the testbed, which the folder's marker contained when this object was made.
+    The folder may have been removed since then.
     """
 
     path: Path
@@ -112,11 +113,12 @@ class TestbedFolder:
 
     @property
     def in_memory(self) -> Path:
-        """The folder in memory of the testbed; it may not exist. Its path follows from the id."""
+        """Returns the testbed's folder in memory, which may not exist. Its path follows from the
+        testbed's id."""
         return MEMORY / f"dfslab-{self.id}"
 
     def read(self) -> TestbedRecord | None:
-        """The testbed's record; None if it is missing or unreadable."""
+        """Returns the testbed's record; None if it is missing or unreadable."""
         try:
             return TestbedRecord.model_validate_json((self.path / RECORD).read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -137,9 +139,9 @@ class TestbedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """A context with an exclusive lock on the folder.
+        """Returns a context with an exclusive lock on the folder.
 
-        It yields whether the folder still exists.
+        The context yields whether the folder still exists.
         """
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -166,21 +168,22 @@ class TestbedFolder:
 
 
 def state_folder() -> Path:
-    """The folder of all testbed records."""
+    """Returns the folder of all testbed records."""
     return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "beds"
 
 
 def own_prefix() -> str:
-    """The prefix of the ids of all testbeds in this state folder.
+    """Returns the prefix of the ids of all testbeds in this state folder.
 
-    Control groups, in-memory folders and processes carry a testbed's id. The prefix distinguishes
-    those of one state folder from those of another.
+    The names of control groups and in-memory folders contain a testbed's id, and so does the
+    environment of processes. By the prefix of the id, those of one state folder are distinguished
+    from those of another.
     """
     return hashlib.sha256(os.fsencode(state_folder())).hexdigest()[:PREFIX_DIGITS]
 
 
 def folders() -> list[TestbedFolder]:
-    """Every testbed's folder, sorted by name."""
+    """Returns every testbed's folder, sorted by name."""
     found = []
     for path in sorted(state_folder().glob("*")):
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,8 @@
 """DFS-Perf's Iterate: clients write, wait at a barrier, and read the written files, repeatedly.
 
-In shuffle mode clients read files that are chosen from those of all clients, else their own.
+In shuffle mode clients choose the files that they read among the files of all clients. Otherwise
+they read the files that they wrote.
+
 DFS-Perf keeps the files of old iterations. Here they are removed before the next iteration, in a
 separate phase.
 """
@@ -41,14 +43,16 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         removed = (self.iterations - 1) * self.write_files
         each = self.write_files + self.read_files
         return self.iterations * each + removed + self.shuffle
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of three phases for each iteration and two for the last one."""
+    """Returns a stream with a write phase and a read phase for each iteration. Between two
+    iterations, a phase removes the written files. In shuffle mode, a last phase follows, at whose
+    barrier clients wait for each other."""
     how: PhaseSettings = {
         "files": "shared" if parameters.shuffle else "own",
         "file_choice": "uniform" if parameters.shuffle else "sequential",

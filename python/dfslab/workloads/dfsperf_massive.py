@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     shuffle: bool = Field(False, description="Read any client's first files (shuffle.mode)")
 
     def operations(self) -> int:
-        """Number of operations of each client."""
+        """Returns the number of operations of each client."""
         return self.operations_per_client or 100
 
 
@@ -45,7 +45,8 @@ def stream(parameters: Parameters) -> Stream:
             transfer_size_bytes=int(parameters.transfer_size),
             files_per_client=parameters.basic_files,
         )
-    # On other clients' files, only operations are allowed that change no names.
+    # While clients read each other's files, no operation may create, rename or remove a file.
+    # Writes and reads are therefore in separate phases.
     phases = []
     for number in range(1, max(1, count // 10) + 1):
         phases.append(phase(f"write {number}", 5, "write"))

@@ -30,7 +30,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client."""
+        """Returns the number of operations of each client."""
         return len(LOOP) * self.loops
 
 

@@ -22,7 +22,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client: one write for each file."""
+        """Returns the number of operations of each client: one write for each file."""
         return self.files_per_client
 
 

@@ -38,7 +38,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client: one read for each file."""
+        """Returns the number of operations of each client: one read for each file."""
         return self.files_per_client
 
 

@@ -38,14 +38,13 @@ class Parameters(FileParameters):
     checkpoint: bool = Field(True, description="Write a checkpoint after each epoch")
 
     def operations(self) -> int:
-        """Number of operations of each client over all epochs."""
+        """Returns the number of operations of each client over all epochs."""
         return self.epochs * (self.files_per_client + self.checkpoint)
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. The compute time of a step is a think time before the step's first
-    sample.
-    """
+    """Returns the stream of all epochs. Each batch of samples is one step. Its compute time is a
+    think time before the first sample of the step."""
     samples = [Share(operation="read", think_time_s=0.0) for _ in range(parameters.batch)]
     samples[0] = Share(operation="read", think_time_s=parameters.compute_time)
     phases = []

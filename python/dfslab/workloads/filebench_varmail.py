@@ -1,7 +1,7 @@
-"""Filebench's varmail: mail is deleted, delivered and synced, read, appended to and synced, and
-read.
+"""Filebench's varmail, a loop with the file operations of a mail server.
 
-Filebench uses 1,000 files with a mean size of 16 KiB and 16 threads.
+Each loop deletes a file, writes a new file and syncs it, reads a file, appends to a file and syncs
+it, and reads a file again. Filebench uses 1,000 files with a mean size of 16 KiB and 16 threads.
 """
 
 from __future__ import annotations

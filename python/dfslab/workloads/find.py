@@ -33,11 +33,11 @@ class Parameters(FileParameters):
 
     @property
     def directories(self) -> int:
-        """Number of directories of each client, its top directory included."""
+        """Returns the number of directories of each client, its top directory included."""
         return sum(self.branches**level for level in range(self.depth + 1))
 
     def operations(self) -> int:
-        """Number of operations of each client over both phases."""
+        """Returns the number of operations of each client over both phases."""
         return self.directories + self.items
 
 

@@ -35,7 +35,7 @@ class Parameters(FileParameters):
     force: bool = Field(True, description="Force written data to disk before close (-e)")
 
     def operations(self) -> int:
-        """Number of operations of each client: a write and a read."""
+        """Returns the number of operations of each client: a write and a read."""
         return 2
 
 

@@ -39,14 +39,15 @@ class Parameters(FileParameters):
     force: bool = Field(True, description="Force written data to disk before close (-e)")
 
     def operations(self) -> int:
-        """Number of operations of each client: one pass of writes and one pass of reads."""
+        """Returns the number of operations of each client: one pass of writes and one pass of
+        reads."""
         return 2
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream. The shared file is empty at the start. One operation is a client's whole
-    pass through the file.
-    """
+    """Returns a stream of two phases, in which every client writes and then reads its parts of the
+    shared file. The file is empty at the start. One operation is a client's whole pass through the
+    file."""
     shared: PhaseSettings = {"files": "shared", "access": Access(order=parameters.order)}
     return Stream(
         phases=[

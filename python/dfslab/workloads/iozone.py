@@ -66,14 +66,13 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client: one for each test, or one for each record in tests
-        8, 9 and 10.
-        """
+        """Returns the number of operations of each client. A test is one operation, but in tests 8,
+        9 and 10 each record is one operation."""
         return sum(self.records if test in SINGLE else 1 for test in self.tests)
 
     @property
     def records(self) -> int:
-        """The number of records in the file."""
+        """Returns the number of records in the file."""
         return math.ceil(self.file_size / self.transfer_size)
 
 
@@ -107,7 +106,8 @@ def stream(parameters: Parameters) -> Stream:
             )
             continue
         operation, way = orders[test]
-        # The file is the one written last. If the first test reads, it uses an existing file.
+        # A test uses the file that was written last. If the first test reads, it uses a file that
+        # exists before the run.
         how: PhaseSettings = {"file_choice": "newest"}
         if operation != "write":
             how["access"] = Access(order=way)

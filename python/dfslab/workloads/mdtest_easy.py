@@ -31,14 +31,13 @@ class Parameters(FileParameters):
     read: bool = Field(False, description="Read them, too (-E)")
 
     def operations(self) -> int:
-        """Number of operations of one client in all phases."""
+        """Returns the number of operations of each client over all phases."""
         return (3 + self.read) * self.items
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of the phases create, stat, read (if `read` is set) and remove. Files with
-    content are written instead of created.
-    """
+    """Returns a stream of the phases create, stat, read (if `read` is set) and remove. If files
+    have content, the first phase writes them instead of creating them empty."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

@@ -34,14 +34,13 @@ class Parameters(FileParameters):
     read: bool = Field(True, description="Read them, too (-E)")
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         return (3 + self.read) * self.items
 
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of the phases create, stat, read (if `read` is set) and remove, in one
-    directory. Files with content are written instead of created.
-    """
+    directory. If files have content, the first phase writes them instead of creating them empty."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

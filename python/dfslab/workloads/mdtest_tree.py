@@ -33,7 +33,7 @@ class Parameters(FileParameters):
     read: bool = Field(False, description="Read the files, too (-E)")
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         return (5 + self.read) * self.items
 
 

@@ -11,7 +11,7 @@ from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 from dfslab.spec.units import Bytes, quantity
 
 TITLE = "Metadata operations on empty files"
-# Operations that do not change a file.
+# Operations that do not change a file, so that a file can be used several times.
 LOOKUPS = ("stat", "list", "open")
 
 
@@ -33,8 +33,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the operation stream. Delete and rename need a separate file for each operation.
-    Stat, list and open may use a file several times."""
+    """Returns the stream that repeats the operation. Delete and rename use each file once, so there
+    are as many files as operations. Stat, list and open may use a file several times."""
     files = parameters.operations_per_client
     if parameters.operation in LOOKUPS and parameters.files_per_client:
         files = parameters.files_per_client

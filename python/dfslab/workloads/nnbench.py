@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         return 4 * self.files_per_client
 
 

@@ -28,9 +28,8 @@ UNCHANGED = {"mix_order", "access", "file_choice", "files", "layout", "prepare",
 
 
 class Parameters(FileParameters):
-    """Parameters of the workload `pattern`, named as in `spec/streams/vocabulary.py`. Byte counts
-    in tables are plain numbers.
-    """
+    """Parameters of the workload `pattern`. They have the names of `spec/streams/vocabulary.py`.
+    Byte counts in tables are plain numbers."""
 
     mix: list[Share] = Field(
         [Share(operation="read")],
@@ -70,7 +69,7 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream specification with the parameters as they are."""
+    """Returns the stream specification that has exactly the values of the parameters."""
     same = UNCHANGED & parameters.model_fields_set
     given = {key: value for key, value in parameters if key in same}
     if parameters.files_together:

@@ -20,7 +20,7 @@ from dfslab.spec.streams.vocabulary import Given, GivenArrival, Stream
 from dfslab.spec.streams.workload import FileParameters, Streams, fixed
 
 TITLE = "Replay of a trace (strace, Darshan DXT, blkparse, a recorded stream)"
-# The operation that is shown when a replay is displayed without a trace.
+# The replayed operation when a workload without a trace is displayed.
 NOTHING = Replay(given=[Given(client=0, operation="create", file=0)], starts_s=[0.0])
 
 
@@ -52,7 +52,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of all clients together."""
+        """Returns the number of operations of all clients together."""
         return len(_trace(self).given)
 
 

@@ -66,7 +66,7 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of operations of each client over all phases."""
+        """Returns the number of operations of each client over all phases."""
         return self.files_per_client * len(self.tests)
 
 

@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     skip_bytes: Size = quantity("1 MB", description="Bytes left out (-skipSize)")
 
     def operations(self) -> int:
-        """Number of operations of each client: one operation on one file."""
+        """Returns the number of operations of each client: one operation on one file."""
         return 1
 
 

@@ -49,8 +49,8 @@ class Parameters(FileParameters):
     )
 
     def operations(self) -> int:
-        """Number of transfers of each client: the given number, or the number that covers the
-        client's file once."""
+        """Returns the number of transfers of each client. It is the given number, or else the
+        number of transfers that covers the client's file once."""
         return self.operations_per_client or max(1, int(self.file_size // self.transfer_size))
 
 

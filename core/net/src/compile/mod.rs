@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
+use crate::cluster_run::ClusterPlan;
 use crate::compiled::{Discipline, Net, Place, Transition};
 use crate::definition::{Element, FieldType, NetDefinition, PlaceDefinition, TableDefinition};
 use crate::error::{known, NetError, Result};
@@ -70,19 +71,15 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
     set_rivals(&mut transitions);
     let lines = lines::assign(&mut transitions);
     let clusters = clusters::recognise(&mut places, &mut transitions, &views);
-    let stride = places
-        .iter()
-        .map(|place| place.fields.len())
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let widths = places.iter().map(|place| place.fields.len());
+    let stride = widths.max().unwrap_or(0).max(1);
     let name = definition.name.clone();
     // The initial tokens are now stored in the places as 64-bit words. The JSON form of a million
     // tokens needs more memory than the run, so it is dropped.
     for place in &mut definition.places {
         place.initial = Vec::new();
     }
-    Ok(Net {
+    let mut net = Net {
         name,
         places,
         place_numbers,
@@ -90,13 +87,16 @@ pub fn compile(mut definition: NetDefinition) -> Result<Net> {
         transitions,
         views,
         clusters,
+        cluster_plan: None,
         lines,
         library,
         lists: lists.into_inner(),
         has_lists: has_lists(&definition),
         stride,
         definition,
-    })
+    };
+    net.cluster_plan = ClusterPlan::new(&net);
+    Ok(net)
 }
 
 /// Maps each name to its position in a list; the names must differ.

@@ -21,7 +21,7 @@ const DIRECT_WORDS_MAX: u64 = 1 << 22;
 /// Values in initial tokens, such as numbers of clients and servers, are dense and recur, so a
 /// table suits them. Values that a run counts up, such as numbers of jobs, would make a table grow
 /// without bound.
-pub(super) fn direct_limits(net: &Net) -> Vec<u64> {
+pub(crate) fn direct_limits(net: &Net) -> Vec<u64> {
     let mut known: HashMap<(u32, u16), u64> = HashMap::new();
     let mut words = 0;
     let mut limit = |transition: &Transition| {
@@ -86,7 +86,7 @@ pub(super) struct Join {
 /// A fast hash by multiplication and rotation. Keys are few words and come from the net itself, so
 /// no protection from an adversary is needed.
 #[derive(Default)]
-pub(super) struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {

@@ -9,6 +9,7 @@
 mod cells;
 mod integral;
 mod join;
+mod transfer;
 mod unfolded;
 
 use std::cell::RefCell;
@@ -25,7 +26,9 @@ use crate::stream::Stream;
 use cells::Cells;
 pub(crate) use integral::Area;
 use integral::Stays;
-use join::{direct_limits, Group, Join};
+pub(crate) use join::{direct_limits, KeyHasher};
+use join::{Group, Join};
+pub(crate) use transfer::Tokens;
 
 /// A failure in evaluating a guard when a token arrives. The marking stores the failure, so that
 /// functions for arrivals return only whether they succeeded.
@@ -259,7 +262,7 @@ impl<'n> Marking<'n> {
     /// place's time integral, the list of its tokens, and the transitions that inhibitor arcs
     /// block.
     #[inline(never)]
-    fn count(&mut self, place: u32, token: u32, change: i32) {
+    pub(crate) fn count(&mut self, place: u32, token: u32, change: i32) {
         let old = self.counts[place as usize];
         let new = old.wrapping_add_signed(change);
         self.counts[place as usize] = new;

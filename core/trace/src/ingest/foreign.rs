@@ -61,10 +61,12 @@ fn is_htrace(value: &Value) -> bool {
         .all(|key| value.get(key).is_some())
 }
 
-/// Reads a file in one of the formats. It parses one value of the file's list at a time.
+/// Reads a file in one of the formats. It parses one value of the file's list of events, spans or
+/// traces at a time, so that the file need not fit the memory.
 pub struct ForeignReader {
     form: Form,
-    /// The key under which the file has its list, if the file is an object.
+    /// The key of the list of events, spans or traces, if the file is an object that contains the
+    /// list. None if the list or its elements are at the top level.
     key: Option<&'static str>,
     inside: bool,
     open: HashMap<(u64, u64), Vec<Value>>,
@@ -176,8 +178,8 @@ impl ForeignReader {
         }
     }
 
-    /// Reads a key outside the list. Reads and ignores its value, too, unless it is the list under
-    /// the key `wanted`.
+    /// Reads one key of the object that contains the list. If the key is `wanted`, stops before its
+    /// value, which is the list. Otherwise also skips the value.
     fn member(&mut self, source: &mut Source<'_>, wanted: &str) -> Result<(), Failure> {
         let length = source.json_value()?;
         let found = source.rest()[1..length - 1] == *wanted.as_bytes();
@@ -205,7 +207,8 @@ fn word<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the value of a key as a number. Some writers encode times and ids as text.
+/// Returns the value of a key as a number; None if it is not one. A number that is encoded as text
+/// is accepted, since some writers encode times and ids so.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let value = value.get(key)?;
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
@@ -223,7 +226,8 @@ fn micros(value: &Value, key: &str) -> Option<u64> {
         .then_some(nanoseconds as u64)
 }
 
-/// Converts an id of any form to 64 bits. A hexadecimal id keeps its value, other texts are hashed.
+/// Converts an id to 64 bits. A hexadecimal id of at most 16 digits keeps its value; any other text
+/// is hashed.
 fn identity(text: &str) -> u64 {
     match u64::from_str_radix(text, 16) {
         Ok(id) if text.len() <= 16 => id,
@@ -256,7 +260,8 @@ fn chrome(event: Value, open: &mut HashMap<(u64, u64), Vec<Value>>, found: &mut 
     }
 }
 
-/// Returns a process or thread id as a number. Names are hashed.
+/// Returns the process or thread id under `key` as a number; 0 if there is none. Some formats have
+/// names instead of numbers; these are converted by `identity`.
 fn row(event: &Value, key: &str) -> u64 {
     match event.get(key) {
         Some(Value::String(name)) => identity(name),
@@ -319,8 +324,8 @@ fn jaeger(trace: &Value, found: &mut Gathered) {
     }
 }
 
-/// Returns the sampling weight, which Jaeger records only on the first span of a trace; None
-/// without it.
+/// Returns the sampling weight of a Jaeger span; None if its tags record none. Jaeger records the
+/// weight only on the first span of a trace.
 fn jaeger_weight(span: &Value) -> Option<u64> {
     let tag = |key| {
         let found = list(span, "tags").find(|tag| word(tag, "key") == key)?;

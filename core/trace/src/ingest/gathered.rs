@@ -16,7 +16,7 @@ pub struct Gathered {
 }
 
 /// Maximum number of spans in a batch, for formats without span ids. Nesting and ids are determined
-/// batch by batch.
+/// for one batch after the other, so that the memory is bounded.
 pub const GATHERED_MAX: usize = 400_000;
 
 impl Gathered {

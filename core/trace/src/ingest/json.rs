@@ -131,7 +131,8 @@ impl JsonReader {
         Ok(true)
     }
 
-    /// Enters an object or a list, which begins with `byte`, of the type `level`.
+    /// Enters an object or list of the type `level`: consumes its opening bracket `byte` and puts
+    /// it on the stack. Any other value is handled by `wrong_kind`.
     fn enter(&mut self, source: &mut Source<'_>, byte: u8, level: Level) -> Result<(), Failure> {
         let list = byte == b'[';
         if !(byte == b'{' || list && level != Level::Document) {
@@ -166,8 +167,8 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Reads a key and its value. If the value is an object or list that contains spans, it is only
-    /// entered.
+    /// Reads a key and its value. If the value is an object or list that contains spans, only its
+    /// opening bracket is read.
     fn member(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let key = parse::<Text>(source, length)?.0.into_owned();
@@ -198,7 +199,8 @@ impl JsonReader {
         }
     }
 
-    /// Reads a resource, and sets it in the spans that precede it in the document.
+    /// Reads a resource, and sets its service and host in those of its spans that precede it in the
+    /// document.
     fn resource(&mut self, source: &mut Source<'_>, store: &mut SpanStore) -> Result<(), Failure> {
         let length = source.json_value()?;
         let resource = parse::<Option<Resource>>(source, length)?.unwrap_or_default();
@@ -334,7 +336,8 @@ struct Status {
     code: IsError,
 }
 
-/// Reads a value, and takes null for a missing field, as in protobuf's JSON mapping.
+/// Deserializes a value. Null becomes the default value, like a missing field, as protobuf's JSON
+/// mapping requires.
 fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,

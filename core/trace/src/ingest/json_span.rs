@@ -2,8 +2,8 @@
 //! serde parses all others.
 //!
 //! In that form, texts have no escapes, times and sizes are digits, and attributes have a key and a
-//! value. The functions here return None for "not in that form, or truncated", which does not mean
-//! "invalid": serde then decides.
+//! value. The functions here return None if a span is truncated or not in that form. Such a span
+//! may still be valid; serde then decides.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ pub struct UsualSpan<'a> {
 }
 
 /// Parses the span at the start of `bytes` into `span`, which must be empty. Returns the span's
-/// length in bytes.
+/// length in bytes; None if the span is truncated or not in the usual form.
 #[inline(always)]
 pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize> {
     let mut cursor = Cursor { bytes, at: 0 };
@@ -82,7 +82,8 @@ pub fn usual_span<'a>(bytes: &'a [u8], span: &mut UsualSpan<'a>) -> Option<usize
     Some(cursor.at)
 }
 
-/// The usual end of a call: the members that most writers emit although they are empty.
+/// The members with which most writers end a span although they are empty. They are recognised by
+/// one comparison.
 const NOTHING_MORE: &[u8; 95] =
     b",\"droppedAttributesCount\":0,\"events\":[],\"droppedEventsCount\":0\
                                 ,\"links\":[],\"droppedLinksCount\":0";
@@ -95,8 +96,8 @@ struct Cursor<'a> {
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// Sets a bit in each byte of the word that ends a plain text: a quote, a backslash or a control
-/// character.
+/// Finds the bytes of `word` that end a plain text: quotes, backslashes and control characters.
+/// Returns a word in which the top bit of these bytes is set.
 #[inline(always)]
 fn ends_of_text(word: u64) -> u64 {
     let equal = |byte: u8| {
@@ -134,7 +135,7 @@ impl<'a> Cursor<'a> {
         self.inside()
     }
 
-    /// Parses the rest of a quoted text, from behind its opening quote, and returns its content.
+    /// Parses the rest of a quoted text, after its opening quote, and returns its content.
     #[inline(always)]
     fn inside(&mut self) -> Option<&'a [u8]> {
         let start = self.at;
@@ -154,8 +155,8 @@ impl<'a> Cursor<'a> {
         Some(&self.bytes[start..self.at - 1])
     }
 
-    /// Parses a hexadecimal id from behind its opening quote. A valid id has a known length and
-    /// contains no quote, so the closing quote needs no search.
+    /// Parses a hexadecimal id, from the position after its opening quote. A valid id has a known
+    /// length and contains no quote, so the closing quote needs no search.
     #[inline(always)]
     fn identity<const DIGITS: usize>(&mut self) -> Option<Identity> {
         if let Some(text) = self.quoted::<DIGITS>() {
@@ -167,8 +168,8 @@ impl<'a> Cursor<'a> {
         Some(Identity::of(self.inside()?, DIGITS))
     }
 
-    /// Parses a time in nanoseconds since 1970 from behind its opening quote. It has nineteen
-    /// digits in this century, so that length is tried first.
+    /// Parses a time in nanoseconds since 1970, from the position after its opening quote. Such a
+    /// time has nineteen digits in this century, so this length is tried first.
     #[inline(always)]
     fn time(&mut self) -> Option<u64> {
         if let Some(time) = self.quoted::<19>().and_then(digits) {
@@ -185,7 +186,7 @@ impl<'a> Cursor<'a> {
         (self.bytes.get(self.at + LENGTH) == Some(&b'"')).then_some(text)
     }
 
-    /// Advances behind `text` if it comes next. Returns whether it did.
+    /// Returns whether the next bytes are `text`. If so, advances past them.
     #[inline(always)]
     fn literal<const LENGTH: usize>(&mut self, text: &[u8; LENGTH]) -> bool {
         let here = self.bytes.get(self.at..);
@@ -194,9 +195,9 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Parses the first members of a span while they have no spaces and are in the order in which
-    /// OpenTelemetry's exporters write them. Returns whether there were any. This saves the look-up
-    /// of keys.
+    /// Parses the first members of a span, as long as they have no spaces and are in the order in
+    /// which OpenTelemetry's exporters write them. This saves the look-up of keys. Returns whether
+    /// any member was parsed.
     #[inline(always)]
     fn in_usual_order(&mut self, span: &mut UsualSpan<'a>) -> Option<bool> {
         if !self.literal(b"\"traceId\":\"") {
@@ -262,15 +263,15 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Parses all members of an object. `take` is called behind each key to parse its value.
+    /// Parses all members of an object. `take` is called with each key to parse the value after it.
     #[inline(always)]
     fn members(&mut self, take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.members_behind(false, take)
     }
 
-    /// Parses the remaining members of an object, from behind its opening brace, or from behind a
-    /// member if `begun`.
+    /// Parses the remaining members of an object. The position is after the opening brace or, if
+    /// `begun` is true, after one of the members.
     #[inline(always)]
     fn members_behind(
         &mut self,
@@ -373,8 +374,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses an attribute with an integer value in the form that most exporters write, and returns
-    /// the comma or bracket after it. Does not advance if it is anything else.
+    /// Parses an attribute that has an integer value in the form that most exporters write. Returns
+    /// the comma or bracket after it. If the attribute is different, returns `Some(None)` and does
+    /// not advance.
     #[inline(always)]
     fn usual_attribute(&mut self, picked: &mut Picked<'a>) -> Option<Option<u8>> {
         let start = self.at;

@@ -206,7 +206,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Number<'a> {
     }
 }
 
-/// Converts an integer that JSON encodes as text, so that it keeps all digits, to an integer.
+/// Converts a text to the integer that it denotes, since JSON encodes long integers as text to keep
+/// all digits. Other values are returned unchanged.
 fn integer(scalar: Scalar<'_>) -> Scalar<'_> {
     let Scalar::Text(text) = &scalar else {
         return scalar;

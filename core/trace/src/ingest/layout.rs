@@ -1,32 +1,36 @@
 //! Decodes protobuf spans fast by comparison with earlier spans, since most spans of a trace differ
 //! from an earlier one only in values.
 //!
-//! A program encodes all spans of one place in its code alike: the same tags, lengths, keys and
-//! name, and between them ids, times and numbers of equal length. A full parse of one span yields a
-//! layout: the positions of its values. A later span that equals it in all bytes outside the values
-//! has the same layout, so its values are at the same positions.
+//! The spans that one line of a program's code creates are encoded alike: their tags, lengths, keys
+//! and names are equal, and the ids, times and numbers between these have equal lengths. A full
+//! parse of one span yields a layout: the positions of its values. A later span that equals it in
+//! all bytes outside the values has the same layout, so its values are at the same positions.
 
 use super::picked::Key;
 use super::plain_span::PlainSpan;
 use super::wire::{Message, Value};
 use crate::span::{Span, SpanStore, TextId};
 
-/// Number of bytes that are compared at a time. Shorter spans are parsed in full.
+/// Number of bytes of a span that are compared at a time. Spans shorter than this are parsed in
+/// full.
 const PART_BYTES: usize = 32;
 const PART_WORDS: usize = PART_BYTES / 8;
 
 /// Maximum length of a span in bytes for which layouts are learnt. Longer spans are parsed in full.
 const SPAN_BYTES_MAX: usize = 512;
 
-/// The bytes of a span and of what follows it. The window is longer than any span, so a part that
-/// starts in the span ends in the window, which saves bounds checks.
+/// The bytes of a span and the bytes after it in the file. The window is longer by `PART_BYTES`
+/// than the longest span for which layouts are learnt. So a part that starts in the span ends in
+/// the window, which saves bounds checks.
 pub type Window = [u8; SPAN_BYTES_MAX + PART_BYTES];
 
-/// Maximum number of layouts that are tried for a span, of those with its length.
+/// Maximum number of layouts with which a span is compared before it is parsed in full. Only the
+/// layouts of spans of the same length are tried.
 const TRIED_MAX: usize = 8;
 
-/// Number of spans from each of which a layout is learnt at the start. Later, one layout is learnt
-/// for every FOUND_EACH spans that matched a layout, so that dissimilar spans cost little.
+/// Number of layouts that are learnt at the start without a condition. After that, one more layout
+/// is learnt for every `FOUND_EACH` spans that matched a layout, so that little time is spent on
+/// the layouts of dissimilar spans.
 const LEARNT_FREELY: usize = 256;
 const FOUND_EACH: usize = 16;
 
@@ -166,23 +170,24 @@ impl Layout {
     }
 }
 
-/// Returns `SIZE` bytes of a window, from an offset in its span.
+/// Returns the `SIZE` bytes of a window that begin at the offset `at` in its span.
 #[inline(always)]
 fn chunk<const SIZE: usize>(window: &Window, at: usize) -> [u8; SIZE] {
     let at = at % SPAN_BYTES_MAX;
     std::array::from_fn(|place| window[at + place])
 }
 
-/// The position of the bytes of a varint in a span. Without any bytes, the number is zero.
+/// The position of a varint in a span. A varint without bytes stands for a missing number, which is
+/// read as zero.
 #[derive(Clone, Copy, Default)]
 struct Digits {
     at: usize,
-    /// Selects the seven bits of each byte that belong to the number.
+    /// A mask that selects, in each byte of the varint, the seven bits that belong to the number.
     mask: u64,
 }
 
 impl Digits {
-    /// Largest length of a varint in bytes that fits a machine word.
+    /// Maximum length in bytes of a varint that can be read as one machine word.
     const COUNT_MAX: usize = 8;
 
     fn new(at: usize, count: usize) -> Self {
@@ -201,7 +206,8 @@ impl Digits {
     }
 }
 
-/// A part of a span's bytes, to be compared with other spans. The bits of values are masked out.
+/// `PART_BYTES` bytes of a span, with which those of other spans are compared. The bits that belong
+/// to values are masked out.
 struct Part {
     at: usize,
     mask: [u64; PART_WORDS],
@@ -241,7 +247,8 @@ impl Part {
 struct Values {
     /// Offset of the span in the file.
     begin: usize,
-    /// For each byte of the span, the bits in which all spans of the layout agree are set.
+    /// A mask with one byte for each byte of the span. A bit is set if all spans of the layout
+    /// agree in that bit.
     mask: Vec<u8>,
     trace_id: Option<usize>,
     span_id: Option<usize>,
@@ -249,8 +256,8 @@ struct Values {
     start: Option<usize>,
     end: Option<usize>,
     thread: Digits,
-    /// The position of the call's size in bytes, and the rank of its attribute's key. Of several
-    /// such attributes, the one with the lowest rank counts.
+    /// The attribute that has the number of bytes moved by the call: the rank of its key, and the
+    /// position of its value. Of several such attributes, the one with the lowest rank counts.
     size: Option<(u8, Digits)>,
 }
 
@@ -334,16 +341,16 @@ impl Values {
         Some(())
     }
 
-    /// Excludes the bytes of a block from the comparison, since they are a value. Returns their
-    /// offset in the span.
+    /// Excludes the bytes of a block, which are a value, from the comparison with other spans.
+    /// Returns their offset in the span.
     fn free(&mut self, block: Message<'_>) -> usize {
         let at = block.offset() - self.begin;
         self.mask[at..at + block.bytes().len()].fill(0);
         at
     }
 
-    /// Excludes the last 8 bytes that were read from the comparison, since they are a time. Returns
-    /// their offset in the span.
+    /// The last 8 bytes that were read are a time, that is, a value. Excludes them from the
+    /// comparison. Returns their offset in the span.
     fn free_time(&mut self, span: &Message<'_>) -> usize {
         let at = span.offset() - self.begin - 8;
         self.mask[at..at + 8].fill(0);

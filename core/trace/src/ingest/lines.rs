@@ -22,8 +22,8 @@ pub enum Form {
 struct Call<'a> {
     row: u64,
     name: &'a str,
-    /// Time of the line, ns since 1970. In strace's format it is the call's start, in JuiceFS's its
-    /// end.
+    /// Time in the line, ns since 1970. It is the start of the call in strace's format, and its end
+    /// in the format of JuiceFS.
     at_ns: u64,
     took_ns: u64,
     bytes: u64,
@@ -31,8 +31,8 @@ struct Call<'a> {
 }
 
 impl Form {
-    /// Recognises the format if any of the first lines has its form: a log may begin in the middle
-    /// of a line. None for other files.
+    /// Recognises the format of a log by its first lines. It suffices that one of them has the form
+    /// of that format, since a log may begin in the middle of a line. None for other files.
     pub fn recognise(bytes: &[u8]) -> Option<Form> {
         let lines = bytes.split(|&byte| byte == b'\n').take(FIRST_LINES);
         lines.into_iter().find_map(|line| {
@@ -49,8 +49,8 @@ impl Form {
 /// Reads one text log, line by line.
 pub struct LineReader {
     form: Form,
-    /// Calls by thread whose end was not read yet. strace splits a call that another thread
-    /// interrupts into two lines.
+    /// For each thread, the call whose beginning was read but not its end. strace splits a call
+    /// into two lines if it logs a call of another thread in between.
     begun: HashMap<u64, (u64, String)>,
     durations: bool,
     found: Gathered,
@@ -144,8 +144,8 @@ impl LineReader {
     }
 }
 
-/// Reads the next line into memory and returns its length with the line break, bytes. None at the
-/// end of the file.
+/// Reads the next line into memory and returns its length in bytes, including the line break. None
+/// at the end of the file.
 fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     let mut searched = 0;
     loop {
@@ -160,7 +160,7 @@ fn line_length(source: &mut Source<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// Converts a text of seconds with a decimal point to nanoseconds.
+/// Converts a time in seconds, a text with a decimal point, to nanoseconds. None for other texts.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -174,8 +174,8 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(part)
 }
 
-/// Splits a line of strace such as "812 1700000000.000001 read(3, ..." into process id (0 if the
-/// line has none), time in ns and call.
+/// Splits a line of strace such as "812 1700000000.000001 read(3, ..." into three parts: the
+/// process id (0 if the line has none), the time in ns, and the text of the call.
 fn strace_head(line: &str) -> Option<(u64, u64, &str)> {
     let line = line.trim_start().trim_start_matches("[pid").trim_start();
     let (first, rest) = line.split_once(' ')?;

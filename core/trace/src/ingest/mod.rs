@@ -28,10 +28,10 @@ use source::{Failure, Source};
 /// Reads one trace file and adds its spans to the store. Several files may have spans of the same
 /// trace.
 ///
-/// Formats: OTLP protobuf (bare, or a sequence of messages with varint or four-byte length
-/// prefixes) and OTLP JSON (one document, or one a line); Chrome trace JSON and DFTracer, Jaeger,
-/// Zipkin, HTrace lines; Ceph's OpTracker; `strace -f -T -ttt` and the access log of JuiceFS. A
-/// file without a span is an error.
+/// The supported formats are OTLP protobuf (one message, or a sequence of messages with varint or
+/// four-byte length prefixes) and OTLP JSON (one document, or one document per line); the JSON of
+/// Chrome, DFTracer, Jaeger, Zipkin, HTrace and Ceph's OpTracker; the output of `strace -f -T
+/// -ttt`; and the access log of JuiceFS. A file without a span is an error.
 pub fn read_file(path: &Path, store: &mut SpanStore) -> Result<()> {
     read_all(Reader::open(path, None)?, store)
 }
@@ -202,7 +202,7 @@ impl<'r> Reader<'r> {
         Ok(more)
     }
 
-    /// Says in words why a file has no spans, for the error.
+    /// Returns the text of the error for a file without spans: why it has none.
     fn nothing_in_words(&self) -> String {
         let told = self
             .dropped
@@ -217,7 +217,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Number of leading bytes used to recognise a format.
+/// Maximum number of bytes at the start of a file by which its format is recognised.
 const HEAD_BYTES: usize = 1 << 18;
 
 /// The reasons for which records that might have been spans are dropped, as reported in errors.
@@ -256,7 +256,7 @@ enum Format {
 
 impl Format {
     /// Determines the format of a file from its first bytes. `named` is the format that the user
-    /// gave, if any. An empty or compressed file is recognised as such even then.
+    /// gave, if any. It takes precedence, unless the file is empty or compressed.
     fn of(bytes: &[u8], named: Option<InputFormat>) -> Format {
         let found = Format::recognise(bytes);
         let Some(named) = named else { return found };
@@ -293,8 +293,8 @@ impl Format {
     }
 }
 
-/// Whether the bytes begin a JSON object or list. A protobuf trace may start with a line break and
-/// "n{", so the object's first key or its end is checked, too.
+/// Whether the bytes begin a JSON object. A protobuf trace may start with the same bytes as a line
+/// break and "{", so the object's first key or its end is checked, too.
 fn looks_like_json(bytes: &[u8]) -> bool {
     let text = json::without_byte_order_mark(bytes);
     let mut visible = text.iter().skip_while(|byte| byte.is_ascii_whitespace());

@@ -97,20 +97,23 @@ pub fn whole(value: f64) -> Option<u64> {
     fits.then_some(value as u64)
 }
 
-/// The values of the used attributes that were found so far, of one span or resource.
+/// The values of those attributes of one span or resource that this crate uses, as far as they were
+/// found yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked<'a> {
-    /// The call's size in bytes, None if it is invalid, after the rank of its attribute's key.
+    /// The rank of the key of the attribute for the call's size, and the size in bytes, which is
+    /// None if it is invalid. The whole is None if no such attribute was found.
     size: Option<(u8, Option<u64>)>,
     thread: u64,
     wait: bool,
     /// The sampling weight; 0 if unknown.
     weight: u64,
-    /// Whether Jaeger's sampler is probabilistic. If it is, `parameter` is its probability.
+    /// Whether Jaeger's sampler is of the probabilistic type. If it is, `parameter` is the sampling
+    /// probability.
     probabilistic: bool,
     parameter: f64,
-    /// Boxed to keep the type small, since only resources have an origin and there are far more
-    /// spans.
+    /// The names of service and host, which only resources have. They are boxed to keep the type
+    /// small, since there are far more spans than resources.
     origin: Option<Box<Origin<'a>>>,
 }
 

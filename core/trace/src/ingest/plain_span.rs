@@ -49,8 +49,8 @@ const STATUS: u8 = tag(15, BLOCK);
 const FLAGS: [u8; 2] = [0x85, 0x01];
 
 impl<'a> PlainSpan<'a> {
-    /// Decodes a span into this span, which must be empty. None if anything in the bytes is unusual
-    /// or invalid; then the general parser must decode them.
+    /// Decodes the span in `bytes` into the fields of this value, which must be empty. None if the
+    /// encoding is unusual or invalid; then the general parser must decode the span.
     #[inline(always)]
     pub fn fill(&mut self, bytes: &'a [u8]) -> Option<()> {
         let mut rest = self.in_usual_order(bytes)?;
@@ -94,7 +94,7 @@ impl<'a> PlainSpan<'a> {
     }
 
     /// Decodes the first fields while they are in the order of their numbers. Returns the remaining
-    /// bytes. A fixed order saves a dispatch on each tag.
+    /// bytes. To expect a fixed order is faster than to branch on each tag.
     #[inline(always)]
     fn in_usual_order(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = bytes;
@@ -119,8 +119,8 @@ impl<'a> PlainSpan<'a> {
         Some(rest)
     }
 
-    /// Decodes the trace id, the span id and the parent id of a call with a parent, if they come
-    /// next. Returns the bytes after them.
+    /// Decodes the three ids with which the span of a call with a parent begins: trace id, span id
+    /// and parent id. Returns the bytes after them; None if the span does not begin in this way.
     #[inline(always)]
     fn three_ids(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (head, behind) = bytes.split_first_chunk::<38>()?;
@@ -170,8 +170,8 @@ impl<'a> PlainSpan<'a> {
     }
 }
 
-/// Decodes the next field by `read` and advances behind it, if it has the tag `wanted` and is
-/// complete.
+/// If the next field has the tag `tag` and is complete, decodes it by `read`, stores its value in
+/// `held`, advances `rest` past it and returns true. Otherwise changes nothing and returns false.
 #[inline(always)]
 fn take<'a, T>(
     rest: &mut &'a [u8],

@@ -27,8 +27,9 @@ pub enum Framing {
 impl Framing {
     const ALL: [Framing; 3] = [Framing::Bare, Framing::Fixed32, Framing::Delimited];
 
-    /// Recognises how messages are separated, from the whole file or its first bytes: the way that
-    /// fits all of them, otherwise one that fits at least the beginning. None if none fits.
+    /// Determines how the messages of a file are separated. `bytes` is the whole file or its
+    /// beginning. Returns the first way that fits all of these bytes; if there is none, the first
+    /// that fits at least their beginning; else None.
     pub fn recognise(bytes: &[u8]) -> Option<Framing> {
         let fits = |framing: &Framing| framing.fits(bytes).unwrap_or(false);
         let begins = |framing: &Framing| framing.begins(bytes).unwrap_or(false);
@@ -48,8 +49,8 @@ impl Framing {
         file.block(length)
     }
 
-    /// Whether each message of the file contains nothing but resource spans. Two levels of fields
-    /// are checked.
+    /// Whether, if messages are separated in this way, each of them contains nothing but resource
+    /// spans. Two levels of fields are checked.
     fn fits(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         while !file.is_empty() {
@@ -68,7 +69,8 @@ impl Framing {
         Ok(true)
     }
 
-    /// Whether the first bytes begin a valid message. The rest may then be reported as damaged.
+    /// Whether, if messages are separated in this way, the first bytes begin a valid message. An
+    /// error in the rest is then reported as damage.
     fn begins(self, bytes: &[u8]) -> Result<bool> {
         let mut file = Message::whole(bytes);
         match self {
@@ -91,7 +93,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
         .fold(0, |length, &byte| length << 8 | u64::from(byte))
 }
 
-/// The tag of a span in a scope: field 2, a block.
+/// The tag of a field with a span in a message of scope spans: field number 2 and wire type 2 (a
+/// block).
 const SPANS: u8 = 0x12;
 
 /// Maximum number of bytes of a field's tag and length together.
@@ -193,8 +196,8 @@ impl ProtobufReader {
         }
     }
 
-    /// Reads one field of the innermost open message. In a list of spans, it reads all spans that
-    /// are in memory.
+    /// Reads one field of the innermost open message. If the field is a span, reads all consecutive
+    /// spans that are completely in memory.
     #[inline(always)]
     fn field(
         &mut self,
@@ -254,7 +257,7 @@ impl ProtobufReader {
         Ok(())
     }
 
-    /// Skips a field that is a number. No number outside of spans is used.
+    /// Skips a field that is a number. Outside of spans, this crate uses no numbers.
     fn number(
         &self,
         level: Level,
@@ -341,8 +344,8 @@ fn head_of(head: &mut Message<'_>) -> Result<(u64, Option<u64>)> {
     ))
 }
 
-/// Distinguishes truncation from damage: an error near the end of the file is a truncation if the
-/// file's last bytes are too few for the value that they begin.
+/// Converts an error of the decoder to a `Failure`, which distinguishes truncation from damage. If
+/// fewer than `HEAD_BYTES` bytes of the file were left, the error is taken for a truncation.
 fn within_file<T>(source: &Source<'_>, outcome: Result<T>) -> std::result::Result<T, Failure> {
     let few = source.rest().len() < HEAD_BYTES;
     match outcome {

@@ -8,8 +8,8 @@ use crate::error::Place;
 /// foreign format.
 pub const UNIT_BYTES_MAX: usize = 64 << 20;
 
-/// Number of bytes that are read at a time. It is small, so that a block just read is still in the
-/// processor's nearest cache.
+/// Number of bytes that are read at a time. It is so small that the bytes just read are still in a
+/// cache of the processor when they are parsed.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// Why the reading of a file stops early.
@@ -17,7 +17,7 @@ const BLOCK_BYTES: usize = 1 << 18;
 pub enum Failure {
     /// The file is invalid at this place, for this reason.
     At(Place, String),
-    /// The file ends at this place, within a value, as the text says.
+    /// The file ends at this place, within a value. The text describes what is incomplete.
     Cut(Place, String),
     /// The operating system reported an error.
     Io(io::Error),
@@ -29,8 +29,8 @@ pub struct Source<'r> {
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
-    /// Number of bytes (`before`) and line breaks (`lines`) before the buffer's first byte, and
-    /// number of bytes since the last of these line breaks.
+    /// Number of bytes (`before`) and of line breaks (`lines`) in the file before the buffer's
+    /// first byte, and number of bytes since the last of these line breaks (`column`).
     before: u64,
     lines: usize,
     column: usize,
@@ -55,8 +55,8 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// From now on, gives places in errors as line and column, for which line breaks must be
-    /// counted.
+    /// Makes later errors give their place as line and column instead of as a byte offset. From now
+    /// on, line breaks are counted for this purpose.
     pub fn count_lines(&mut self) {
         self.text = true;
     }
@@ -160,8 +160,8 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// Converts an error of serde in the JSON value at the first unconsumed byte. The result has
-    /// the error's place in the file.
+    /// Converts an error of the library serde to a `Failure`. serde gives the place relative to the
+    /// JSON value at the first unconsumed byte; the result has the place in the file.
     pub fn json_failure(&self, error: &serde_json::Error) -> Failure {
         let message = error.to_string();
         let end = message.rfind(" at line ").unwrap_or(message.len());

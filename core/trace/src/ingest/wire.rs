@@ -36,7 +36,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Takes a whole file as one message.
+    /// Creates the message that consists of all bytes of a file.
     pub fn whole(file: &'a [u8]) -> Self {
         Self {
             file,
@@ -70,7 +70,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Decodes a varint and advances behind it.
+    /// Decodes a varint and advances past it.
     #[inline(always)]
     pub fn varint(&mut self) -> Result<u64> {
         // Nearly every tag and length is a single byte.
@@ -102,7 +102,7 @@ impl<'a> Message<'a> {
         }))
     }
 
-    /// Takes the next `length` bytes as a nested message and advances behind them.
+    /// Returns the next `length` bytes as a nested message and advances past them.
     #[inline(always)]
     pub fn block(&mut self, length: u64) -> Result<Message<'a>> {
         let left = self.end - self.position;
@@ -116,8 +116,8 @@ impl<'a> Message<'a> {
         Ok(block)
     }
 
-    /// Takes the next field if its tag is the byte `tag` and its bytes are complete; else returns
-    /// None and does not advance.
+    /// Returns the next field and advances past it, if its tag is the byte `tag` and its bytes are
+    /// complete. Otherwise returns None and does not advance.
     #[inline(always)]
     pub fn block_of(&mut self, tag: u8) -> Option<Message<'a>> {
         let mut ahead = *self;

@@ -1,9 +1,9 @@
-//! Finds the times at which a span's calls on other logical threads (lanes) run. Each such call is
-//! visited once while the self time of the span is divided into segments.
+//! Finds the times at which those calls of a span run that are on other logical threads (lanes).
+//! While the self time of the span is divided into segments, each such call is visited once.
 
 use super::steps;
 
-/// (start, end, index of the span) of a call. Times are in nanoseconds.
+/// A call, as (start, end, index of its span). Times are in nanoseconds.
 pub type Call = (u64, u64, u32);
 
 /// The calls that a span makes on other logical threads. They are queried for consecutive time

@@ -11,12 +11,13 @@ use crate::pattern;
 use crate::rank::Options;
 use crate::tree::{Forest, NONE};
 
-/// A call is queued at its server if it begins soon after another call there has ended: within 1 /
-/// `QUEUE_SLACK` of the pause that its caller made before the call.
+/// Bounds the delay from the end of one call on a server to the start of the next call there. If
+/// the delay is at most 1 / `QUEUE_SLACK` of the pause that the next call's caller made before the
+/// call, the next call counts as queued at the server.
 const QUEUE_SLACK: u64 = 20;
 
-/// A gap without explanation is considered if it takes at least 1 / `OPEN_SHARE` of the duration of
-/// its tree.
+/// Bounds which gaps without explanation (times whose end no recorded event explains) are
+/// considered: those that take at least 1 / `OPEN_SHARE` of the duration of their tree.
 const OPEN_SHARE: u64 = 50;
 
 /// A hypothetical change of the recorded execution, such as a faster step.
@@ -45,7 +46,8 @@ impl Change {
         }
     }
 
-    /// Adds to the change: gaps without explanation end at their recorded times.
+    /// Returns this change with the assumption that gaps without explanation end at their recorded
+    /// times.
     pub fn pinned(self) -> Self {
         Self {
             pinned: true,
@@ -53,7 +55,8 @@ impl Change {
         }
     }
 
-    /// Adds to the change: gaps without explanation shrink by the factor of the step.
+    /// Returns this change with the assumption that gaps without explanation shrink by the factor
+    /// of the step.
     pub fn shrinking(self) -> Self {
         Self {
             shrinking: true,
@@ -75,7 +78,7 @@ pub struct Graph {
     lanes: Lanes,
     /// The number of the step (service and name) of each span.
     pub steps: Vec<u32>,
-    /// The time that each segment works itself, without waiting for others, ns.
+    /// For each segment, its working time without the time of waiting for other segments, ns.
     pub service_ns: Vec<u64>,
     names: Vec<(u32, u32)>,
     after: Vec<Vec<After>>,
@@ -194,8 +197,8 @@ impl Graph {
         }
     }
 
-    /// Adds the edges that the calls imply. Segments of one logical thread are in order, calls
-    /// begin after their callers, and callers wait for calls.
+    /// Adds the edges that the calls imply: the segments of one logical thread follow each other,
+    /// calls begin after their callers, and callers wait for the ends of their calls.
     fn link(&mut self, forest: &Forest) {
         let mut latest: HashMap<u32, u32> = HashMap::new();
         let mut before_in_lane = vec![NONE; self.lanes.segments.len()];
@@ -233,9 +236,10 @@ impl Graph {
         }
     }
 
-    /// Classifies the pause of a caller before its call as queueing, if the call began as soon as
-    /// the previous call on the serving thread (`served`) had ended. Then the pause is no work of
-    /// the caller. `caller` and `served` are segments, `start_ns` is the call's start.
+    /// Classifies the pause of a caller before its call as queueing, if the call began soon after
+    /// the previous call on the serving thread had ended. The pause is then not counted as work of
+    /// the caller. `caller` is the segment of the pause, `served` is the segment before the call on
+    /// the serving thread, and `start_ns` is the start of the call.
     fn queue(&mut self, caller: u32, served: u32, start_ns: u64) {
         let pause = self.lanes.segments[caller as usize];
         if served == NONE || pause.end_ns != start_ns || pause.kind == Kind::Leaf {
@@ -257,8 +261,8 @@ impl Graph {
         self.after[event as usize].push(one);
     }
 
-    /// Adds the inferred dependencies as edges, and takes the time spent waiting for them out of
-    /// the work of segments.
+    /// Adds the inferred dependencies as edges, and subtracts the time that segments spent waiting
+    /// for them from the segments' work.
     fn release(&mut self, releases: &[Release]) {
         let mut held: BTreeMap<(u32, u32, Class), Vec<u32>> = BTreeMap::new();
         let mut tight = vec![false; self.lanes.segments.len()];
@@ -316,7 +320,8 @@ impl Graph {
         }
     }
 
-    /// Stops considering gaps without explanation that are too short to matter.
+    /// Ignores those gaps without explanation that take less than 1 / `OPEN_SHARE` of the duration
+    /// of their tree.
     fn keep_notable(&mut self, forest: &Forest) {
         let roots = roots_of(forest);
         for (open, segment) in self.open.iter_mut().zip(&self.lanes.segments) {
@@ -395,8 +400,8 @@ impl Graph {
     }
 }
 
-/// Classes of segments by the type of their waiting. The usual time of work is determined
-/// separately for each class.
+/// Classes of segments: a whole call without child calls, self time between child calls, and
+/// waiting. The usual working time of a segment is determined separately for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Leaf,
@@ -430,8 +435,8 @@ fn waits(forest: &Forest, options: &Options) -> Vec<bool> {
         .collect()
 }
 
-/// Returns the number of the step of each span, and (service, name) of each step as numbers of
-/// texts.
+/// Returns two lists. The first has the number of the step of each span. The second has, for each
+/// step, the numbers of the texts of its service and its name.
 fn steps_of(forest: &Forest) -> (Vec<u32>, Vec<(u32, u32)>) {
     let (mut ids, mut names) = (HashMap::new(), Vec::new());
     let steps = forest.spans.iter().map(|span| {

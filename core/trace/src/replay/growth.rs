@@ -1,12 +1,12 @@
-//! Shows that the replay of a trace of twice the size takes about twice the number of elementary
-//! steps, whatever the shape of its call trees.
+//! Tests that the replay of a trace of twice the size takes about twice the number of elementary
+//! steps, for call trees of several shapes.
 
 use super::{savings, steps};
 use crate::rank::Options;
 use crate::span::{Span, SpanStore};
 use crate::tree::{Forest, NONE};
 
-/// One call of a tree: name, thread, index of the caller or `NONE`, start and end in ns.
+/// One call of a tree, as (name, thread, index of the caller or `NONE`, start in ns, end in ns).
 type Row = (&'static str, u64, u32, u64, u64);
 
 fn forest(rows: &[Row]) -> Forest {
@@ -84,8 +84,8 @@ fn mixed(calls: u64) -> Vec<Row> {
     below_root((0..calls).map(one))
 }
 
-/// The name of a shape of tree, and the function that creates a tree with the given number of
-/// calls.
+/// A shape of call trees: its name, and the function that creates a tree of this shape with a given
+/// number of calls.
 type Shape = (&'static str, fn(u64) -> Vec<Row>);
 const SHAPES: [Shape; 6] = [
     ("deep", deep),

@@ -42,7 +42,8 @@ pub struct Segment {
     pub joins: u32,
 }
 
-/// The segments of a forest, and the segments and the lane (logical thread) of each span.
+/// The segments of all call trees of a forest, and for each span its first and last segment and its
+/// lane (logical thread).
 #[derive(Debug, Default)]
 pub struct Lanes {
     /// All segments. Those of one lane are in order of time.
@@ -57,7 +58,7 @@ pub struct Lanes {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Thread(u32, u32, u64),
-    /// Calls of one service, host and name below one caller, if the trace names no thread.
+    /// Calls without a thread id: they have the same service, host, name and caller.
     Row(u32, u32, u32, u32),
 }
 

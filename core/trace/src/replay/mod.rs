@@ -1,10 +1,11 @@
 //! Estimates the end-to-end gain of making one step faster, by replaying recorded call trees.
 //!
-//! Recorded times become a graph of events (max-plus, as in tandem queues with finite buffers).
-//! Each logical thread (lane) executes its segments in order, calls begin after their callers, and
-//! callers wait for calls; `rules` adds inferred dependencies. Without a change, the replay
-//! reproduces the recorded times exactly. With the own work of one step divided by a factor, it
-//! yields the times of the changed execution.
+//! The recorded times are converted to a graph of events. The time of each event is the maximum,
+//! over its predecessors, of their time plus a delay (max-plus algebra, as for tandem queues with
+//! finite buffers). Each logical thread (lane) executes its segments in order, calls begin after
+//! their callers, and callers wait for calls; `rules` adds inferred dependencies. Without a change,
+//! the replay reproduces the recorded times exactly. If the work of one step is divided by a
+//! factor, the replay yields the times of the changed execution.
 
 mod elsewhere;
 mod graph;
@@ -35,7 +36,7 @@ pub(crate) const SPANS_MAX: usize = 300_000;
 /// Number of steps whose gain is estimated: those with the most work.
 const STEPS_MAX: usize = 60;
 /// The verdict on a step is "cannot tell" if the interval of its saving is wider than `WIDE` times
-/// its upper end, and also wider than `NOTABLE` of all time.
+/// its upper end, and also wider than the fraction `NOTABLE` of the end-to-end time.
 const WIDE: f64 = 0.6;
 const NOTABLE: f64 = 0.02;
 /// Half-width of a 90 % confidence interval in standard errors.
@@ -44,8 +45,8 @@ const Z90: f64 = 1.645;
 /// The estimated end-to-end gain from making one step faster.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saving {
-    /// Service and name of the step, joined by ":"; the name alone if no service is known. In
-    /// profiles of processes, it is the whole call path.
+    /// Service and name of the step, joined by ":", or the name alone if no service is known. In
+    /// profiles of processes, this is the whole call path.
     #[schemars(extend("format" = "call-path"))]
     pub step: String,
     /// Fraction of end-to-end time that would be saved if the step were faster by the factor.
@@ -63,11 +64,12 @@ pub struct Saving {
     pub waited_s: f64,
     /// Whether the name of the step's calls marks them as waits.
     pub wait: bool,
-    /// Self time of the step as a fraction of all self time. A ranking by sums would take it for
-    /// the gain.
+    /// Self time of the step as a fraction of all self time. A ranking by self time would suggest
+    /// this fraction as the saving.
     pub summed_share: f64,
-    /// Fraction of the path of last finishers that the step takes, which is the estimate of the
-    /// usual critical path. Only in traces of spans.
+    /// Fraction of the critical path that the step takes. The critical path is estimated by
+    /// following, from the end of each call, the child call that finished last. Only in traces of
+    /// spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_finisher_share: Option<f64>,
     /// Work of the step divided by the elapsed time of the logical threads that do it. Only in
@@ -155,8 +157,8 @@ struct Sums {
     wait: bool,
 }
 
-/// Returns the time of each step by every method of accounting: work, waiting, self time and the
-/// path of last finishers.
+/// Returns, for each step, its time by several methods of accounting: work, waiting, self time, and
+/// time on the path of last finishers.
 fn sums_of(graph: &Graph, forest: &Forest) -> HashMap<u32, Sums> {
     let last = last_finishers(forest);
     let mut sums: HashMap<u32, Sums> = HashMap::new();
@@ -251,9 +253,10 @@ fn verdict(low: f64, high: f64) -> &'static str {
 }
 
 /// Returns the saving from a step made `factor` times faster, with the lower and the upper end of
-/// its interval. The interval covers the variance over trees (as that of a ratio), and two
-/// assumptions about gaps without explanation: they stay, or they shrink like the step. `all` has
-/// the durations of the trees without a change.
+/// its 90 % confidence interval. The interval covers the variance over trees (the saving is a ratio
+/// of sums). It also covers two assumptions about gaps without explanation: that they are
+/// unchanged, and that they shrink like the step. `all` has the durations of the trees without a
+/// change.
 fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f64) {
     let whole: f64 = all.iter().map(|&ns| ns as f64).sum();
     if whole == 0.0 {
@@ -289,8 +292,8 @@ fn interval(graph: &Graph, step: u32, factor: f64, all: &[u64]) -> (f64, f64, f6
     (point, low, high)
 }
 
-/// Returns the time of each span, in ns, on the path of last finishers. That path leads back from
-/// the end of each root call, at each call to the child that finished last.
+/// Returns, for each span, its time in ns on the path of last finishers. That path begins at the
+/// end of each root call and leads back in time: from each call to its child that finished last.
 fn last_finishers(forest: &Forest) -> Vec<u64> {
     let mut found = vec![0u64; forest.spans.len()];
     // Spans still to be visited, each with the time up to which its calls are considered.

@@ -16,9 +16,9 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Lists the neighbours of each lane, from pairs of a calling and a called lane. A lane with a
-    /// single neighbour leads to no other lane, so it is omitted from its neighbour's list, unless
-    /// distances to it are needed: then it is in `requested`.
+    /// Lists the neighbours of each lane. `calls` has pairs of a calling and a called lane. A lane
+    /// with a single neighbour leads to no other lane, so it is omitted from that neighbour's list.
+    /// The lanes in `requested` are never omitted, since distances to them are needed.
     pub fn of(calls: &[(u32, u32)], requested: &HashSet<u32>) -> Self {
         let both_ways = |&(left, right): &(u32, u32)| [(left, right), (right, left)];
         let mut pairs: Vec<(u32, u32)> = calls.iter().flat_map(both_ways).collect();

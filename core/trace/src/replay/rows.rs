@@ -1,5 +1,5 @@
-//! Assigns calls whose thread is unknown to logical threads (lanes): each call takes the lowest
-//! free lane.
+//! Assigns calls whose thread is unknown to logical threads (lanes): each call is assigned to the
+//! lane with the lowest number that is free at its start.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,8 +14,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns the lowest lane that is free at `start_ns`; None if all are busy. The times of
-    /// consecutive calls must not decrease.
+    /// Returns the free lane with the lowest number at the time `start_ns`; None if all are busy.
+    /// The times of consecutive calls must not decrease.
     pub fn free_at(&mut self, start_ns: u64) -> Option<u32> {
         steps::take(1);
         while let Some(&Reverse((until_ns, lane))) = self.busy.peek() {

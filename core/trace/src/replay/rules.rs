@@ -19,10 +19,12 @@ const ITEMS_MIN: usize = 8;
 /// Minimum fraction of its tree's duration that a stream of segments must take for its dependencies
 /// to be inferred.
 const SHARE_MIN: f64 = 0.005;
-/// An end follows its cause if the lag differs from the usual lag by at most this fraction of the
-/// usual time between two ends.
+/// Bounds the variation of the lag from an event to the end of a segment. The end counts as caused
+/// by the event if the lag differs from the usual lag by at most this fraction of the usual time
+/// between two ends.
 const SLACK: f64 = 0.1;
-/// Minimum fraction of the pauses not yet explained that a cause must explain.
+/// Minimum fraction of the still unexplained pauses that an event must explain to be accepted as
+/// their cause.
 const EXPLAINED_MIN: f64 = 0.4;
 const STREAMS_MAX: usize = 400;
 
@@ -46,7 +48,8 @@ pub struct Release {
 }
 
 /// A pause that occurs once is attributed to a call on another lane if it ends at most `ONCE_SLACK`
-/// of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree are ignored.
+/// of its length after that call. Pauses shorter than `ONCE_SHARE` of the tree's duration are
+/// ignored.
 const ONCE_SLACK: f64 = 0.05;
 const ONCE_SHARE: f64 = 0.01;
 
@@ -93,7 +96,8 @@ pub fn find(forest: &Forest, lanes: &Lanes, waits: &[bool]) -> Vec<Release> {
     found
 }
 
-/// Returns, for each tree, the calls by lane and name, and the pairs of lanes that call each other.
+/// Returns a map from the index of each tree's root to a `Tree`, which has the tree's calls,
+/// grouped by lane and name, and the pairs of lanes that call each other.
 fn trees_of<'a>(
     forest: &'a Forest,
     lanes: &'a Lanes,
@@ -195,9 +199,9 @@ impl Tree<'_> {
         found.extend(gates.into_values().flat_map(|(_, releases)| releases));
     }
 
-    /// Finds the event that precedes the end of nearly each item although no waiting is visible. It
-    /// is the one with the smallest lag among events that are as many as the items and are on a
-    /// neighbouring lane.
+    /// Finds events that each precede the end of one item, for nearly all items, although no
+    /// waiting is visible. Only events on a neighbouring lane that are as many as the items are
+    /// considered. Of several, those with the smallest lag are returned.
     fn gate(&self, ends: &[u64], near: &HashMap<u32, u32>) -> Option<Candidate> {
         let mut found: Option<Candidate> = None;
         for (index, events) in self.events.iter().enumerate() {
@@ -226,8 +230,8 @@ impl Tree<'_> {
         found
     }
 
-    /// Finds long pauses that occur rarely and end right after a call on another lane. Each is
-    /// added to `found` as waiting for that call.
+    /// Finds long pauses that occur rarely and end right after a call on another lane. For each,
+    /// adds to `found` a dependency of the pause on that call.
     fn pauses<'s>(&self, streams: impl Iterator<Item = &'s Stream>, found: &mut Vec<Release>) {
         let before = self.tops_before();
         for &at in streams
@@ -268,8 +272,8 @@ impl Tree<'_> {
         }
     }
 
-    /// Returns, for each call in `tops`, the latest of these calls that ended before it on another
-    /// lane, or `NONE`.
+    /// Returns one entry for each call in `tops`: of the calls in `tops` that ended before it and
+    /// are on another lane, the one that ended last, or `NONE`.
     fn tops_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.tops.len());
         for (place, &span) in self.tops.iter().enumerate() {
@@ -322,9 +326,10 @@ impl Tree<'_> {
         }
     }
 
-    /// Finds the shift between a stream's items and the calls `events` for which event i + shift
-    /// nearly never comes after the end of item i, but is as late as possible. None if there are
-    /// too few pairs.
+    /// Determines by how many items the calls `events` are ahead of a stream's items. An event is
+    /// the start or, if `at_end`, the end of a call. The result is the shift for which event i +
+    /// shift nearly never comes after the end of item i, but is as late as possible. None if there
+    /// are too few such pairs.
     fn candidate(
         &self,
         (ends, paused): (&[u64], &[bool]),
@@ -399,8 +404,9 @@ impl Tree<'_> {
         }
     }
 
-    /// Whether the calls of a stream, whose name does not mark waits, took clearly longer whenever
-    /// they ended right after their event.
+    /// Whether the calls of a stream took clearly longer when they ended right after the event that
+    /// releases them than otherwise. If so, they wait for the event, although their name does not
+    /// mark them as waits.
     fn is_held_up(
         &self,
         stream: &Stream,

@@ -1,5 +1,5 @@
-//! Samples complete traces uniformly at random from a stream of any length. The number of spans is
-//! limited by what a replay can handle.
+//! Samples complete traces uniformly at random from a stream of any length. The sample has at most
+//! as many spans as a replay can process.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use crate::shape::mix;
 use crate::span::{Span, Texts};
 use crate::tree::Forest;
 
-/// The traces with the smallest pseudo-random numbers (bottom-k sampling). The number depends on
-/// the trace id only, so neither the order of arrival nor the size of a trace affects its chance to
-/// be in the sample.
+/// A random sample: the traces with the smallest pseudo-random numbers (bottom-k sampling). The
+/// number of a trace depends on its id only, so neither the order of arrival nor the size of a
+/// trace affects its chance to be in the sample.
 #[derive(Default)]
 pub struct Sample {
     traces: BTreeMap<(u64, u128), Vec<Span>>,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::lanes::{Kind, Lanes};
 use crate::tree::{Forest, NONE};
 
-/// Identifies similar segments: lane, service, name of the call, name of the next call, and whether
-/// the segment is a whole call without children.
+/// The key that similar segments have in common: their lane, the service and the name of their
+/// call, the name of the next call on the lane, and whether each is a whole call without children.
 pub type StreamKey = (u32, u32, u32, u32, bool);
 
 /// Similar segments of one tree and lane (logical thread), in order of time.
@@ -21,8 +21,9 @@ pub struct Stream {
 }
 
 /// Groups the segments of each tree into streams of similar ones. Segments are similar if they are
-/// inside calls of one name and before calls of one name. The result is by root and by key;
-/// segments that are known to wait for a call are omitted.
+/// inside calls of one name and before calls of one name. Returns a map from the index of each
+/// tree's root to the streams of that tree, which are a map by their key. Segments that are known
+/// to wait for a call are omitted.
 pub fn streams_of(
     forest: &Forest,
     lanes: &Lanes,

@@ -1,4 +1,5 @@
-//! Creates seeded traces with a known truth, for the tests and for the example that measures rates.
+//! Creates random traces whose contents are known, for the tests and for the example that measures
+//! rates. Equal seeds give equal traces.
 #![allow(dead_code)]
 
 use std::path::PathBuf;

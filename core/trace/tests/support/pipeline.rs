@@ -1,5 +1,6 @@
-//! Simulates streaming writes with planted times: a client, three DataNodes, buffers, and a window
-//! of packets. Creates their traces.
+//! Simulates streaming writes whose times are known, and creates their traces. A client sends
+//! packets through three DataNodes with buffers between them, and limits the number of
+//! unacknowledged packets by a window.
 #![allow(dead_code)]
 
 use dfslab_trace::{Span, SpanStore};
@@ -8,7 +9,8 @@ use crate::support::Random;
 
 pub const NODES: usize = 3;
 
-/// The planted times in nanoseconds, and the sizes of the window and the buffers in packets.
+/// The parameters of the simulation: the times of the components in nanoseconds, and the sizes of
+/// the window and the buffers in packets.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     pub packets: usize,
@@ -24,8 +26,8 @@ pub struct Pipeline {
     /// Relative variation of the times, per cent.
     pub spread_percent: u64,
     pub seed: u64,
-    /// Whether waiting for others is recorded as separate spans. If not, it is visible only as
-    /// longer spans and gaps.
+    /// Whether the waiting of one component for another is recorded as a separate span. If not, it
+    /// is visible only as a longer span or as a gap between spans.
     pub waits_shown: bool,
 }
 
@@ -142,7 +144,7 @@ impl Pipeline {
     }
 }
 
-/// The times of one packet at one node, ns.
+/// The times at which one packet passes the stages at one node, ns.
 #[derive(Clone, Copy, Default)]
 struct Row {
     taken: u64,

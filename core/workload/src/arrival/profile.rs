@@ -1,8 +1,8 @@
 //! Maps arrivals at a constant rate to arrivals at a rate that changes over time.
 
-/// A rate that changes over time, as its cumulative integral. The arrivals of a process of rate 1
-/// are mapped through the inverse of the integral (Çinlar 1975, on non-homogeneous Poisson
-/// processes). Times must be requested in ascending order.
+/// A rate of arrivals that changes over time, and its cumulative integral. An arrival at time t of
+/// a process with the rate 1 becomes an arrival at the time at which the integral reaches t (Çinlar
+/// 1975, on non-homogeneous Poisson processes). Times must be requested in ascending order.
 pub(super) struct Profile {
     /// The vertices of the piecewise linear rate, as (time in s, rate in 1/s).
     points: Vec<(f64, f64)>,

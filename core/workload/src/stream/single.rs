@@ -8,9 +8,9 @@ use crate::{Access, Operation, OperationKind, Order};
 /// Number of random bits that select one operation of a mix.
 const DECIDING_BITS: u32 = 53;
 
-/// Precomputed values of a phase of single transfers. The files of such a phase do not change, so
-/// an operation depends only on its random numbers. A test checks that the operations equal those
-/// of `Stream` without this fast generator.
+/// Precomputed values of a phase of single transfers (positional reads and writes). The files of
+/// such a phase do not change, so an operation depends only on its random numbers. A test checks
+/// that the operations equal those of `Stream` without this fast generator.
 pub(super) struct Singles {
     shares: Vec<Drawn>,
     transfer_bytes: u64,
@@ -19,12 +19,12 @@ pub(super) struct Singles {
     shift: Option<u32>,
 }
 
-/// One operation of the mix, with the random bits that select it.
+/// One operation of the mix, with the bound of the random bits that select it.
 pub(super) struct Drawn {
     kind: OperationKind,
     choice: FileChoice,
-    /// The operation is selected if the deciding bits are below this bound but not below that of
-    /// the previous operation in the mix.
+    /// The operation is selected if the deciding bits (the top bits of a random number) are below
+    /// this bound, but not below the bound of the previous operation in the mix.
     below: u64,
 }
 
@@ -55,7 +55,7 @@ impl Singles {
         })
     }
 
-    /// The operation of the mix that these random bits select.
+    /// Returns the operation of the mix that these random bits select.
     #[inline]
     fn drawn(&self, bits: u64) -> &Drawn {
         let deciding = bits >> (u64::BITS - DECIDING_BITS);
@@ -72,8 +72,8 @@ impl Singles {
         self.shares.len() > 1
     }
 
-    /// The transfer in a file of `file_bytes` bytes that these random numbers select, as (offset,
-    /// length) in bytes.
+    /// Returns the transfer that the random number `bits` selects in a file of `file_bytes` bytes,
+    /// as (offset, length) in bytes.
     #[inline]
     fn place(&self, file_bytes: u64, bits: u64) -> (u64, u64) {
         if file_bytes == 0 {
@@ -124,7 +124,8 @@ impl Stream<'_> {
 }
 
 impl Singles {
-    /// The operation type, the file and the transfer that these random numbers determine.
+    /// Returns the operation type, the file and the transfer that the random numbers `at`
+    /// determine.
     #[inline(always)]
     fn operation<'l>(
         &self,
@@ -164,7 +165,7 @@ fn is_single(kind: OperationKind, access: &Access, choice: &FileChoice) -> bool 
         && !matches!(choice, FileChoice::Zipf(_))
 }
 
-/// Index in a mix of the operation that these random bits select by weight.
+/// Returns the index in a mix of the operation that these random bits select by weight.
 #[inline]
 pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     let mut point = unit(bits) * total_weight;
@@ -177,8 +178,9 @@ pub(super) fn place_in(mix: &[Share], total_weight: f64, bits: u64) -> usize {
     mix.len() - 1
 }
 
-/// The smallest number in the deciding bits that selects an operation after number `place` of the
-/// mix. Bisection makes this bound agree exactly with the rounding of the cumulative weights in
+/// Returns the exclusive upper bound of the deciding bits (the top `DECIDING_BITS` bits of a random
+/// number) for operation number `place` of the mix: the smallest value for which `place_in` selects
+/// a later operation. It is found by bisection, so that it agrees exactly with the rounding in
 /// `place_in`.
 fn below(mix: &[Share], total_weight: f64, place: usize) -> u64 {
     if place + 1 == mix.len() {

@@ -68,7 +68,8 @@ def whatif(
     "client link 10 Gbit/s"
     """
     source = existing_source(source)
-    from dfslab.studies.decisions.decision_input import check_is_described, evidence_of
+    from dfslab.studies.decisions.decision_input import evidence_of
+    from dfslab.studies.decisions.measured_place import check_is_described
     from dfslab.studies.decisions.whatif import whatif as gains_of
 
     check_is_described(source)
@@ -97,7 +98,7 @@ def advise(
     advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
-    from dfslab.studies.decisions.decision_input import check_is_described
+    from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None

@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.decide.asking import lines
-from dfslab.cli.shared import AsJson, RunFolder, documents, emit, note
+from dfslab.cli.shared import (
+    AllowIncomplete,
+    AsJson,
+    Force,
+    RunFolder,
+    documents,
+    emit,
+    judged,
+    named_output,
+    note,
+)
+from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 
 app = typer.Typer()
@@ -24,6 +35,11 @@ def compare(
     fail_if: Annotated[
         str, typer.Option(metavar="RULE", help='Exit with 1 if found: "p99 > +5 %, rate < -3 %".')
     ] = "",
+    allow_incomplete: AllowIncomplete = False,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="A new file: two runs as a page with charts.")
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Measured against predicted, with errors, for a finished run; or two runs.
@@ -35,16 +51,28 @@ def compare(
     if other is None:
         if fail_if:
             raise InputError("--fail-if", fail_if, "needs two runs to compare")
+        if page is not None:
+            raise InputError("--page", str(page), "needs two runs; a run has its own report.html")
         from dfslab.laboratory import Laboratory
 
         done = Laboratory().reopen(run_folder, note)
-        emit(as_json, documents.of(done), *documents.tables(done))
+        with judged(done.results, allow_incomplete):
+            emit(as_json, documents.of(done), *documents.tables(done))
         return
-    _two_runs(run_folder, other, fail_if, as_json)
+    output = named_output(page, force, as_json, "--page").check() if page is not None else None
+    _two_runs(run_folder, other, fail_if, output, allow_incomplete, as_json)
 
 
-def _two_runs(before: Path, after: Path, fail_if: str, as_json: bool) -> None:
-    """Compares two runs and exits with 1 if a rule of --fail-if holds."""
+def _two_runs(
+    before: Path,
+    after: Path,
+    fail_if: str,
+    output: Output | None,
+    allow_incomplete: bool,
+    as_json: bool,
+) -> None:
+    """Compares two runs, writes the page if `output` names one, and exits with 1 if a rule of
+    --fail-if holds or if results are incomplete."""
     from dfslab.studies.decisions.fail_rules import parse_rules
     from dfslab.studies.decisions.paired_runs import compare_runs
     from dfslab.studies.runs import store
@@ -54,6 +82,12 @@ def _two_runs(before: Path, after: Path, fail_if: str, as_json: bool) -> None:
         store.check_folder(folder)
     first, second = store.results_of(before), store.results_of(after)
     found = compare_runs(first, second, (str(before), str(after)), rules)
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+    if output is not None:
+        from dfslab.report import comparison_page
+
+        output.write(comparison_page.render(found))
+    with judged([*first, *second], allow_incomplete):
+        if output is None or not output.is_standard:
+            emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
     if found.failed:
         raise typer.Exit(1)

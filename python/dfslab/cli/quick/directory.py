@@ -54,9 +54,11 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
     Raises InputError with the wrong option, or with the reason why the directory cannot be used.
     """
     check_directory(directory)
-    blocks = [int(_quantity("--bs", text, "B")) for text in _listed("--bs", wanted.block_sizes)]
-    size_bytes = int(_quantity("--size", wanted.size, "B"))
-    time_s = _quantity("--time", wanted.time, "s")
+    blocks = [
+        int(positive_quantity("--bs", text, "B")) for text in _listed("--bs", wanted.block_sizes)
+    ]
+    size_bytes = int(positive_quantity("--size", wanted.size, "B"))
+    time_s = positive_quantity("--time", wanted.time, "s")
     _check_blocks(blocks, wanted)
     _check_room(directory, size_bytes, wanted.size)
     clients = [_clients(text) for text in _listed("--clients", wanted.clients)]
@@ -66,9 +68,9 @@ def scenario(directory: Path, wanted: Transfers) -> Scenario:
         Scenario,
         {
             "schema": 1,
-            "name": _name(directory),
+            "name": folder_name(directory),
             "title": f"How fast are transfers in {directory}?",
-            "deployment": {"node": [_machine()]},
+            "deployment": {"node": [this_machine()]},
             "file_system": {"name": "local", "access": {"directory": str(directory.resolve())}},
             "workload": {
                 "name": "transfers",
@@ -111,7 +113,7 @@ def _grid(
     }
 
 
-def _machine() -> TomlTable:
+def this_machine() -> TomlTable:
     """Returns the node group that describes this machine."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -122,9 +124,12 @@ def _machine() -> TomlTable:
     }
 
 
-def _name(directory: Path) -> str:
-    """Returns a name for run folders: the directory's path with hyphens, such as `mnt-data`."""
-    words = re.sub(r"[^A-Za-z0-9_.]+", "-", str(directory.resolve())).strip("-._")
+def folder_name(place: Path, is_path: bool = True) -> str:
+    """Returns a name for run folders: the place's full path (or, without `is_path`, the place as
+    it is written) with hyphens, such as `mnt-data`.
+    """
+    shown = str(place.resolve() if is_path else place)
+    words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"
 
 
@@ -136,7 +141,7 @@ def _listed(option: str, text: str) -> list[str]:
     return found
 
 
-def _quantity(option: str, text: str, unit: str) -> float:
+def positive_quantity(option: str, text: str, unit: str) -> float:
     """Parses the text of an option and returns the quantity in `unit`, an SI unit. Raises
     InputError unless it is positive."""
     try:

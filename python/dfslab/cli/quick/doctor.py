@@ -9,6 +9,7 @@ import typer
 
 from dfslab.cli.quick import checkup
 from dfslab.cli.shared import AsJson, emit, testbeds
+from dfslab.fleet import leftovers
 from dfslab.spec.files import scratch
 
 app = typer.Typer()
@@ -24,17 +25,32 @@ def doctor(
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
     found = checkup.findings(checkup.inspect())
     folders, stale = scratch.abandoned(), testbeds.stale()
+    # A run in an abandoned temporary folder is removed with the folder.
+    tops = tuple(f"{one.path}/" for one in folders)
+    runs = [one for one in leftovers.abandoned() if not one.path.startswith(tops)]
+    locks = leftovers.abandoned_locks()
     removed: list[str] = []
     if clean:
         removed = [one.path for one in folders if scratch.remove(one)]
+        removed += [one.path for one in runs if leftovers.remove(one)]
+        removed += [one for one in locks if leftovers.remove_lock(one)]
         removed += testbeds.down("--stale") if stale else []
     lines = [f"{one.path}: left by process {one.owner_pid}" for one in folders]
+    lines += [f"{one.path}: files of a run that was killed or given up" for one in runs]
+    lines += [f"{one}: lock file of an agent that has ended" for one in locks]
     lines += [f"testbed {text}" for text in stale]
     if clean:
         lines += [f"removed {name}" for name in removed]
     elif lines:
         lines.append("`dfslab doctor --clean` removes it")
-    document = {"findings": found, "folders": folders, "testbeds": stale, "removed": removed}
+    document = {
+        "findings": found,
+        "folders": folders,
+        "runs": runs,
+        "locks": locks,
+        "testbeds": stale,
+        "removed": removed,
+    }
     emit(as_json, document, checkup.table(found), *(lines or ["killed runs left nothing"]))
-    if clean and len(removed) < len(folders) + len(stale):
+    if clean and len(removed) < len(folders) + len(runs) + len(locks) + len(stale):
         raise typer.Exit(1)

@@ -13,6 +13,7 @@ from dfslab.cli.shared import (
     AsJson,
     Force,
     SetOptions,
+    Wide,
     emit,
     live,
     named_output,
@@ -24,10 +25,12 @@ from dfslab.cli.shared import (
     with_progress,
 )
 from dfslab.cli.traces.reading_options import with_reading
+from dfslab.documents.table import Paragraph
 from dfslab.documents.traces.plain import plain
 from dfslab.documents.traces.trace_profile import TraceProfile
 from dfslab.instruments.tracing.reading import Reading
 from dfslab.report import terminal_traces
+from dfslab.report.answers import trace_answer
 from dfslab.spec.files import inputs
 from dfslab.spec.model import InputError
 from dfslab.spec.printable import printable
@@ -60,7 +63,7 @@ ModelScenario = Annotated[
 ]
 
 
-def _emit(as_json: bool, profile: TraceProfile, *shown: Table | str) -> None:
+def _emit(as_json: bool, profile: TraceProfile, *shown: Table | Paragraph | str) -> None:
     """Prints a profile as one JSON document if `as_json` is true, and otherwise the tables and
     lines in `shown`."""
     emit(as_json, plain(profile) if as_json else None, *shown)
@@ -211,6 +214,7 @@ def trace_report(
     how: Reading,
     scheduler: OnNodes = "",
     force: Force = False,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Call trees of traces or of JVMs' profiles, merged, and what faster steps would gain."""
@@ -238,5 +242,7 @@ def trace_report(
         traces.write_trace_page(profile, named)
         if named.is_standard:
             return
-    shown = terminal_traces.ranking_tables(profile)
-    _emit(as_json, profile, *shown, *([f"page: {page}"] if page else []))
+    shown = terminal_traces.ranking_tables(profile, wide)
+    answer = [Paragraph(text) for text in trace_answer.sentences(profile)]
+    document = {**plain(profile), "answer": trace_answer.sentences(profile)} if as_json else None
+    emit(as_json, document, *shown, *answer, *([f"page: {page}"] if page else []))

@@ -157,8 +157,9 @@ class Saving(Document):
     high: float
     # Cost class, which says what the step does or waits for. Only in profiles of processes.
     kind: str | None = None
-    # Fraction of the path of last finishers that the step takes, which is the estimate of the
-    # usual critical path. Only in traces of spans.
+    # Fraction of the critical path that the step takes. The critical path is estimated by
+    # following, from the end of each call, the child call that finished last. Only in traces of
+    # spans.
     last_finisher_share: float | None = None
     # Lower end of the 90 % confidence interval of the saving.
     low: float
@@ -168,11 +169,11 @@ class Saving(Document):
     own_ns: int | None = None
     # Fraction of end-to-end time that would be saved if the step were faster by the factor.
     saving: float
-    # Service and name of the step, joined by ":"; the name alone if no service is known. In
-    # profiles of processes, it is the whole call path.
+    # Service and name of the step, joined by ":", or the name alone if no service is known. In
+    # profiles of processes, this is the whole call path.
     step: CallPath
-    # Self time of the step as a fraction of all self time. A ranking by sums would take it for
-    # the gain.
+    # Self time of the step as a fraction of all self time. A ranking by self time would suggest
+    # this fraction as the saving.
     summed_share: float
     # Work of the step divided by the elapsed time of the logical threads that do it. Only in
     # traces of spans.
@@ -250,7 +251,9 @@ class Timeline(Document):
 
 
 class Times(Document):
-    """Distribution of the number of calls of a step within one call of its parent step."""
+    """How many calls of a step one call of its parent step contains, as a distribution over the
+    calls of the parent step.
+    """
 
     # Number of parent calls with at least one call of the step.
     callers: int
@@ -288,7 +291,8 @@ class TreeNode(Document):
     min_s: float | None
     # Name of the calls.
     name: str
-    # Sums by host if the trace has several hosts. In profiles of processes, sums by process.
+    # A map from the name of each host to the sums over its calls, if the trace has several hosts.
+    # In profiles of processes, a map from the name of each process.
     of: dict[str, tuple[int, int, int, int, float | None]]
     # Median duration, seconds, within the error of the histogram; none if a server reported sums
     # only.
@@ -310,8 +314,8 @@ class TreeNode(Document):
     # Number of calls with known durations, if some servers only count calls. None if all
     # durations are known.
     timed: int | None = None
-    # Distribution of the number of calls of this node within one call of the parent node; none
-    # for root calls.
+    # How many calls of this node one call of the parent node contains, as a distribution over the
+    # calls of the parent node. None for root calls.
     times: Times | None
     # Sum of durations, nanoseconds, exact.
     total_ns: int
@@ -320,7 +324,9 @@ class TreeNode(Document):
 
 
 class TraceProfile(Document):
-    """A profile with its rankings and the results of analyses of its spans."""
+    """A profile with its rankings and the results of analyses of its spans. It is made from traces
+    of spans, or from the profiles that processes wrote (profiles of processes).
+    """
 
     # Clock offsets of the hosts. Empty if no calls between hosts determine them.
     clocks: list[AlignedClock]

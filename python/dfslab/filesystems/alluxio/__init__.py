@@ -1,1 +1,1 @@
-"""Describes Alluxio, a cache in the memory of workers over another store."""
+"""Describes Alluxio, a cache in the memory of worker nodes for the files of another store."""

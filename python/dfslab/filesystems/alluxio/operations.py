@@ -29,7 +29,8 @@ chunk_bytes = named("chunk_bytes", block_bytes / chunks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """One call to the master, which needs `seconds` of the master's processor."""
+    """Returns the step in which the client calls the master. The call needs `seconds` of the
+    master's processor."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(

@@ -56,7 +56,7 @@ MIB = 2**20
 # The space that a worker reserves for a block that is being written. The default is a whole block,
 # even for a short file: four writers would evict blocks of which no other copy exists.
 RESERVED_BYTES = MIB
-# Parameters of a testbed that are quantities -> unit, and the smallest allowed value.
+# The testbed parameters that are quantities. Each has a unit and a smallest allowed value.
 LEAST = {
     "memory_tier": ("B", "16 MiB"),
     "heap": ("B", "128 MiB"),
@@ -213,9 +213,8 @@ class Testbed(MountedTestbed, Traceable):
         return None if reply is None else len(reply.nodes or ())
 
     def disks_read_bytes(self) -> None:
-        """Returns None: the data is in the memory of the workers, so cold reads are only possible
-        at clients.
-        """
+        """Returns None instead of a number of bytes, because workers keep the data in memory, not
+        on disks. Only the caches of clients can be emptied for cold reads."""
 
     def shell(self, host: Host, *words: str) -> str:
         """Returns the output of an `alluxio fs` command on a host. Raises TestbedError when the
@@ -242,14 +241,13 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def profiles(self) -> Path:
-        """The folder of the traced processes' profiles."""
+        """Returns the folder in which traced processes write their profiles."""
         given = str(self.parameters["trace_directory"])
         return Path(given).absolute() if given else self.folder / "profiles"
 
     def trace_options(self, process: str) -> list[str]:
-        """Returns JVM options that make the process called `process` write its profile. Returns
-        none on a testbed without the parameter `trace`.
-        """
+        """Returns JVM options that make the process called `process` write its profile. The list is
+        empty if `process` is "" or the testbed's parameter `trace` is off."""
         if not (self.parameters["trace"] and process):
             return []
         service = process.partition("-")[0]
@@ -258,9 +256,9 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Returns testbed parameters that make every process count its calls. Profiles are written
-        to `folder`, or every second to the testbed's own folder.
-        """
+        """Returns testbed parameters with which every process counts its calls and writes the
+        counts to a profile. The profiles are in `folder`. Without `folder`, they are in the
+        testbed's own folder and are written every second."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval": "1 s"}
@@ -390,9 +388,8 @@ class Testbed(MountedTestbed, Traceable):
         return self.ask("info", MasterInfo) is not None
 
     def _workers_serve(self) -> bool:
-        """Whether the master knows every running worker: all workers, or those that survived a
-        fault.
-        """
+        """Returns whether every running worker is registered with the master. After a fault, only
+        the workers that survived are running."""
         running = sum(
             daemon.state() == "running"
             for name, daemon in self.daemons.items()

@@ -60,7 +60,7 @@ class UnderHdfs:
 
     @property
     def uri(self) -> str:
-        """The address of the HDFS folder in which Alluxio stores files."""
+        """Returns the address of the HDFS folder in which Alluxio stores files."""
         return f"hdfs://{self._namenode.at('rpc')}/"
 
     def prepare(self) -> None:
@@ -82,7 +82,7 @@ class UnderHdfs:
         host.run(*words, limit_s=FORMAT_LIMIT_S)
 
     def daemons(self) -> list[UnderDaemon]:
-        """The daemons, in the order in which they start."""
+        """Returns the daemons of the HDFS, in the order in which they start."""
         found = [self._daemon(self._namenode, [hdfs.NAMENODE], self._serves, 0)]
         for node in self._datanodes:
             words = [hdfs.DATANODE, *hdfs.own_properties(node, stored(node, self._folder))]

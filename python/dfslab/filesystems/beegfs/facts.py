@@ -114,8 +114,7 @@ ACCESS_KEYS = ("directory",)
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason). Chunk sizes must be powers of two, the chunks of a
-    file on different targets, and buddies in pairs.
-    """
+    file must be on different targets, and buddies must form pairs."""
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]

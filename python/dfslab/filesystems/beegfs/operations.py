@@ -1,8 +1,9 @@
 """Describes the operations of BeeGFS: metadata calls, then chunks from and to storage targets.
 
-The client gathers small calls in a buffer (`cache_buffer`). A request moves a buffer or a call,
-whichever is larger, and waits for all targets of its range. Targets answer from their page cache.
-The primary of a mirrored chunk forwards the chunk to its buddy while receiving it.
+The client gathers small calls in a buffer (`cache_buffer`). One request transfers a full buffer, or
+the data of one call if that is larger. The request is complete when all targets that store a part
+of its range have answered. Targets answer from their page cache. The primary of a mirrored chunk
+forwards the chunk to its buddy while receiving it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ unit_size = named(
 requests = named("requests", Max(1, ceiling(P.file_size / unit_size)))
 request_bytes = named("request_bytes", P.file_size / requests)
 reach = Min(P.stripe_count, ceiling(unit_size / P.chunk_size))
-# A round is the unit of work at the disks: a request, or one chunk for each target.
+# The disks work in rounds. In a round, each target's disk transfers its part of one request, or one
+# chunk if chunks are larger than these parts.
 rounds = named(
     "rounds",
     select(
@@ -52,9 +54,8 @@ buddies = 1 + P.mirrored
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
-    """A call to the metadata server that owns the directory. It needs `seconds` of the server's
-    processor.
-    """
+    """Returns the step in which the client calls the metadata server that owns the directory. The
+    call needs `seconds` of the server's processor."""
     handled = hold_thread("metadata", P.worker_threads, cpu("metadata", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -63,7 +64,8 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 
 def _ask_targets(name: str, *work: Node) -> Node:
-    """A small request to every storage target of the file, with the target's `work`."""
+    """Returns the step that sends a small request to every storage target of the file concurrently.
+    `work` is what a target does for the request, in addition to its processor time."""
     return par(call("storage", name, cpu("storage", P.storage_cpu), *work), copies=P.stripe_count)
 
 
@@ -76,8 +78,8 @@ def _blocks(size_bytes: Expr) -> tuple[Expr, Expr]:
 
 
 def _read_from(size_bytes: Expr) -> Node:
-    """The part of a read request that one target serves: the target sends `size_bytes`, block by
-    block. The file's data on one target is one extent of the target's disk."""
+    """Returns the part of a read request that one target serves: the target sends `size_bytes`,
+    block by block. The file's data on one target is one extent of the target's disk."""
     blocks, each = _blocks(size_bytes)
     access_s = uncached_s("storage", requests * blocks)
     seeks = select(P.scattered, 1 / blocks, 1 / (requests * blocks))
@@ -96,9 +98,8 @@ def _read_from(size_bytes: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One target's part of a write request of `size_bytes`. The target forwards it to its buddy,
-    block by block.
-    """
+    """Returns the part of a write request that one target serves: it stores `size_bytes`, block by
+    block, and forwards each block to its buddy."""
     blocks, each = _blocks(size_bytes)
     store = cpu("storage", each * P.storage_byte_cpu, "storeBlock")
     stream = pipeline(
@@ -107,7 +108,8 @@ def _write_to(size_bytes: Expr) -> Node:
     return seq(stream, call("storage", "write", cpu("storage", P.storage_cpu)))
 
 
-# A single fork covers both chunks and buddies, so that all of them use different disks.
+# One parallel step contains the disk writes of the chunks and of their copies on buddies, so that
+# each of them uses a different disk.
 round_bytes = named("round_bytes", P.file_size / rounds)
 _seeks = select(P.scattered, requests / rounds, 1 / rounds)
 _access_s = symbol("storage.disk_latency") * select(P.forced, FORCED_SEEKS, _seeks)

@@ -14,8 +14,8 @@ from typing import Any
 
 from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
-# For each counter of times: its parent counter, the cost class of the time, and names of counters
-# of its bytes.
+# What is known of a counter of times: the name of the counter that includes it ("" for none), the
+# cost class of its time, and the names of the counters that count its bytes.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),
@@ -36,11 +36,11 @@ KNOWN: dict[str, Known] = {
     "bluestore.state_kv_queued_lat": ("bluestore.commit_lat", "queue", ()),
     "bluestore.state_kv_commiting_lat": ("bluestore.commit_lat", "disk", ()),
     "bluestore.read_lat": ("", "service", ()),
-    # This counter includes waits for objects' metadata, also outside of reads.
+    # This counter includes waits for the metadata of objects, also when no object is read.
     "bluestore.read_wait_aio_lat": ("", "disk", ()),
     "mds_log.jlat": ("", "disk", ()),
 }
-# Start and end of the names of counters that exist for each type of request.
+# Beginning and end of a counter's name. Such a counter exists for each type of request.
 REQUEST = ("mds_server.req_", "_latency")
 SERVICES = {"osd": "osd", "mds": "mds", "mds_server": "mds"}
 # Limits of a sum in seconds and of a count. Larger values are rejected as invalid.
@@ -48,15 +48,15 @@ MOST_S, MOST_CALLS = 1e9, 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether `head`, the beginning of a file, is a perf dump: sections of counters, of which many
-    are averages.
-    """
+    """Returns whether `head`, the beginning of a file, is a perf dump. A perf dump consists of
+    sections of counters, of which many are averages."""
     return head.lstrip().startswith(b"{") and b'"avgcount"' in head and b'"sum"' in head
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the times of one daemon since its start. Only `name`, the file's name, identifies the
-    daemon. Raises NotUnderstood where the text is malformed."""
+    """Returns the counters of one daemon since its start, from the text of a perf dump. The text
+    does not name the daemon, so the file's name, `name`, identifies it. Raises NotUnderstood where
+    the text is malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -19,9 +19,8 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Reads the layout of a directory from its extended attributes: stripe unit, stripe count,
-    object size and pool. The result is empty if no layout is set.
-    """
+    """Returns the layout of a directory (stripe unit, stripe count, object size and pool), which is
+    in the directory's extended attributes. The result is empty if no layout is set."""
     layout = dict(_PAIR.findall(attributes.get("ceph.dir.layout", "")))
     return StorageLayout(facts={"layout": layout} if layout else {})
 
@@ -33,14 +32,17 @@ class PoolSize(Document):
 
 
 class StoreCounts(Document):
-    """The reply to `ceph osd stat`: object stores that exist, and those that run."""
+    """The reply to `ceph osd stat`: the number of OSDs that exist, and the number of those that
+    run."""
 
     num_osds: int = 0
     num_up_osds: int = 0
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns object stores, copies and striping: of the directory's layout and of `ceph`."""
+    """Returns the number of running OSDs, the number of copies, and the striping. The striping and
+    the name of the pool are in the directory's layout. The numbers are those that `ceph` commands
+    report."""
     layout = dict(_PAIR.findall(str(found.facts.get("ceph.dir.layout", ""))))
     keys = ("stripe_unit", "stripe_count", "object_size")
     settings = {key: float(layout[key]) for key in keys if layout.get(key, "").isdecimal()}
@@ -59,7 +61,8 @@ def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
 
 
 def _read(text: str, kind: type[Reply]) -> Reply:
-    """The reply of a command as its type; empty if the command gave none."""
+    """Returns the reply of a command as an object of `kind`. The object is empty if `text` is no
+    such reply."""
     try:
         return kind.model_validate_json(text)
     except ValidationError:

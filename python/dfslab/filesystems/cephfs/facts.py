@@ -126,8 +126,7 @@ ACCESS_KEYS = ("testbed", "directory")
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
     """Returns violated rules as (key, reason). The copies or fragments of an object must be on
-    different stores, and stripes within objects.
-    """
+    different stores, and the stripe unit must divide the object size."""
     copies, fragments, stores = (
         parameters["copies"],
         parameters["data_fragments"],

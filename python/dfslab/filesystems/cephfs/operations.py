@@ -1,9 +1,9 @@
 """Describes the operations of CephFS: names come from the metadata server, objects directly from
 the object stores.
 
-A file's objects are hashed over all stores, so a stream consists of equal parts, one per store,
-slowed by the imbalance of few placement groups. The primary store of an object forwards copies (or
-fragments) and answers when all are on disk.
+A file's objects are hashed over all stores, so a stream consists of equal parts, one per store. A
+small number of placement groups distributes objects unevenly, which slows the stream. The primary
+store of an object forwards copies (or fragments) and answers when all are on disk.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ uneven = 1 + select(stores > 1, 1.2 * deviation, 0)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """One request to the metadata server, which writes its journal after the answer. It needs
-    `seconds` of the server's processor.
-    """
+    """Returns the step in which the client calls the metadata server. The call needs `seconds` of
+    the server's processor. The server writes its journal after the answer."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("mds", name, cpu("mds", seconds), request_bytes=512, response_bytes=response_bytes),
@@ -52,16 +51,20 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 512) -> No
 
 
 def _spread(part: Callable[[Expr, Expr], Node]) -> Node:
-    """Spreads a file over stores: a file of one object is at one store, a larger one in equal parts
-    at all stores. `part(size, slowdown)` is the step at one store.
+    """Returns the step in which a file is read from stores or written to them. A file of one object
+    is on one store. A larger file is in equal parts on all stores.
+
+    `part(size, slowdown)` returns the step at one store: `size` are the bytes at this store,
+    `slowdown` is the factor by which uneven use slows its disk down.
     """
     everywhere = par(part(P.file_size / stores, uneven), copies=stores)
     return either(P.file_size > P.stripe_unit, everywhere, part(P.file_size, expression(1)))
 
 
 def _part_read(size_bytes: Expr, slower: Expr) -> Node:
-    """Reads `size_bytes` of a file from one store, one object after another. Each object is one
-    extent of the disk. `slower`: factor by which uneven use slows the disk down."""
+    """Returns the step that reads `size_bytes` of a file from one store, one object after another.
+    Each object is one extent of the disk. `slower` is the factor by which uneven use slows the disk
+    down."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     seeks = seeks_of(object_bytes)
@@ -79,9 +82,9 @@ def _part_read(size_bytes: Expr, slower: Expr) -> Node:
 
 
 def _part_written(size_bytes: Expr, slower: Expr) -> Node:
-    """Writes `size_bytes` of a file to one primary store, which stores and forwards the objects
-    concurrently. `slower` is the slowdown of the disk by imbalance.
-    """
+    """Returns the step that writes `size_bytes` of a file to one primary store, which stores and
+    forwards the objects concurrently. `slower` is the factor by which uneven use slows the disk
+    down."""
     objects = named("objects", Max(1, ceiling(size_bytes / P.object_size)))
     object_bytes = size_bytes / objects
     fragment_bytes = object_bytes / P.data_fragments
@@ -115,7 +118,8 @@ def _part_written(size_bytes: Expr, slower: Expr) -> Node:
     )
 
 
-# With random access, without the cache or with synchronous writes, a client has one call in flight.
+# A client has one call in flight if access is random, if the cache is off, or if writes are
+# synchronous.
 calls = named("calls", Max(1, ceiling(P.file_size / Min(P.transfer_size, P.object_size))))
 call_bytes = named("call_bytes", P.file_size / calls)
 _acknowledged = at("osd", reply("client", size_bytes=128, name="acknowledged"))

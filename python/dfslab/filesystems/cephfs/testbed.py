@@ -113,8 +113,8 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Makes Ceph's OpTracker keep more operations than its default of twenty during the block,
-        and writes them to `folder` at the end.
+        """Makes Ceph's OpTracker keep more than its default of twenty operations while the `with`
+        block runs. At the end of the block, writes these operations to `folder`.
 
         Newer operations replace older ones, so only the last operations of a long command are
         recorded.
@@ -136,9 +136,8 @@ class Testbed(MountedTestbed):
 
     @property
     def _answering(self) -> dict[str, Host]:
-        """Maps each daemon that answers at its socket, by Ceph's name such as "osd.0", to its
-        host.
-        """
+        """Returns the daemons that answer commands at their sockets. The keys are Ceph's names of
+        the daemons, such as "osd.0"; the values are the hosts on which they run."""
         stores = {f"osd.{number}": host for number, host in enumerate(self.hosts.of("osd"))}
         return {**stores, "mds.a": self._master}
 
@@ -155,7 +154,7 @@ class Testbed(MountedTestbed):
 
     @property
     def _copies(self) -> int:
-        """The number of OSDs that hold a copy or fragment of each object."""
+        """Returns the number of OSDs that hold a copy or fragment of each object."""
         return int(self.parameters["copies"])
 
     @property

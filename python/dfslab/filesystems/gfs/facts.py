@@ -127,9 +127,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Replicas must be on different chunkservers, records
-    within a chunk, and there must be one master.
-    """
+    """Returns violated rules as (key, reason). The replicas of a chunk must be on different
+    chunkservers, a record must fit into a chunk, and there must be one master."""
     wrong = []
     if parameters["replication"] > instances["chunkserver"]:
         allowed = f"at most the {instances['chunkserver']} chunkservers deployed"

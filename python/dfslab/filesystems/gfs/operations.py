@@ -44,9 +44,9 @@ record_bytes = named("record_bytes", P.file_size / records)
 def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
-    """A call to the master, which needs `seconds` of its processor. If the call `writes`, the
-    answer is sent when the master's log is flushed locally and remotely.
-    """
+    """Returns the step in which the client calls the master. The call needs `seconds` of the
+    master's processor. If the call `writes`, the master answers when its log is flushed locally and
+    remotely."""
     flush = (delay("master", P.log_flush, "flushLog"),) if writes else ()
     handled = hold_thread("master", P.master_threads, cpu("master", seconds), name="handle")
     return seq(
@@ -56,9 +56,8 @@ def _ask(
 
 
 def _push(size_bytes: Expr) -> Node:
-    """Pushes `size_bytes` along the chain of replicas. Each replica forwards data while it
-    receives.
-    """
+    """Returns the step that pushes `size_bytes` along the chain of replicas. Each replica forwards
+    data while it receives more."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     hop = send(
@@ -76,8 +75,8 @@ def _push(size_bytes: Expr) -> Node:
 
 
 def _apply(size_bytes: Expr) -> Node:
-    """The work of one replica for a write of `size_bytes`: a write to its local file. The data
-    reaches the disk later, unless the write is synchronous."""
+    """Returns the step in which one replica writes `size_bytes` to its local file. The data reaches
+    the disk later, unless the write is synchronous."""
     seeks = select(P.scattered, 1, size_bytes / P.file_size)
     return seq(
         cpu("chunkserver", P.chunkserver_cpu, "apply"),
@@ -93,9 +92,8 @@ def _apply(size_bytes: Expr) -> Node:
 
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
-    """A mutation of `size_bytes`: pushes the data, then makes the primary order the mutation and
-    the secondaries follow.
-    """
+    """Returns the step of a mutation of `size_bytes`. The client pushes the data to all replicas,
+    then the primary orders the mutation and makes the secondaries follow."""
     secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(
@@ -107,7 +105,8 @@ def _mutate(name: str, size_bytes: Expr) -> Node:
 
 
 def _read_stream(size_bytes: Expr) -> Node:
-    """The `size_bytes` of data that one chunkserver sends to the client for one call."""
+    """Returns the step in which one chunkserver sends `size_bytes` to the client to answer one
+    call."""
     units = named("units", Max(1, ceiling(size_bytes / P.push_unit)))
     each = size_bytes / units
     return pipeline(
@@ -123,7 +122,8 @@ _locate = repeat(ceiling(chunks / P.located_chunks), _ask("findLocations", P.loo
 
 
 def _read_calls(*work: Node) -> Node:
-    """All calls of a read. `work` is the chunkserver's work for each call."""
+    """Returns the step that repeats the call of a read until the file is read. `work` is the
+    chunkserver's work for each call."""
     return repeat(
         calls,
         cpu("client", P.client_call_cpu),
@@ -137,7 +137,8 @@ def _read_calls(*work: Node) -> Node:
     )
 
 
-# With sequential access, the chunkserver's kernel reads ahead while a call is answered.
+# With sequential access, the chunkserver's kernel already reads the data of the next call from disk
+# while a call is answered.
 _ahead = when(
     P.cold,
     repeat(

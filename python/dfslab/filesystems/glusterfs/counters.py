@@ -1,4 +1,5 @@
-"""Counters of GlusterFS' bricks: `gluster volume profile VOLUME info`, as XML or text."""
+"""Reads the counters of GlusterFS' bricks from the output of `gluster volume profile VOLUME info`,
+as XML or text."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every brick since counting started, by operation; reads and writes also
-    by size. Raises NotUnderstood where the text is malformed."""
+    """Returns the counters of every brick since counting started: the calls of each operation, and
+    for reads and writes also the calls of each size. Raises NotUnderstood where the text is
+    malformed."""
     if not text.lstrip().startswith("<"):
         bricks = counters_text.bricks(text)
         return [Counters(SERVICE, brick.name, tuple(_text_rows(brick))) for brick in bricks]

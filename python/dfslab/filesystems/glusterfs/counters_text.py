@@ -1,4 +1,5 @@
-"""Counters of GlusterFS' bricks as text: `gluster volume profile VOLUME info` without `--xml`."""
+"""Reads the counters of GlusterFS' bricks from the text output of `gluster volume profile VOLUME
+info`, without `--xml`."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ PART = re.compile(r"^\s*(Cumulative|Interval \d+)\s+Stats:")
 SIZES = re.compile(r"^\s*Block Size\s*:\s*(\d.*)$")
 COUNTS = re.compile(r"^\s*(?:No\. of )?(Read|Write)s?\s*:\s*(\d.*)$")
 MOVED = re.compile(r"^\s*(?:Data ?|Bytes)(Read|Written)\s*:\s*(\S+)(?:\s+(\S+))?\s*$")
-# The columns: share of the latency; average, least and greatest latency, each with its unit; calls;
-# operation.
+# A line has these columns: the operation's share of the latency; its average, least and greatest
+# latency, each with a unit; the number of calls; the name of the operation.
 LATENCY = r"(\S+)(?:[ \t]+([num]?s))?"
 FOP = re.compile(rf"^\s*[\d.]+\s+{LATENCY}\s+{LATENCY}\s+{LATENCY}\s+(\d+)\s+([A-Z][A-Z0-9_]*)\s*$")
 # Releases before 3.6 print no unit. Their io-stats translator counts microseconds.
@@ -35,8 +36,8 @@ class TextFop:
 
 @dataclass
 class TextBrick:
-    """The counters of one brick. `sizes`: reads and writes by the lower bound of their block
-    size."""
+    """The counters of one brick. `sizes` has one table for reads and one for writes: each maps the
+    lower bound of a range of block sizes, in bytes, to the number of calls in this range."""
 
     name: str
     fops: list[TextFop] = field(default_factory=list)
@@ -63,8 +64,8 @@ def bricks(text: str) -> list[TextBrick]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields (brick, lines of its counters) for the first section of each brick. Where the text has
-    cumulative and interval sections, the cumulative one comes first."""
+    """Yields the name of each brick with the lines of its first section of counters. Where the text
+    has cumulative and interval sections, the cumulative one comes first."""
     name, parts, lines = "", 0, list[str]()
     for line in text.splitlines():
         if brick := BRICK.match(line):

@@ -15,9 +15,9 @@ ROLES = (Role("client", "client", "ClientNode"), Role("brick", "data", "DataNode
 
 
 def _switch(key: str, meaning: str, default: int, option: str, *, acts: bool = False) -> Parameter:
-    """Declares a parameter for a volume option that is on (1) or off (0). `option` is GlusterFS'
-    name of it.
-    """
+    """Declares a parameter for a volume option that is on (1) or off (0). `option` is the name of
+    this option in GlusterFS. `acts` is true if operations depend on the parameter; otherwise it
+    only configures daemons."""
     return Parameter(
         key,
         meaning,
@@ -41,9 +41,9 @@ def _number(
     minimum: float = 0.0,
     acts: bool = False,
 ) -> Parameter:
-    """Declares a parameter for a volume option that is a number. `option` is GlusterFS' name
-    of it.
-    """
+    """Declares a parameter for a volume option that is a number. `option` is the name of this
+    option in GlusterFS. `acts` is true if operations depend on the parameter; otherwise it only
+    configures daemons."""
     return Parameter(
         key,
         meaning,
@@ -220,8 +220,8 @@ PARAMETERS = Parameters(
     ),
     Parameter("client_byte_cpu", "Client time of a byte moved", "s/B", "calibrated", 8e-10),
     Parameter("brick_byte_cpu", "Brick time of a byte moved", "s/B", "calibrated", 5e-10),
-    # Shards are distributed over bricks like balls into bins: 32 shards on 4 bricks are 8 each,
-    # with a standard deviation of 2.4.
+    # Shards are distributed over bricks like balls into bins: with 32 shards on 4 bricks, a brick
+    # has 8 shards on average, with a standard deviation of 2.4.
     Parameter(
         "shard_unevenness",
         "Deviations by which the fullest brick is above the mean",

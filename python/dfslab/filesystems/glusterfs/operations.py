@@ -60,17 +60,20 @@ ahead_piece_bytes = ahead_bytes / P.data_fragments
 uncached = P.direct | P.cold
 one_by_one = P.direct | P.scattered
 copied, dispersed = P.copies > 1, P.data_fragments > 1
-# The number of distinct sets of bricks: names and shards of files are hashed over them.
+# A subvolume is a set of bricks that together store a file. The hash of a file's name, or of a
+# shard's name, selects the subvolume.
 subvolumes = symbol("brick.instances") / P.copies
 spread = P.shard & (P.file_size > P.shard_block_size)
 more_shards = named("more_shards", select(spread, ceiling(P.file_size / P.shard_block_size) - 1, 0))
-# A lookup also returns the content of files up to 64 KiB. Disperse and shard do not request it.
+# A lookup also returns the content of files up to 64 KiB, except on a volume with disperse or
+# shard.
 QUICK_BYTES = 65536
 quick = P.quick_read & (P.file_size <= QUICK_BYTES) & ~P.shard & ~dispersed
 
 
 def _served(*work: Node) -> Node:
-    """The work of a brick for one request, which occupies one of its I/O threads."""
+    """Returns the work of a brick for one request as a step that occupies one of the brick's I/O
+    threads."""
     return hold_thread("brick", P.io_thread_count, seq(*work), name="serve")
 
 
@@ -81,9 +84,9 @@ def _ask(
     copies: Expression = P.copies,
     response_bytes: Expression = 256,
 ) -> Node:
-    """One file operation that is sent to `copies` bricks concurrently, all of which must answer. It
-    needs `seconds` of each brick's processor.
-    """
+    """Returns the step that sends one file operation to `copies` bricks concurrently and waits
+    until all of them have answered. Each brick spends `seconds` of processor time on it, then does
+    `work`."""
     served = _served(cpu("brick", seconds), *work)
     return seq(
         cpu("client", P.client_call_cpu),
@@ -92,13 +95,15 @@ def _ask(
 
 
 _lookup = _ask("lookup", P.lookup_cpu + select(P.cold, P.cold_lookup_cpu, 0))
-# A lock keeps replicas consistent, and the client does not wait for its release. A change is marked
-# only when it fails. The bricks counted the types and numbers of calls (`volume profile`).
+# Replicas are kept consistent by a lock, and the client does not wait for its release. A change is
+# marked on the bricks only when it fails. The types and numbers of these calls were counted by the
+# bricks (`volume profile`).
 _unlock = later(_ask("unlock", P.lookup_cpu))
 
 
 def _changed(name: str, called: str) -> Node:
-    """A change of a directory entry. Replicated volumes lock the entry with a separate request."""
+    """Returns the step that changes a directory entry by the operation `called`. A replicated
+    volume first locks the entry with a separate request, which is called `name`."""
     alone = _ask(called, P.update_cpu)
     locked = seq(_ask(name, P.lookup_cpu), alone, _unlock)
     return either(copied & ~dispersed, locked, alone)
@@ -140,9 +145,9 @@ _stream = pipeline(
     cpu("client", (P.client_call_cpu + ahead_bytes * P.client_byte_cpu) / P.data_fragments),
     name="stream",
 )
-# There is no read-ahead for direct I/O or for random readers. For a random reader the client's
-# translators fetch whole pages. The read-ahead translator fetches them again for each request,
-# since it drops its pages after a jump. The cache translator in front of it fetches them once.
+# Direct I/O and random readers have no read-ahead. For a random reader, the translators of the
+# client fetch whole pages. The read-ahead translator drops its pages after a jump, so it fetches
+# them again for each request. With the cache translator in front of it, pages are fetched once.
 _jumps = P.scattered & ~P.direct
 _pages_once = _jumps & P.io_cache
 _pages_each = _jumps & ~P.io_cache & P.read_ahead
@@ -194,10 +199,12 @@ _content = _ask(
     when(P.cold, disk_read("brick", P.file_size, "diskRead")),
     response_bytes=256 + P.file_size,
 )
-# If the content came with the lookup, the open is sent only where it must not be omitted.
+# The open call is sent, unless the content came with the lookup and the option open-behind delays
+# the open call.
 _eager = ~(quick & P.open_behind)
-# Seconds for which the client's kernel caches the names of files that it wrote. It answers reads
-# from the written pages. The open call is omitted, so only the client's own process receives it.
+# Number of seconds for which the client's kernel remembers the names of files that it wrote. Reads
+# of such a file are answered from its pages in the kernel. The open call is not sent to bricks, so
+# only the client's own process receives it.
 KNOWN_S = 1
 WRITING_S = Rational(1, 500) + P.clients * P.copies / 2000
 _age_s = named(
@@ -225,9 +232,9 @@ _requested = seq(
 )
 _read_file = choice((P.kept, _known), (1 - P.kept, _requested))
 
-# The client's process merges neighbouring writes into larger ones where it may answer them early
-# (write-behind). The bricks answer direct and synchronous writes, so a client has one of these in
-# flight.
+# The client's process may answer writes before the bricks do (write-behind). It then merges
+# neighbouring writes into larger ones. Direct and synchronous writes are answered by the bricks, so
+# a client has one of them in flight.
 early = P.write_behind & ~P.direct & ~P.forced
 writes = named("writes", select(early & ~P.scattered, ahead_requests, calls))
 write_bytes = named("write_bytes", P.file_size / writes)
@@ -235,7 +242,7 @@ written_piece_bytes = write_bytes / P.data_fragments
 _sent = cpu(
     "client", calls / writes * P.client_call_cpu + write_bytes * P.client_byte_cpu, "request"
 )
-# Data that is forced to disk before the file is closed is written back then.
+# Data that must be on disk before the file is closed is written to disk at this point.
 _stored = (
     cpu(
         "brick",
@@ -272,8 +279,8 @@ _stored = (
         ),
     ),
 )
-# The bytes of a write-behind window take one round trip, so a request waits for its share of that
-# time.
+# One round trip is needed for as many bytes as fit into the write-behind window, so a request waits
+# for the share of a round trip that corresponds to its bytes.
 _window = delay(
     "client", 2 * P.network_latency * write_bytes / P.write_behind_window_size, "window"
 )
@@ -312,9 +319,8 @@ _written = seq(
 
 
 def _forced(size_bytes: Expr, *waits: Node) -> Node:
-    """Forces `size_bytes` of a file to disk on one set of bricks. `waits` are additional steps of
-    the client.
-    """
+    """Returns the step that forces `size_bytes` of a file to disk on one set of bricks. `waits` are
+    additional steps at the client."""
     return par(
         call(
             "brick",
@@ -330,8 +336,9 @@ def _forced(size_bytes: Expr, *waits: Node) -> Node:
     )
 
 
-# Shards are forced to disk on all sets of bricks concurrently. The set with the most shards differs
-# from file to file, so the additional cost is modelled as time, not as work at a brick.
+# Shards are forced to disk on all sets of bricks concurrently. The set that has the most shards is
+# a different one for each file. The additional time for its shards is therefore modelled as a
+# delay, not as work of one brick.
 _share_bytes = named("share_bytes", P.file_size / subvolumes)
 _shards = named("shards", Max(1, ceiling(P.file_size / P.shard_block_size)))
 _above = P.shard_unevenness * sqrt(Max(0, subvolumes - 1) / _shards)
@@ -348,7 +355,7 @@ _fsync = when(
     ),
 )
 
-# One brick of every set stores a part of a directory's names.
+# Every set of bricks stores a part of a directory's names, which one brick of the set lists.
 _entries = P.entries / subvolumes
 _listed = call(
     "brick",

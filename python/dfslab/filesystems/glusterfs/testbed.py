@@ -77,11 +77,10 @@ class Testbed(MountedTestbed):
         self.run_in(host, f"mount-{host.name}", words, lambda: host.mounted(point), CLIENT_STAGE)
 
     def attached(self, host: Host) -> bool:
-        """Whether each brick has accepted the connection of the mount on `host`. A mount serves
-        calls before that.
+        """Returns whether every brick has accepted the connection of the mount on `host`.
 
-        Files created before that are missing on the brick. Differing fragments of a file cause I/O
-        errors.
+        A mount already serves calls while connections are missing. A file that is created then is
+        missing on the bricks without a connection. Differing fragments of a file cause I/O errors.
         """
         connections = f"{self.mount_point}/.meta/graphs/active/{VOLUME}-client-*/private"
         count = f"grep -l '^connected = 1' {connections} | wc -l"
@@ -254,7 +253,8 @@ class Testbed(MountedTestbed):
 
 
 def _text(value: float, parameter: Any) -> str:
-    """Returns a volume option's value: switches as on and off, sizes in bytes."""
+    """Returns the value of a volume option as text. Switches are "on" or "off", and sizes are in
+    bytes."""
     if parameter.choices == (0.0, 1.0):
         return "on" if value else "off"
     return str(int(value))
@@ -275,9 +275,8 @@ def _brick_process(host: Host, directory: str) -> LiveProcess | None:
 
 
 def profile(text: str) -> dict[str, ServerCounts]:
-    """Parses the output of `volume profile … info --xml`. Returns brick -> calls and latency by
-    operation, and bytes.
-    """
+    """Parses the output of `volume profile … info --xml`. Returns the counts of each brick by its
+    name: the calls and latency of each operation, and the bytes."""
     found = {}
     for brick in ElementTree.fromstring(text).iter("brick"):
         stats = brick.find("intervalStats")

@@ -12,7 +12,8 @@ from dfslab.spec.systems.mounts import ExistingFileSystem
 from dfslab.spec.units import parse
 
 GLUSTERD_PORT = 24007
-# "Number of Bricks: 2 x 3 = 6", "1 x (2 + 1) = 3" (dispersed) or "3".
+# The number of bricks is written as "Number of Bricks: 2 x 3 = 6" if the volume is replicated, as
+# "1 x (2 + 1) = 3" if it is dispersed, and else as "3".
 _REPLICATED = re.compile(r"^Number of Bricks: \d+ x (\d+) = (\d+)", re.MULTILINE)
 _DISPERSED = re.compile(r"^Number of Bricks: \d+ x \((\d+) \+ (\d+)\) = (\d+)", re.MULTILINE)
 _PLAIN = re.compile(r"^Number of Bricks: (\d+)$", re.MULTILINE)
@@ -22,8 +23,9 @@ _SWITCH = {"on": 1.0, "off": 0.0, "enable": 1.0, "disable": 0.0, "true": 1.0, "f
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the bricks, copies and options of a mounted volume. Copies and bricks also come from
-    the client's own graph (`.meta` in the mount) where the servers' commands do not answer."""
+    """Returns the bricks, copies and options that `gluster volume info` reports for a mounted
+    volume. If that command does not answer, bricks and copies are derived from the client's
+    translators, whose names are files of the mount (`.meta`)."""
     host, _, volume = found.source.partition(":")
     name = volume.strip("/")
     for remote in ([f"--remote-host={host}"], []):
@@ -35,7 +37,8 @@ def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
 
 
 def of_volume_info(text: str) -> SystemDiscovery:
-    """Reads the output of `gluster volume info VOLUME`."""
+    """Returns the bricks, copies and options that the output of `gluster volume info VOLUME`
+    states."""
     bricks, layout = 0, {"copies": 1.0}
     if dispersed := _DISPERSED.search(text):
         data, redundancy, bricks = (int(one) for one in dispersed.groups())
@@ -54,8 +57,9 @@ def of_volume_info(text: str) -> SystemDiscovery:
 
 
 def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
-    """Reads the names of the translators of a client: one protocol client for each brick, one
-    `replicate` or `disperse` for each set of bricks."""
+    """Returns the bricks and copies of a volume, derived from `names`, the names of a client's
+    translators. The client has one translator `client` for each brick, and one `replicate` or
+    `disperse` for each set of bricks."""
     addresses = {"brick": (with_port(host, GLUSTERD_PORT),)} if host else {}
     bricks = sum(bool(re.search(r"-client-\d+$", one)) for one in names)
     sets = sum(bool(re.search(r"-(replicate|disperse)-\d+$", one)) for one in names)
@@ -74,7 +78,8 @@ def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
 
 
 def _options(written: Mapping[str, str]) -> dict[str, float]:
-    """The described parameters among the options of a volume, whose names are their sources."""
+    """Returns the values of those options of a volume that are parameters of the description, by
+    the key of the parameter. `written` has the options as text, by the names of the options."""
     values = {}
     for parameter in PARAMETERS.of_origin("filesystem").values():
         text = written.get(parameter.source)

@@ -57,9 +57,8 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Splits a URI into the URI at which the client is opened, and the directory there. ValueError
-    states what a valid URI looks like.
-    """
+    """Splits a URI into the URI at which the client is opened, and the directory there. Raises
+    ValueError, which shows the valid forms, if `uri` has none of them."""
     opened = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*", uri)
     path = uri[opened.end() :] if opened else ""
     if opened is None or path[:1] not in ("", "/"):
@@ -69,8 +68,7 @@ def _parts(uri: str) -> tuple[str, str]:
 
 def address(uri: str) -> tuple[str, int] | None:
     """Returns the (host, port) that must answer before a workload run begins. Returns None when the
-    URI names no single port.
-    """
+    URI does not name exactly one port."""
     opened, _ = _parts(uri)
     # Several masters, separated by commas, form one address, at which the leading master answers.
     if "," in opened:
@@ -89,8 +87,8 @@ def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HadoopTarget:
     opened, path = _parts(endpoint.uri)
     client = java.client()
     named = endpoint.class_path or os.environ.get("HADOOP_CLASSPATH", "").split(":")
-    # These jars precede Hadoop's own, since a client with its own libraries needs the versions
-    # among these jars.
+    # The jars that the user names precede Hadoop's own on the class path, since a client that
+    # brings libraries needs its versions of them.
     own = [str(Path(part).expanduser().absolute()) for part in named if part]
     return HadoopTarget(
         uri=opened,

@@ -1,8 +1,9 @@
 """Describes operations through Hadoop's client on a store whose internals are unknown.
 
-A file is looked up to be opened, and created to be written. Its bytes stream through the client,
-are on the store's disk when the file is closed, and are read from there unless cached. The work of
-a real store behind one call (replicas, uploads, journals) is part of the calibrated times.
+A file is looked up to be opened, and created to be written. Its bytes stream through the client.
+They are on the store's disk when the file is closed, and are read from the disk unless they are
+cached. The calibrated times of a call include the work that a real store does behind it (replicas,
+uploads, journals).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ chunk_bytes = named("chunk_bytes", P.file_size / chunks)
 
 
 def _ask(name: str, *work: Node, response_bytes: Expression = 512) -> Node:
-    """One call to the store, in which the store does `work` and answers with `response_bytes`."""
+    """Returns the step in which the client calls the store. The store does `work` and answers with
+    `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("store", name, *work, request_bytes=512, response_bytes=response_bytes),
@@ -47,7 +49,7 @@ _open = seq(_ask("getFileStatus", cpu("store", P.lookup_cpu)), name="open")
 
 
 def _read(units: Expr, each: Expr) -> Node:
-    """Reads one stream of `units` chunks of `each` bytes."""
+    """Returns the step that reads a stream of `units` chunks of `each` bytes from the store."""
     return _ask(
         "read",
         pipeline(
@@ -70,7 +72,8 @@ _create = seq(_change("create"), name="create")
 
 
 def _write(units: Expr, each: Expr, seeks: Expr) -> Node:
-    """Writes one stream of `units` chunks of `each` bytes to the store's disk."""
+    """Returns the step that writes a stream of `units` chunks of `each` bytes to the store's disk.
+    `seeks` is the number of positionings of the disk's head for one chunk."""
     return pipeline(
         units,
         cpu("client", each * P.client_byte_cpu, "sendChunk"),

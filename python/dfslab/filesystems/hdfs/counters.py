@@ -1,9 +1,10 @@
-"""Counters of Hadoop's daemons: the JSON of `http://NAMENODE:9870/jmx`, of one or more beans.
+"""Reads the counters of Hadoop's daemons: the JSON text that `http://NAMENODE:9870/jmx` returns,
+with one or more beans.
 
-A rate of Hadoop's metrics is a pair of attributes: `XNumOps`, the calls since the daemon started,
-and `XAvgTime`, the mean time of the calls of the last period only (MutableStat). The total time is
-therefore an estimate, the product of both, and the name of the process is marked as estimated.
-Times are in milliseconds, except where the name ends in Nanos or Micros.
+A rate of Hadoop's metrics is a pair of attributes: `XNumOps`, the number of calls since the daemon
+started, and `XAvgTime`, the mean time of the calls of the last period only (MutableStat). The total
+time is therefore an estimate, the product of both, and the name of the process is marked as
+estimated. Times are in milliseconds, except where the name ends in Nanos or Micros.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every service and port. Raises NotUnderstood where the text is
-    malformed."""
+    """Returns the calls that each service counted at each of its ports. Raises NotUnderstood where
+    the text is malformed."""
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -78,10 +79,11 @@ def _detailed_last(bean: Bean) -> bool:
 
 
 def _rows(bean: Bean, port: re.Match[str] | None, known: set[str]) -> Iterator[Counted]:
-    """Yields the rows of one bean. `known`: names of the rows already read for its port."""
+    """Yields the rows of one bean. `known` are the names of the rows that earlier beans yielded for
+    the same port."""
     steps = [key.removesuffix(CALLS) for key in bean if key.endswith(CALLS)]
     here = [step for step in steps if f"{step}{MEAN}" in bean]
-    # A component has to follow the row of the operation that it is a component of.
+    # The row of an operation must precede the rows of the components of its time.
     for step in sorted(here, key=lambda one: one in PARTS):
         if step in known:
             raise NotUnderstood(f"{step} is there twice for one service and port")
@@ -109,8 +111,8 @@ def _transferred(bean: Bean) -> int:
 
 
 def _number(bean: Bean, key: str) -> float | None:
-    """Returns the value of an attribute; None if it is missing or NaN, which is the mean of no
-    calls."""
+    """Returns the value of an attribute. Returns None if it is missing, or if it is NaN, which is
+    the mean of no calls."""
     value = bean.get(key)
     if value is None or value == "NaN" or (isinstance(value, float) and math.isnan(value)):
         return None

@@ -14,7 +14,7 @@ from pydantic import Field, Json, JsonValue
 from dfslab.documents.document import Document
 from dfslab.testbeds.hosts.host import Host
 
-# Ports by name with their default numbers, which daemons on separate hosts can use.
+# The names of ports, each with its default number. Daemons on separate hosts can use the defaults.
 NAMENODE_PORTS = {"rpc": 8020, "http": 9870}
 DATANODE_PORTS = {"data": 9866, "http": 9864, "ipc": 9867}
 ANSWER_LIMIT_S = 20.0
@@ -99,9 +99,8 @@ def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
 
 @dataclass(frozen=True)
 class DaemonLocation:
-    """The location of a daemon: its host (None: this machine), its address, and its ports by
-    name.
-    """
+    """The location of a daemon: its host (None for a daemon on this machine without a host), its
+    address, and the number of each port by the port's name."""
 
     name: str
     host: Host | None
@@ -146,7 +145,7 @@ def jmx(address: str, kind: type[Attributes]) -> Attributes | None:
 
 
 def datanode_serves(node: DaemonLocation) -> bool:
-    """Whether a DataNode is registered with its NameNode and in contact with it."""
+    """Returns whether a DataNode is registered with its NameNode and in contact with it."""
     attributes = node.ask(DataNodeInfo) or DataNodeInfo()
     return bool(attributes.actors) and all(
         actor.state == "RUNNING" for actor in attributes.actors or ()

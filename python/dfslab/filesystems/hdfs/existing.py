@@ -89,9 +89,9 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def _directory(door: str, path: str) -> dict[str, Fact]:
-    """Returns defaults of the server, and the replications and block sizes found among the files of
-    the directory `path`. `door` is the URL of the NameNode's web interface.
-    """
+    """Returns facts about the directory `path`: the number of files below it and their bytes, and
+    the replications and block sizes of the files in it. At most LOOKED_AT files are inspected for
+    these. `door` is the URL of the NameNode's web interface."""
     listed = _web(door, path, "LISTSTATUS", DirectoryListing).statuses.listed
     files = [one for one in listed if one.type == "FILE"][:LOOKED_AT]
     summary = _web(door, path, "GETCONTENTSUMMARY", ContentSummaryAnswer).summary
@@ -127,8 +127,8 @@ def _read(url: str, read: Callable[[bytes], Found]) -> Found:
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the DataNodes, and replication and block size if all files of the directory have the
-    same."""
+    """Returns the NameNode and the DataNodes. Replication and block size are included if they are
+    the same for all files of the directory."""
     names = {"replication": "replication_seen", "block_size": "block_size_bytes_seen"}
     settings = {}
     for key, fact in names.items():

@@ -228,9 +228,9 @@ PARAMETERS = Parameters(
     ),
 )
 
-# Memory of the NameNode. It holds one object for the inode of a file and one for each of its
-# blocks. Cloudera's rule counts blocks only and includes its spare memory. Wu counts one object for
-# each file.
+# Memory of the NameNode. The NameNode holds one object for the inode of a file, and one object for
+# each block of the file. Cloudera's rule counts blocks only and includes spare memory. Wu counts
+# one object for each file.
 MEMORY = (
     ObjectMemory("namenode", 200, "Shvachko 2010: 200 B an object", 200, "block_size"),
     ObjectMemory(
@@ -245,8 +245,8 @@ MEMORY = (
 )
 SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
-# Name of a step in Liu 2018 -> ends of the step's paths in traces, as in points.txt. Requests are
-# counted by the opening of their file.
+# For each step that Liu 2018 names: the last parts of the paths under which traces record this step
+# (names as in points.txt). A request is counted when its file is opened.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -259,8 +259,8 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# One or several steps of operations.py -> the name of the same work in a client's trace, as in
-# points.txt.
+# For one or several steps of operations.py: the path under which a client's trace records the same
+# work (names as in points.txt).
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",

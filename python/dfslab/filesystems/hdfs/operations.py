@@ -50,9 +50,8 @@ packet_bytes = named("packet_bytes", block_bytes / packets)
 
 
 def _handle(seconds: Expression, *, writes: bool) -> Node:
-    """A handler thread of the NameNode takes the namespace lock and works for `seconds`. The lock
-    is exclusive if the call `writes`, else shared.
-    """
+    """Returns the step in which a handler thread of the NameNode takes the namespace lock and works
+    for `seconds`. The lock is exclusive if the call `writes`, else shared."""
     mode = "exclusive" if writes else "shared"
     locked = hold_lock("namenode", mode, cpu("namenode", seconds), "namespace", P.fair_lock)
     places = P.handler_count * P.call_queue
@@ -66,9 +65,9 @@ def _ask(
     writes: bool = False,
     response_bytes: Expression = SMALL_BYTES,
 ) -> Node:
-    """A call to the NameNode, which needs `seconds` of its processor. If the call `writes`, its
-    edit is synced before the answer, without occupying a thread.
-    """
+    """Returns the step in which the client calls the NameNode. The call needs `seconds` of the
+    NameNode's processor. If the call `writes`, its edit is synced before the answer, without
+    occupying a thread."""
     sync = (delay("namenode", P.edit_sync, "logSync"),) if writes else ()
     handled = _handle(seconds, writes=writes)
     return seq(
@@ -99,7 +98,8 @@ _locate = _ask("getBlockLocations", P.lookup_cpu, _windows, response_bytes=_loca
 
 
 def _read_part(units: Expr, unit_bytes: Expr) -> Node:
-    """Reads `units` packets of `unit_bytes` bytes as one stream from one replica of a block."""
+    """Returns the step that reads `units` packets of `unit_bytes` bytes as one stream from one
+    replica of a block."""
     seeks = seeks_of_unit(units, unit_bytes)
     return seq(
         round_trips(1, "datanode", "handshake", SMALL_BYTES),
@@ -200,13 +200,13 @@ _write_block = seq(
     later(repeat(P.replication, _report), name="report"),
     name="writeRequest",
 )
-# The share of packets that wait for an acknowledgement before they are sent: those beyond the
-# packets that may be in flight.
+# The share of packets that must wait for an acknowledgement before they are sent. The first
+# `packets_in_flight` packets need not wait.
 _waited = named("share_acknowledged", Max(0, packets - P.packets_in_flight) / packets)
 
 _stream_opened = cpu("client", P.client_stream_cpu)
-# A client that writes its first file has never called the NameNode before. Files to read were
-# created by the same client.
+# A client connects to the NameNode before it writes its first file. It is already connected when it
+# reads, because it wrote the files that it reads.
 _connected = round_trips(P.first, "namenode", "connect", SMALL_BYTES)
 _last_ack = seq(
     par(cpu("datanode", P.finalize_cpu, "finalize"), copies=P.replication),
@@ -220,8 +220,8 @@ _add_block = _ask("addBlock", P.update_cpu, writes=True)
 
 
 def _written(*, appends: bool) -> Node:
-    """Writes all blocks except the last one, and the part of the last block that does not fit into
-    the client's window.
+    """Returns the step that writes all blocks except the last one, and the part of the last block
+    that does not fit into the client's window.
 
     A client that appends gets the file's last block, and requests another block when that one is
     full.

@@ -97,9 +97,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def traced(cls, folder: Path | None = None) -> dict[str, LevelValue]:
-        """Returns testbed parameters that make every process count its calls. Profiles are written
-        to `folder`, or every second to the testbed's own folder.
-        """
+        """Returns testbed parameters with which every process counts its calls and writes the
+        counts to a profile. The profiles are in `folder`. Without `folder`, they are in the
+        testbed's own folder and are written every second."""
         if folder:
             return {"trace": True, "trace_directory": str(folder)}
         return {"trace": True, "trace_interval_s": 1.0}
@@ -142,9 +142,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         self._now(versions=self._running_versions())
 
     def _nodes(self) -> tuple[DaemonLocation, list[DaemonLocation]]:
-        """Returns the locations of the NameNode and of the DataNodes. They are on the testbed's
-        hosts, or on this machine without hosts.
-        """
+        """Returns the locations of the NameNode and of the DataNodes. The daemons are on the
+        testbed's hosts, or on this machine if the testbed has no hosts."""
         if self.cluster is not None:
             first = self.hosts.of("namenode")[0]
             named = DaemonLocation("namenode", first, first.address, NAMENODE_PORTS)
@@ -162,7 +161,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return nodes[0], nodes[1:]
 
     def _names(self) -> list[tuple[str, Iterable[str]]]:
-        """Returns every daemon's name and the names of its ports."""
+        """Returns the name of every daemon with the names of the ports that it needs."""
         count = self.parameters.datanodes
         datanodes = [f"datanode-{number}" for number in range(1, count + 1)]
         return [("namenode", NAMENODE_PORTS), *((name, DATANODE_PORTS) for name in datanodes)]
@@ -195,7 +194,7 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @property
     def profiles(self) -> Path:
-        """The folder of the traced processes' profiles."""
+        """Returns the folder in which traced processes write their profiles."""
         given = self.parameters.trace_directory
         return Path(given).absolute() if given else self.folder / "profiles"
 
@@ -236,9 +235,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         ]
 
     def trace_options(self, process: str = "client") -> list[str]:
-        """Returns JVM options that make the process called `process` write its profile. Returns
-        none on a testbed without the parameter `trace`.
-        """
+        """Returns JVM options that make the process called `process` write its profile. The list is
+        empty if `process` is "" or the testbed's parameter `trace` is off."""
         if not (self.parameters.trace and process):
             return []
         given = self.parameters
@@ -263,11 +261,11 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         }
 
     def status(self) -> HdfsStatus:
-        """Returns the NameNode's view (None where the NameNode does not answer) and every daemon's
-        state.
+        """Returns the NameNode's view of the cluster (None where the NameNode does not answer) and
+        every daemon's state.
 
-        `live_datanodes` lags behind a crash by the NameNode's heartbeat limit (10.5 minutes by
-        default); `daemons` does not.
+        `live_datanodes` counts a crashed DataNode until the NameNode's heartbeat limit (10.5
+        minutes by default). `daemons` shows the crash immediately.
         """
         nodes = self.namenode.ask(NameSystem) or NameSystem()
         return HdfsStatus(
@@ -358,9 +356,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         return None if attributes is None else attributes.safe_mode
 
     def _namenode_serves(self) -> bool:
-        """Whether the NameNode accepts writes and knows every running DataNode: all of them, or
-        those that survived a fault.
-        """
+        """Returns whether the NameNode accepts writes and knows every running DataNode. After a
+        fault, only the DataNodes that survived are running."""
         running = sum(d.state() == "running" for n, d in self.daemons.items() if n != "namenode")
         nodes = self.namenode.ask(NameSystem) or NameSystem()
         return (nodes.live_datanodes or 0) >= running and self._safe_mode() == ""
@@ -393,7 +390,8 @@ def own_properties(node: DaemonLocation, data: Path) -> list[str]:
 
 
 def _entered(node: DaemonLocation, words: list[str]) -> list[str]:
-    """Returns the command, wrapped to run in the node's host if it has one."""
+    """Returns the command line `words`, extended to run on the node's host. Without a host, the
+    command is unchanged."""
     return words if node.host is None else node.host.command(words)
 
 

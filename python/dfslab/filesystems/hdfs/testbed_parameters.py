@@ -40,8 +40,11 @@ class TestbedParameters(CheckedModel):
     `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every
     daemon, and every client started by `java_command`, writes its profile to `trace_directory`
     every `trace_interval_s`. By default that is the testbed's own folder, which is removed with the
-    testbed. With `trace_processes`, parent paths name each process instead of its role. Senders and
-    receivers can then be distinguished, but testbeds of many DataNodes have more paths.
+    testbed.
+
+    The call paths in profiles name a process by its role, such as "datanode". With
+    `trace_processes`, they name it by its full name, such as "datanode-2". Senders and receivers of
+    the same role can then be distinguished, but testbeds of many DataNodes have more paths.
     """
 
     datanodes: int = Field(3, ge=1, le=32)
@@ -165,7 +168,8 @@ def decided_properties(
         "ipc.server.handler.queue.size": str(parameters.call_queue),
         "dfs.namenode.fslock.fair": str(parameters.fair_lock).lower(),
         "dfs.client.read.prefetch.size": str(parameters.prefetch_blocks * block_size_bytes),
-        # Without this, a close that precedes the DataNode's report waits for the client's back-off.
+        # Without this setting, a client that closes a file before the DataNode has reported the
+        # last block waits for its back-off time and then retries.
         "dfs.namenode.file.close.num-committed-allowed": str(parameters.close_committed_allowed),
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": str(
             round(parameters.complete_retry_delay_s * 1000)

@@ -12,27 +12,29 @@ MOUNT_TYPES = ("fuse.juicefs",)
 
 
 class ChunkSettings(Document):
-    """How the client cuts files: bytes of an object, and objects that it sends at a time."""
+    """How the client stores a file: the size of an object in bytes, and the number of objects that
+    it sends concurrently."""
 
     block_size_bytes: int = Field(0, alias="BlockSize")
     max_upload: int = Field(0, alias="MaxUpload")
 
 
 class FormatSettings(Document):
-    """Where objects are stored. `bucket` is the store's address as a URL."""
+    """Where objects are stored. `bucket` is the address of the object store as a URL."""
 
     bucket: str = Field("", alias="Bucket")
 
 
 class MountSettings(Document):
-    """The file `.config` in the root of a mount."""
+    """The content of the file `.config`, which is in the root of a mount."""
 
     chunk: ChunkSettings = Field(alias="Chunk")
     format: FormatSettings = Field(alias="Format")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the size and number of objects under way, and the address of the object store."""
+    """Returns the size of an object, the number of objects that are sent concurrently, and the
+    address of the object store. The result is empty if the mount does not report its settings."""
     text = command(["cat", f"{found.mounted_at}/.config"])
     try:
         settings = MountSettings.model_validate_json(text)

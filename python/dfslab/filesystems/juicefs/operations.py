@@ -28,33 +28,36 @@ block_bytes = named("block_bytes", P.file_size / blocks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
-    """One command to the metadata database, which needs `seconds` of its processor."""
+    """Returns the step in which the client sends one command to the metadata database. The command
+    needs `seconds` of the database's processor."""
     return call(
         "meta", name, cpu("meta", seconds), request_bytes=128, response_bytes=response_bytes
     )
 
 
 def _get(name: str) -> Node:
-    """A command of the metadata database that only reads."""
+    """Returns the step of a command that only reads from the metadata database."""
     return _ask(name, P.lookup_cpu)
 
 
 def _transaction(*reads: str) -> Node:
-    """An optimistic transaction of the metadata database: it watches and reads keys, changes them
-    atomically, and releases the watch. `reads` are the names of the reading commands.
-    """
+    """Returns the steps of an optimistic transaction in the metadata database. The transaction
+    watches and reads keys, changes them atomically, and releases the watch. `reads` are the names
+    of the reading commands."""
     return seq(
         _get("watch"), *(_get(name) for name in reads), _ask("exec", P.update_cpu), _get("unwatch")
     )
 
 
 _called = cpu("client", P.client_call_cpu)
-# A changed name invalidates the kernel's cache of its directory.
+# After a name has changed, the kernel no longer uses its cached attributes of the directory, so the
+# client gets them again.
 _directory = _get("getattr")
 
 
 def _stream_in(units: Expr, each: Expr) -> Node:
-    """Reads `units` objects (or parts of objects) of `each` bytes from the object store."""
+    """Returns the step that reads `units` objects (or parts of objects) of `each` bytes from the
+    object store."""
     return call(
         "store",
         "get",
@@ -69,7 +72,7 @@ def _stream_in(units: Expr, each: Expr) -> Node:
 
 
 def _stream_out(units: Expr, each: Expr) -> Node:
-    """Writes `units` objects of `each` bytes to the object store."""
+    """Returns the step that writes `units` objects of `each` bytes to the object store."""
     return pipeline(
         units,
         cpu("client", each * P.client_byte_cpu, "copy"),

@@ -109,9 +109,9 @@ class Testbed(MountedTestbed):
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Records every client's access log during the block. The calls between two marker calls
-        are written to `folder`.
-        """
+        """Records the access log of every client's mount while the `with` block runs. Marker calls
+        at the beginning and the end delimit the calls of the block, which are then written to
+        `folder`."""
         logs = [_AccessLog(host, self.mount_point, folder) for host in self.clients]
         with ExitStack() as stack:
             for log in logs:
@@ -123,9 +123,8 @@ class Testbed(MountedTestbed):
         return f"redis://{self.hosts.of('meta')[0].address}:{PORT}/1"
 
     def disks_read_bytes(self) -> None:
-        """Returns None: objects are in the memory of their stores, so cold reads are only possible
-        at clients.
-        """
+        """Returns None instead of a number of bytes, because stores keep objects in memory, not on
+        disks. Only the caches of clients can be emptied for cold reads."""
 
     def _start_redis(self, name: str, host: Host) -> None:
         words = [
@@ -161,9 +160,8 @@ class _AccessLog:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Records the access log during the block. At the end, the file has the block's calls as
-        whole lines.
-        """
+        """Records the access log while the `with` block runs. At the end, the file contains
+        complete lines, one for each call of the block."""
         raw = self.path.with_suffix(".log")
         marks = [f".dfslab-{uuid.uuid4().hex}" for _ in range(2)]
         with raw.open("wb") as out:
@@ -175,8 +173,8 @@ class _AccessLog:
         finally:
             _end(reader)
         lines = raw.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        # One lookup of a marker causes several lines in the log, so the last line of the first
-        # marker counts.
+        # One lookup of a marker causes several lines in the log, so the block's calls begin after
+        # the last line with the first marker.
         first = max(at for at, line in enumerate(lines) if marks[0] in line) + 1
         last = min(at for at, line in enumerate(lines) if marks[1] in line)
         calls = [line for line in lines[first:last] if not line.startswith("#")]
@@ -184,9 +182,8 @@ class _AccessLog:
         raw.unlink()
 
     def _mark(self, raw: Path, name: str, clock: Clock = REAL) -> None:
-        """Looks up the missing file `name` until the log shows it. Then all earlier calls are in
-        the log, too.
-        """
+        """Looks up the missing file `name` repeatedly until the lookup appears in the log. All
+        earlier calls then are in the log, too."""
         deadline = clock.monotonic_s() + MARK_LIMIT_S
         while name.encode() not in raw.read_bytes():
             if clock.monotonic_s() > deadline:

@@ -34,9 +34,8 @@ access_s = select(
 
 
 def _waited(mode: str) -> Node:
-    """A synchronous disk request. The share of its latency that does not occupy the disk is a delay
-    before it.
-    """
+    """Returns the step of a synchronous disk request. Only the share `occupied` of the disk's
+    latency occupies the disk. The remaining latency is a delay before the request."""
     delayed: Expr = Max(0, 1 - P.occupied) * access_s
     return seq(
         delay("storage", delayed), disk_use("storage", call_bytes, mode, P.occupied * access_s)

@@ -1,8 +1,9 @@
-"""Counters of Lustre: `lctl get_param '*.*.*stats'` and `*.*.job_stats`, of clients and servers.
+"""Reads the counters of Lustre's clients and servers: the output of `lctl get_param '*.*.*stats'`
+and `*.*.job_stats`.
 
 A line of `stats` holds: name, "N samples", [unit], and, unless the unit is a count, the least
-value, the greatest value, the sum and the sum of squares. `job_stats` has the same numbers by job.
-Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
+value, the greatest value, the sum and the sum of squares. `job_stats` has the same numbers for each
+job. Source: lustre/obdclass/lprocfs_status.c and lprocfs_jobstats.c.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LINE = re.compile(r"^(\w+)\s+(\d+) samples \[([^\]]+)\](.*)$")
 ENTRY = re.compile(r"^\s+(\w+):\s+\{\s*(samples:.*)\}\s*$")
 PAIR = re.compile(r"(\w+):\s*([^,{}\s]+)")
 HEAD = re.compile(rb"^snapshot_time:?\s+\d+(?:\.\d+)?(?:\s+secs\.[nu]secs)?\s*$|^job_stats:", re.M)
-# Unit -> nanoseconds. Units that are not listed are counts or sizes.
+# Number of nanoseconds in each unit of time. Any other unit is a unit of counts or sizes.
 TIMES_NS = {"nsec": 1, "nsecs": 1, "usec": 1000, "usecs": 1000, "msec": 10**6, "msecs": 10**6}
 BYTES, COUNTS = ("bytes",), ("reqs", "regs", "req", "pages", "locks", "bufs", "events")
 OF_BYTES = "_bytes"
@@ -44,8 +45,9 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of every parameter and job. If the text has no parameter names, the name
-    of the file identifies the process. Raises NotUnderstood where the text is malformed."""
+    """Returns the counters of every parameter, such as `mdt.NAME.md_stats`, and of every job. If
+    the text has no parameter names, the name of the file identifies the process. Raises
+    NotUnderstood where the text is malformed."""
     found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():
@@ -64,7 +66,8 @@ def read(text: str, name: str) -> list[Counters]:
 
 
 def _service(place: str) -> str:
-    """Returns the role of the process that counted, from the first part of a parameter's name."""
+    """Returns the role of the process that has the counter. `place` is the counter's parameter
+    name, whose first part tells the role."""
     role = place.partition(".")[0]
     return {"llite": "client", "mdt": "mdt", "mds": "mdt", "obdfilter": "ost", "ost": "ost"}.get(
         role, "process"
@@ -76,7 +79,7 @@ def _sample(line: str) -> _LustreCounter | None:
         values = (*row[4].split(), "", "", "")
         return _LustreCounter(row[1], int(amount(row[2], row[1])), row[3], *values[:3])
     if entry := ENTRY.match(line):
-        # A histogram inside the entry has numbers as keys. These keys are not fields.
+        # An entry may contain a histogram, whose keys are numbers. These keys are omitted.
         fields = {key: value for key, value in PAIR.findall(entry[2]) if not key.isdigit()}
         count = int(amount(fields.get("samples", ""), entry[1]))
         wanted = [fields.get(key, "") for key in ("min", "max", "sum")]

@@ -135,9 +135,8 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Stripes must be on different targets and multiples
-    of 64 KiB, and there must be one metadata server.
-    """
+    """Returns violated rules as (key, reason). The stripes of a file must be on different targets,
+    the size of a stripe must be a multiple of 64 KiB, and there must be one metadata server."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["oss"]:

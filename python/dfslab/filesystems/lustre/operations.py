@@ -49,17 +49,17 @@ window_s = 2 * P.network_latency / P.max_rpcs_in_flight
 
 
 def _striped(size_bytes: Expr, on_target: Callable[[Expr], Node]) -> Node:
-    """Stripes data: `on_target(size)` with all bytes at one target, or with equal parts at all
-    targets if there are several stripes.
-    """
+    """Returns the step in which the targets of a file work on `size_bytes` of it. If the file has
+    several stripes, all its targets work on equal parts concurrently; else one target works on all
+    bytes. `on_target(size)` returns the step in which one target works on `size` bytes."""
     spread = par(on_target(size_bytes / P.stripe_count), copies=P.stripe_count)
     return either(several, spread, on_target(size_bytes))
 
 
 def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) -> Node:
-    """A lock request with an intent to the metadata server. It needs `seconds` of the server's
-    processor and is answered from memory; the journal is written later.
-    """
+    """Returns the step that sends a lock request with an intent to the metadata server. The request
+    needs `seconds` of the server's processor. It is answered from memory; the journal is written
+    later."""
     handled = hold_thread("mds", P.mds_threads, cpu("mds", seconds), name="handle")
     return seq(
         cpu("client", P.client_call_cpu),
@@ -68,14 +68,14 @@ def _intent(name: str, seconds: Expression, response_bytes: Expression = 512) ->
 
 
 def _ask_targets(name: str, *work: Node) -> Node:
-    """A small request to every target of the file, with the target's `work`."""
+    """Returns the step that sends a small request to every target of the file concurrently. `work`
+    is what a target does for the request, in addition to its processor time."""
     return par(call("oss", name, cpu("oss", P.lock_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
-    """One target's part of a read, `size_bytes`. The client reads ahead, so disk, network and
-    client work at the same time.
-    """
+    """Returns the step that reads `size_bytes` from one target. The client reads ahead, so disk,
+    network and client work at the same time."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs
@@ -94,9 +94,8 @@ def _read_from(size_bytes: Expr, seeks: Expr | None = None) -> Node:
 
 
 def _write_to(size_bytes: Expr, seeks: Expr | None = None) -> Node:
-    """One target's part of a write, `size_bytes`. The target answers a bulk RPC when its disk has
-    the data.
-    """
+    """Returns the step that writes `size_bytes` to one target. The target answers a bulk RPC when
+    its disk has the data."""
     rpcs = named("rpcs", Max(1, ceiling(size_bytes / P.rpc_size)))
     each = size_bytes / rpcs
     seeks = seeks_of_unit(rpcs, each) if seeks is None else seeks / rpcs

@@ -16,7 +16,7 @@ MOST = 1 << 62
 
 
 def recognise(head: bytes) -> bool:
-    """Whether `head`, the beginning of a file, is a `.stats` listing."""
+    """Returns whether `head`, the beginning of a file, is a `.stats` listing."""
     return head.startswith(b"fuse_ops: ")
 
 

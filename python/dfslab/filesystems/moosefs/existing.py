@@ -15,7 +15,8 @@ _GOAL = re.compile(r": (\d+)\s*$")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns master, chunkservers and goal: of the mount's source, `mfscli` and `mfsgetgoal`."""
+    """Returns the master, the chunkservers and the goal (number of copies). The master is named by
+    the source of the mount, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal."""
     host, _, port = found.source.removeprefix("mfs#").partition(":")
     goal = of_goal(command(["mfsgetgoal", found.mounted_at]))
     servers = of_chunkservers(command(["mfscli", "-H", host, "-ns", ";", "-SCS"]))
@@ -29,13 +30,14 @@ def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
 
 
 def of_goal(text: str) -> int:
-    """Reads the number of copies from the output of `mfsgetgoal DIRECTORY`; 0 without one."""
+    """Returns the number of copies that the output of `mfsgetgoal DIRECTORY` states; 0 if it states
+    none."""
     found = _GOAL.search(text.strip())
     return int(found[1]) if found else 0
 
 
 def of_chunkservers(text: str) -> tuple[str, ...]:
-    """Reads the addresses of chunkservers from the table of `mfscli -ns ";" -SCS`."""
+    """Returns the addresses of the chunkservers in the table that `mfscli -ns ";" -SCS` prints."""
     rows = [line.split(";") for line in text.splitlines() if line.startswith("chunk servers")]
     return tuple(f"{row[1]}:{row[2]}" for row in rows if len(row) > 2)
 

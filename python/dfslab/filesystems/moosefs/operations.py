@@ -36,7 +36,8 @@ block_bytes = named("block_bytes", chunk_bytes / blocks)
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> Node:
-    """One call to the master, which needs `seconds` of its processor."""
+    """Returns the step in which the client calls the master. The call needs `seconds` of the
+    master's processor."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -48,8 +49,9 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """Reads `count` blocks of `each` bytes from one chunkserver. The disk's head moves once for
-    each chunk."""
+    """Returns the step that reads `count` blocks of `each` bytes from one chunkserver. By default,
+    the disk's head moves once for each chunk; `seeks` is another number of movements for each
+    block."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",
@@ -100,7 +102,8 @@ _read = seq(_find_chunk, either(P.scattered | P.direct, _in_turn, _ahead), name=
 
 
 def _chain(count, each) -> Node:
-    """Sends `count` blocks of `each` bytes along the chain of chunkservers."""
+    """Returns the step that sends `count` blocks of `each` bytes along the chain of
+    chunkservers."""
     hop = send(
         "chunkserver", "writeBlock", cpu("chunkserver", each * P.server_byte_cpu), size_bytes=each
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import CLIENT_STAGE, MountedTestbed
 
-# Space that a chunkserver leaves free. The default is larger than a small disk.
+# Disk space that a chunkserver leaves free. MooseFS' own default is more than a small disk has.
 LEAVE_SPACE = "256MiB"
 # Classes of chunks with too few copies, as `mfscli -SIC` names them.
 SHORT = ("missing", "endangered", "undergoal")

@@ -1,8 +1,9 @@
-"""Counters of NFS: `/proc/self/mountstats`, one process for each mount, and the text of nfsstat.
+"""Reads the counters of NFS: `/proc/self/mountstats`, with one process for each mount, or the text
+of nfsstat.
 
 A line of an operation holds: calls, transmissions, major timeouts, bytes sent, bytes received, and
-in milliseconds the sums of the time in the queue, of the round trip, and of the whole call; from
-statvers=1.1 (Linux 5.3) also the calls that ended in an error. Source: net/sunrpc/stats.c,
+in milliseconds the sums of the time in the queue, of the round trip, and of the whole call. From
+statvers=1.1 (Linux 5.3) it also holds the calls that ended in an error. Source: net/sunrpc/stats.c,
 `rpc_clnt_show_stats`.
 """
 
@@ -29,8 +30,8 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every NFS mount since the mount was made. `bytes`: bytes sent and
-    received on the network. Raises NotUnderstood where the text is malformed."""
+    """Returns the calls of every NFS mount since the mount was made. The bytes of a call are those
+    sent and received on the network. Raises NotUnderstood where the text is malformed."""
     if HEAD.search(text.encode()) is None:
         return nfsstat.read(text)
     found: dict[str, list[Counted]] = {}

@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r"(?:^|,)addr=([^,]+)")
 
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns the server and the bytes of one request (`wsize`). An NFS mount has one server."""
+    """Returns the only server of an NFS mount, and the number of bytes of one request (`wsize`)."""
     size, address = _SIZE.search(found.options), _ADDRESS.search(found.options)
     host = address[1] if address else found.source.partition(":")[0]
     return SystemDiscovery(

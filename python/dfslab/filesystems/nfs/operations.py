@@ -32,7 +32,8 @@ uncached = P.direct | P.cold
 
 
 def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> Node:
-    """One call to the server, which needs `seconds` of its processor, and its answer."""
+    """Returns the step in which the client calls the server. The call needs `seconds` of the
+    server's processor and is answered with `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("server", name, cpu("server", seconds), response_bytes=response_bytes),
@@ -40,7 +41,8 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 256) -> No
 
 
 def _reads(*work: Node) -> Node:
-    """All READ requests of a file. `work` is the server's work for each request."""
+    """Returns the step that sends all READ requests of a file. `work` is the server's work for each
+    request."""
     return repeat(
         requests,
         cpu("client", P.client_call_cpu + request_bytes * P.client_byte_cpu),
@@ -54,8 +56,8 @@ def _reads(*work: Node) -> Node:
     )
 
 
-# A READ is sent when the previous READ has been answered. Meanwhile the disk reads ahead, unless
-# access is random or neither the client nor the server caches.
+# A READ is sent when the previous READ has been answered. Meanwhile the server's disk reads ahead.
+# It does not read ahead if access is random, or if neither the client nor the server caches.
 _turns = P.scattered | P.direct
 _from_disk = disk_use("server", request_bytes, "read", uncached_s("server", requests))
 _read = seq(

@@ -55,7 +55,7 @@ class Testbed(HostedTestbed):
         export.
         """
         host = self.server
-        # The port mapper stores its state in /run/rpcbind across a restart.
+        # The port mapper needs /run/rpcbind, in which it keeps its state across a restart.
         host.run("mkdir", "-p", "/run/rpcbind", str(self.directory))
         words = ["rpcbind", "-f", "-w"]
         mapper = self.run_in(host, "rpcbind", words, lambda: host.tries("rpcinfo", "-p"), 0)
@@ -105,6 +105,7 @@ class Testbed(HostedTestbed):
         ]
 
     def _answers(self) -> bool:
-        """Whether all clients can list the export. A server may listen before it exports."""
+        """Returns whether all clients can list the export. A server may listen before it exports
+        the folder."""
         listing = ("nfs-ls", f"{self.url}?version=3")
         return all(host.tries(*listing, limit_s=5.0) for host in self.clients)

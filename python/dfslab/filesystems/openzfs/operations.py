@@ -47,11 +47,13 @@ def _client(seconds: Expression, name: str) -> Use:
 def _on_disks(
     request: Callable[[Expr], Use], size_bytes: Expr, all_bytes: Expr, copies: Expr, extra: Expr
 ) -> Node:
-    """The disk work for `size_bytes`, by one of three cases: one sector, one record on one vdev, or
-    records on all vdevs.
+    """Returns the disk work for `size_bytes`. There are three cases: one sector, one record on one
+    vdev, or records on all vdevs.
 
-    `all_bytes`: bytes that one request moves, which selects the case. `copies`: number of copies of
-    all data that are moved. `extra`: additional disks (parity) used for each split record.
+    `all_bytes` is the number of bytes of the whole access, of which `size_bytes` are one round. It
+    selects the case. `copies` is the number of copies of all data that are moved. `extra` is the
+    number of additional disks (parity) that are used for each split record. `request` returns the
+    work of one disk for a number of bytes.
     """
     record = par(request(size_bytes / P.data_disks), copies=copies * (P.data_disks + extra))
     all_vdevs = par(
@@ -64,7 +66,9 @@ def _on_disks(
 
 
 def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """Reads `size_bytes`: from one disk of a mirror, or from the data disks of a raidz."""
+    """Returns the disk work that reads `size_bytes`, from one disk of a mirror or from the data
+    disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the number
+    of positionings of each disk for `size_bytes`."""
     return _on_disks(
         lambda size: disk_read("pool", size, "diskRead", seeks),
         size_bytes,
@@ -75,7 +79,9 @@ def _read_from(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
 
 
 def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
-    """Writes `size_bytes`: to all disks of a mirror, or to the data and parity disks of a raidz."""
+    """Returns the disk work that writes `size_bytes`, to all disks of a mirror or to the data and
+    parity disks of a raidz. `all_bytes` is the number of bytes of the whole access, and `seeks` the
+    number of positionings of each disk for `size_bytes`."""
     return _on_disks(
         lambda size: disk_write("pool", size, "diskWrite", seeks),
         size_bytes,
@@ -85,7 +91,8 @@ def _write_to(size_bytes: Expr, all_bytes: Expr, seeks: Expr) -> Node:
     )
 
 
-# Records that are written one after another are neighbours on their disks.
+# Records that are written one after another are neighbours on their disks, so the head of a disk is
+# positioned once for all of them.
 _read_disks = _read_from(round_bytes, P.file_size, 1 / rounds)
 _write_disks = _write_to(round_bytes, P.file_size, 1 / rounds)
 # With random access, every call reads whole records, and nothing is prefetched.
@@ -113,7 +120,8 @@ _read = seq(
 
 
 def _log_on_its_own(size_bytes: Expr) -> Node:
-    """The commit of a write to a separate log device, which handles one commit at a time."""
+    """Returns the step that commits a write of `size_bytes` to a separate log device. The device
+    handles one commit at a time."""
     seconds = P.log_latency + size_bytes / P.log_rate
     return hold_thread("pool", 1, delay("pool", seconds), name="separateLog")
 

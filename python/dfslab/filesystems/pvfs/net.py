@@ -98,8 +98,8 @@ def write_net(setup: Setup) -> Net:
 
 
 def _closing(pvfs: SharedElements, close: Place, synced: Place) -> None:
-    """Adds the closing of a written file by its client: every server syncs the file's data that it
-    stores."""
+    """Adds the transitions by which a client closes a file that it has written. Every server then
+    syncs its part of the file's data."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     closing = net.place("closing", pvfs.waiting)
     net.transition(
@@ -158,7 +158,8 @@ class SetupResult:
     """The result of simulating one setup. The throughput is the bytes of all clients, divided by
     the seconds until the last client finishes.
 
-    `utilisation`: station -> fraction of time for which its servers were busy.
+    `utilisation` maps the name of a station, such as a disk, to the fraction of time for which its
+    servers were busy.
     """
 
     setup: Setup
@@ -170,22 +171,24 @@ class SetupResult:
 
     @property
     def rate_per_s(self) -> float:
-        """The operations of all clients per second, until the last client is done."""
+        """Returns the number of operations of all clients, divided by the seconds until the last
+        client finishes."""
         return self.operations / self.time_s
 
 
 # Number of random placements of files on servers that are simulated where the placement affects the
 # result.
 PLACEMENTS = 4
-# Largest number of servers that is simulated. With more servers, clients meet at a server about as
-# often.
+# Largest number of servers that is simulated. More servers would hardly change how often clients
+# meet at a server.
 MOST_SERVERS = 64
 NETS = {
     "write": (write_net, "close_last_answer"),
     "read": (read_net, "close"),
     "replay": (trace_net, "leave"),
 }
-# Place with the idle servers of a station -> the name of the station.
+# The idle servers of each station are tokens in a place of the net. The keys are the names of these
+# places, and the values are the names of the stations.
 STATIONS = {
     "manager_idle": "manager.cpu",
     "daemon_idle": "server.daemon",
@@ -199,9 +202,8 @@ STATIONS = {
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Fires the net of a setup until the last client is done. `operations` is the number of
-    operations of each client.
-    """
+    """Simulates the net of a setup until the last client finishes. `operations` is the number of
+    operations of each client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     idle = {one.name: one for one in net.places if one.name in STATIONS}
@@ -236,9 +238,12 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 
 
 def simulate_all(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Simulates a setup. Returns the means over several random placements of files if the placement
-    affects the result, which is so if a block reaches only some of the servers and several clients
-    can meet at one server."""
+    """Simulates a setup and returns its result.
+
+    The placement of files on servers affects the result if a block reaches only some of the servers
+    and several clients can meet at one server. The result then is the mean over several random
+    placements.
+    """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if not setup.start_seed or not (matters or setup.calls):
         return simulate(setup, seed, operations)
@@ -261,7 +266,8 @@ def simulate_all(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResul
 
 
 def grains(setup: Setup) -> Mapping[str, SetupResult]:
-    """Returns the results of simulating the setup at every level of network detail."""
+    """Returns the results of simulating the setup at every level of network detail, by the name of
+    the level."""
     return {grain: simulate(replace(setup, grain=grain)) for grain in GRAINS}
 
 
@@ -270,12 +276,11 @@ class Replayed(Protocol):
 
     @property
     def done(self) -> Sequence[Done]:
-        """The operations in the order of the trace."""
+        """Returns the operations in the order of the trace."""
 
     def due_of_done(self) -> list[float]:
-        """Scheduled starts of the operations `done` in seconds; empty if operations run back to
-        back.
-        """
+        """Returns the scheduled starts of the operations `done` in seconds. The list is empty if
+        each operation starts when the previous one has ended."""
 
 
 class Configuration(Protocol):
@@ -283,27 +288,28 @@ class Configuration(Protocol):
 
     @property
     def scenario(self) -> Scenario:
-        """The deployment, file system and workload."""
+        """Returns the deployment, file system and workload of the configuration."""
 
     @property
     def environment(self) -> Mapping[str, float]:
-        """The values of the description's symbols: symbol -> value in SI units."""
+        """Returns the value in SI units of every symbol that the description of PVFS uses."""
 
     @property
     def mix(self) -> Mapping[str, float]:
-        """The workload's mix: operation -> its share of all operations."""
+        """Returns the workload's mix of operations: for each operation, its share of all
+        operations."""
 
     @property
     def trace(self) -> Replayed | None:
-        """The replayed trace, if the workload is one."""
+        """Returns the replayed trace, or None if the workload replays none."""
 
 
 def setup_of(situation: Configuration) -> Setup:
-    """Returns the net's setup for a configuration: one sequential file per client, or the calls of
-    a trace.
+    """Returns the net's setup for a configuration. Each client accesses one file sequentially, or
+    executes its calls of a trace.
 
     Hardware declared in a deployment replaces that of Nguyen & Apon 2012. A disk's latency includes
-    seek and rotation. Memory and processors keep the paper's figures. Every file starts at a random
+    seek and rotation. Memory and processors keep the paper's values. Every file starts at a random
     server. All clients on one node share its network adapter, and so do all servers.
     """
     scenario, values = situation.scenario, situation.environment

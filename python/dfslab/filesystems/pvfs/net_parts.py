@@ -62,8 +62,9 @@ class TracedCall:
     """A call of a trace as the servers handle it: the bytes on each server, and where the data is
     found.
 
-    `way` is where a read finds its data: `ahead` in the read-ahead window, `hit` in memory, `jump`
-    on the disk after a seek. The call starts no earlier than `due_s` seconds after the start.
+    `way` says where a read finds its data: `ahead` is the read-ahead window, `hit` is memory, and
+    `jump` is the disk after a seek. The call starts no earlier than `due_s` seconds after the start
+    of the trace.
     """
 
     client: int
@@ -74,19 +75,20 @@ class TracedCall:
 
     @property
     def total_bytes(self) -> int:
-        """The number of bytes that the call moves, over all servers."""
+        """Returns the number of bytes that the call moves, over all servers."""
         return sum(self.shares)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a net of PVFS simulates: one point of the experiment of Nguyen & Apon 2012, or the
-    `calls` of a trace. Sizes are in bytes.
+    """The input of one simulation of PVFS: one point of the experiment of Nguyen & Apon 2012, or
+    the `calls` of a trace. Sizes are in bytes.
 
-    `stripe_count`: servers of one file; 0: all. `start_seed`: seed of the random first server of
-    every file; 0: client c starts at server c. `client_nodes`, `server_nodes`: nodes, each with one
-    adapter, that clients and servers are spread over; 0: one each. `shared_cores`: cores that all
-    nodes share; 0: every node has enough cores.
+    `stripe_count` is the number of servers of one file (0: all servers). `start_seed` is the seed
+    of the random first server of every file (0: the file of client c starts at server c).
+    `client_nodes` and `server_nodes` are the numbers of nodes over which clients and servers are
+    spread (0: each has a separate node). Each node has one adapter. `shared_cores` is the number of
+    cores that all nodes share (0: every node has enough cores).
     """
 
     operation: str = "read"
@@ -130,7 +132,8 @@ class Setup:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of servers, and the sizes of files, blocks and stripes in bytes, by name."""
+        """Returns the number of servers ("servers"), and the sizes of files, blocks and stripes in
+        bytes, each under its name in the net."""
         return {
             "servers": self.servers,
             "file_size": self.file_size,
@@ -140,12 +143,13 @@ class Setup:
 
     @property
     def width(self) -> int:
-        """The number of servers over which a file is striped."""
+        """Returns the number of servers over which a file is striped."""
         return self.stripe_count or self.servers
 
     @property
     def start_factors(self) -> tuple[int, int]:
-        """(a, b): the file of client c starts at server (a c + b) mod PRIME mod servers."""
+        """Returns the numbers a and b. The file of client c starts at server (a c + b) mod PRIME
+        mod the number of servers."""
         if not self.start_seed:
             return 1, 0
         chance = random.Random(self.start_seed)
@@ -162,13 +166,14 @@ class Setup:
 
     @property
     def unit_bytes(self) -> int:
-        """The largest number of bytes that the network moves in one unit."""
+        """Returns the largest number of bytes that the network moves in one unit."""
         sizes = {"packet": MSS_BYTES, "chunk": self.stripe_size, "flow": FLOW_BYTES}
         return sizes[self.grain]
 
     @property
     def per_server_bytes(self) -> float:
-        """The bytes of all clients' files, or of all data of a trace, on one server."""
+        """Returns the number of bytes on one server: of all clients' files, or of all data of a
+        trace."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -183,9 +188,8 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 class SharedElements:
-    """The parts that the nets of reads and of writes share: token types (colours), constants,
-    stations and the network.
-    """
+    """The parts that the net of reads and the net of writes share: token types (colours),
+    constants, stations and the network."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -228,21 +232,19 @@ class SharedElements:
         self._open()
 
     def stations(self, name: str, count: int) -> Place:
-        """Adds a place with `count` idle stations, one for each client or server. Returns the
-        place.
-        """
+        """Adds a place with `count` idle stations, such as one for each client, server or core.
+        Returns the place."""
         return self.net.place(name, self.one, list(range(count)))
 
     @cached_property
     def daemons(self) -> Place:
-        """The place of the servers' idle I/O daemons. Each daemon handles one read or write request
-        at a time.
-        """
+        """Returns the place of the servers' idle I/O daemons. Each daemon handles one read or write
+        request at a time."""
         return self.stations("daemon_idle", self.setup.servers)
 
     @cached_property
     def cores(self) -> Place:
-        """The place of the idle cores that all nodes share."""
+        """Returns the place of the idle cores that all nodes share."""
         return self.stations("cores_idle", self.setup.shared_cores)
 
     def work(
@@ -299,8 +301,8 @@ class SharedElements:
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
         a, b = self.setup.start_factors
         first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
-        # The index of the server among the servers of the file. The file has no stripe at an index
-        # of `width` or more.
+        # The position of the server among the servers of the file, counted from the file's first
+        # server. A server at position `width` or later stores no stripe of the file.
         place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
             here = equal(c["block"] * block // stripe % width, place)
@@ -340,11 +342,12 @@ class SharedElements:
         return min(setup.clients, setup.client_nodes or setup.clients)
 
     def _adapter_of(self, number_of: Expr, owner: str) -> Expr:
-        """Returns the number of the adapter that a client or server uses."""
+        """Returns the number of the adapter that a client or server uses. `number_of` is the number
+        of this client or server, and `owner` is "client" or "server"."""
         whole = self.setup.servers if owner == "server" else self.setup.clients
         count = self.adapters(owner)
-        # The engine joins tokens quickly by equal fields. Where a formula is compared, it scans all
-        # tokens.
+        # The simulation finds matching tokens quickly if their fields must be equal. If a formula
+        # must hold instead, it tests all tokens.
         return number_of if count == whole else number_of % count
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
@@ -412,10 +415,12 @@ class SharedElements:
         )
 
     def _piece(self, before: Expr, unit: Expr, is_last: Condition) -> tuple[Expr, Condition]:
-        """Returns (bytes of the piece that ends with a unit, whether a piece ends with it).
+        """Returns the bytes of the piece that ends with a unit, and the condition that a piece ends
+        with this unit.
 
-        `before` are the bytes of the payload that were sent before the unit. A piece ends with the
-        unit in which a flow buffer becomes full, or with the last unit.
+        `before` is the number of bytes of the payload that were sent before the unit, and `unit` is
+        the number of bytes of the unit. A piece ends with the unit in which a flow buffer becomes
+        full, or with the last unit.
         """
         setup = self.setup
         after = before + unit
@@ -429,9 +434,8 @@ class SharedElements:
 
     @cached_property
     def disks(self) -> tuple[Place, Place]:
-        """Adds a disk for every server. Returns the places (queue of requests, finished requests).
-        A change from one stream to another costs a seek.
-        """
+        """Adds a disk for every server. Returns the place that queues disk requests and the place
+        that receives finished ones. A change from one stream to another costs a seek."""
         net, setup = self.net, self.setup
         queue, done = net.place("disk_queue", self.request), net.place("disk_done", self.request)
         heads = [(at, -1) for at in range(setup.servers)] * setup.hardware.disk_channels
@@ -460,8 +464,9 @@ class SharedElements:
 def acknowledge(
     pvfs: SharedElements, pending: Place, acks: Place, after: Place, prefix: str = ""
 ) -> None:
-    """Adds up the acknowledgements of servers to a client, each of which covers a number of bytes.
-    When the whole amount is acknowledged, the client continues at the place `after`."""
+    """Adds the transitions that add up the acknowledgements of servers to a client. Each
+    acknowledgement covers a number of bytes. When all bytes of the client's call are acknowledged,
+    the client continues at the place `after`."""
     takes = [Take(acks, "a"), Take(pending, "w")]
     a, w = pvfs.answer.token("a"), pvfs.waiting.token("w")
     mine = equal(a["id"], w["id"])

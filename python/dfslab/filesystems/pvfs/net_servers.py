@@ -68,9 +68,8 @@ def _buffered(pvfs: SharedElements, arrived: Place) -> tuple[Place, Place]:
 def write_server(
     pvfs: SharedElements, arrived: Place, close: Place, acks: Place, synced: Place
 ) -> None:
-    """Adds the servers of writes. They receive buffers first come first served, and write them to
-    the local file system.
-    """
+    """Adds the servers that handle writes. They receive flow buffers first come first served, and
+    write them to the local file system."""
     net, k = pvfs.net, pvfs.constants
     cache, files = _server_files(pvfs)
     p = pvfs.payload.token("p")
@@ -155,9 +154,8 @@ def _absorb(pvfs: SharedElements, writing: Place, cache: Place, files: Place) ->
 
 
 def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
-    """Adds each server's page cache (bytes by state), and each client's part of a file on the
-    server. Returns both places.
-    """
+    """Adds a place for each server's page cache, which counts bytes by their state, and a place for
+    each client's part of a file on the server. Returns both places."""
     net, setup = pvfs.net, pvfs.setup
     cache_colour = net.colour("cache", server=int, dirty=int, inactive=int, active=int, wake=bool)
     file_colour = net.colour("file", client=int, server=int, dirty=int, sync=bool)
@@ -173,9 +171,8 @@ def _server_files(pvfs: SharedElements) -> tuple[Place, Place]:
 def _write_back(
     pvfs: SharedElements, cache: Place, files: Place, queue: Place, done: Place
 ) -> None:
-    """Adds the write-back process, which cleans pages above the background limit, for a sync, or
-    when they are old.
-    """
+    """Adds the write-back process. It writes dirty pages to disk if they exceed the background
+    limit, if a sync waits for them, or if they are old."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     t, daemon, q = pvfs.one.token("t"), pvfs.one.token("k"), pvfs.request.token("q")
     c, f = cache.colour.token("c"), files.colour.token("f")
@@ -231,9 +228,8 @@ def _write_back(
 
 
 def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
-    """Adds the servers of reads. Requests are served first come first served, one stripe at a time,
-    with read-ahead in the file.
-    """
+    """Adds the servers that handle reads. Requests are served first come first served, one stripe
+    at a time, with read-ahead in the file."""
     net, setup, k = pvfs.net, pvfs.setup, pvfs.constants
     fits = setup.per_server_bytes <= setup.hardware.memory_bytes * 0.9
     stream: Colour = net.colour("stream", client=int, server=int, ahead=int, left=int, busy=bool)
@@ -249,8 +245,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
     daemon = pvfs.daemons
     reading = net.place("reading", pvfs.asking)
     queue, done = pvfs.disks
-    # This token is the stripe being read; its field `total` holds the request's bytes after this
-    # stripe.
+    # The token is the stripe that is read. Its field `total` holds the number of bytes of the
+    # request that follow this stripe.
     first = Min(p["bytes"], k["stripe_size"])
     # The field `total` of a request is set to 0 when its first stripe has been accepted.
     handled_s = k["server_chunk_s"] + select(p["total"] > 0, k["server_request_s"], 0.0)
@@ -288,9 +284,8 @@ def read_server(pvfs: SharedElements, requested: Place, back: Place) -> None:
 
 
 def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
-    """Adds the read-ahead windows of the streams, which are read from the disk. If the data does
-    not fit into memory (`fits` is false), pages are swapped as well.
-    """
+    """Adds the transitions that read the read-ahead windows of the streams from the disk. If the
+    data does not fit into memory (`fits` is false), pages are swapped as well."""
     net, k, kind = pvfs.net, pvfs.constants, pvfs.disk_kind
     queue, done = pvfs.disks
     f, q = streams.colour.token("f"), pvfs.request.token("q")
@@ -319,9 +314,8 @@ def _read_ahead(pvfs: SharedElements, streams: Place, fits: bool) -> None:
 
 
 def streamed(setup: Setup) -> list[tuple[int, int, int]]:
-    """Returns (client, server, bytes) of the sequential reads. For whole files, the bytes include
-    one additional stripe.
-    """
+    """Returns the bytes that each client reads sequentially from each server, as (client, server,
+    bytes). For whole files, the bytes include one additional stripe."""
     pairs = [(c, s) for c in range(setup.clients) for s in range(setup.servers)]
     if not setup.calls:
         each = -(-setup.file_size // setup.width) + setup.stripe_size
@@ -337,9 +331,8 @@ def streamed(setup: Setup) -> list[tuple[int, int, int]]:
 def _read_elsewhere(
     pvfs: SharedElements, reading: Place, answered: Sequence[Put], copy_s: Expr
 ) -> None:
-    """Adds the reads of a trace that are not sequential. They are served from memory, or from the
-    disk after a seek.
-    """
+    """Adds the transitions for those reads of a trace that are not sequential. They are served from
+    memory, or from the disk after a seek."""
     net, way, seek = pvfs.net, pvfs.way, pvfs.disk_kind["seek"]
     r, q = pvfs.asking.token("r"), pvfs.request.token("q")
     queue, done = pvfs.disks

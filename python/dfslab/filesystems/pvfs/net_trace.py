@@ -2,9 +2,10 @@
 Nguyen & Apon 2012.
 
 Every client executes its calls one after the other. If the trace has times, a call starts no
-earlier than its time. Which reads hit memory is determined when the net is built, in the order of
-the trace: data that was read or written before, or all data with warm caches. Other sequential
-reads go through the read-ahead window; a jump causes a seek.
+earlier than its time. Which reads find their data in memory is determined when the net is built, in
+the order of the trace: those of data that was read or written before, or all reads if caches are
+warm. The other reads come from the disk: sequential ones through the read-ahead window, all others
+after a seek.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class _Memory:
         self.pages: dict[tuple[int, int], set[int]] = {}
 
     def holds(self, one: Done) -> bool:
-        """Whether all pages of a transfer were accessed before; marks them as accessed."""
+        """Returns whether all pages of a transfer were accessed before, and marks them as
+        accessed."""
         pages = range(
             one.offset_bytes // PAGE_BYTES, -(-(one.offset_bytes + one.size_bytes) // PAGE_BYTES)
         )
@@ -83,10 +85,10 @@ def calls_of(
     trace: Sequence[Done], striping: Striping, warm: bool, due_s: Sequence[float] = ()
 ) -> tuple[TracedCall, ...]:
     """Converts a trace's operations to calls of the net. An operation on a whole file becomes three
-    calls.
+    calls: open, transfer and close.
 
     `due_s` is the scheduled start of each operation in seconds. Without it, each operation follows
-    the previous one.
+    the previous one. `warm` means that the caches hold all data at the start.
     """
     given = [call for one in trace for call in single(one)]
     times = due_s or [0.0] * len(trace)
@@ -237,9 +239,8 @@ def _reads(pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Conditi
 def _writes(
     pvfs: SharedElements, takes: Sequence[Take], o: Token, guard: Condition
 ) -> tuple[Place, Place]:
-    """Adds the clients' part of writes. Returns the places (data at the servers, the servers'
-    answers).
-    """
+    """Adds the clients' part of writes. Returns the place where data arrives at the servers, and
+    the place for the servers' answers."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     shares = [called("at", o["shares"], at) for at in range(pvfs.setup.servers)]
     requested = net.place("requested", pvfs.payload)
@@ -267,9 +268,8 @@ def _writes(
 
 
 def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tuple[Place, Place]:
-    """Adds the clients' part of syncs. Returns the places (requests at the servers, the servers'
-    answers).
-    """
+    """Adds the clients' part of syncs. Returns the place where requests arrive at the servers, and
+    the place for the servers' answers."""
     net, k, c = pvfs.net, pvfs.constants, pvfs.caller
     force = net.place("force", pvfs.payload)
     forcing, forced = net.place("forcing", pvfs.waiting), net.place("forced", pvfs.answer)
@@ -291,9 +291,8 @@ def _forces(pvfs: SharedElements, takes: Sequence[Take], guard: Condition) -> tu
 
 
 def gather(pvfs: SharedElements, requested: Place, got: Place, pending: Place) -> None:
-    """Collects the parts of a read from all servers at the client. After the last part, the client
-    continues.
-    """
+    """Adds the transitions that collect the parts of a read from all servers at the client. After
+    the last part, the client continues."""
     empty = equal(requested.colour.token("p")["bytes"], 0)
     pvfs.net.transition("nothing", [Take(requested, "p")], guard=empty)
     p, w = pvfs.payload.token("p"), pvfs.waiting.token("w")

@@ -34,7 +34,8 @@ from dfslab.spec.steps.operation import (
 calls = named("calls", Max(1, ceiling(P.file_size / P.transfer_size)))
 call_bytes = named("call_bytes", P.file_size / calls)
 reach = Min(P.stripe_count, ceiling(P.transfer_size / P.stripe_size))
-# A round is the unit of work at the servers' disks: a call, or one stripe for each server.
+# The disks of the servers work in rounds. In a round, each disk transfers its part of one call, or
+# one stripe if stripes are larger than these parts.
 rounds = named(
     "rounds",
     select(
@@ -50,9 +51,8 @@ durable = P.sync_on_close | P.fsync
 def _ask(
     name: str, seconds: Expression, *, writes: bool = False, response_bytes: Expression = 256
 ) -> Node:
-    """A request to the manager, which needs `seconds` of its processor. If the request `writes`, it
-    is answered when the change is on disk.
-    """
+    """Returns the step in which the client calls the manager. The call needs `seconds` of the
+    manager's processor. If the call `writes`, the manager answers when the change is on disk."""
     sync = (delay("manager", P.metadata_sync, "sync"),) if writes else ()
     handled = cpu("manager", seconds, "handle")
     return seq(
@@ -62,13 +62,14 @@ def _ask(
 
 
 def _ask_servers(name: str, *work: Node) -> Node:
-    """A request to all servers of the file concurrently, with the server's `work`."""
+    """Returns the step that sends a request to all servers of the file concurrently. `work` is what
+    a server does for the request, in addition to its processor time."""
     return par(call("server", name, cpu("server", P.server_cpu), *work), copies=P.stripe_count)
 
 
 def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
-    """One server's work for a read call of `size_bytes`. Disk (if `from_disk`), network and client
-    work concurrently, with a limited number of flow buffers."""
+    """Returns the step in which one server sends `size_bytes` to answer a read call. Disk (if
+    `from_disk`), network and client work concurrently, with a limited number of flow buffers."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
     each = size_bytes / buffers
     sent = cpu("server", each * P.server_byte_cpu, "sendBuffer")
@@ -85,7 +86,7 @@ def _read_from(size_bytes: Expr, *, from_disk: bool) -> Node:
 
 
 def _write_to(size_bytes: Expr) -> Node:
-    """One server's work for a write call of `size_bytes`, which goes to the server's page cache. A
+    """Returns the step in which one server stores `size_bytes` of a write call in its page cache. A
     write takes two round trips: the server admits the request; then the client sends the data, and
     the server answers."""
     buffers = named("buffers", Max(1, ceiling(size_bytes / P.flow_buffer)))
@@ -106,8 +107,8 @@ def _write_to(size_bytes: Expr) -> Node:
 
 
 def _calls(count: Expression, from_disk: bool) -> Node:
-    """`count` read calls, one after another. Each call reads from all servers that store a part of
-    its range."""
+    """Returns the step of `count` read calls, one after another. Each call reads from all servers
+    that store a part of its range."""
     parts = striped(
         call_bytes, P.stripe_size, reach, lambda size: _read_from(size, from_disk=from_disk)
     )
@@ -176,7 +177,7 @@ OPERATIONS = {
     "write": seq(_create, _written, _flush, _close),
     "append": seq(_open, seq(_ask_servers("getSize"), name="getSize"), _written, _flush, _close),
     "create": seq(_create, _close),
-    # Only a file's servers know its size.
+    # Only the servers of a file know its size, so a stat asks them.
     "stat": seq(
         _ask("lookup", P.lookup_cpu),
         _ask("getattr", P.lookup_cpu),

@@ -54,17 +54,16 @@ HTTP_PORTS = {"http": 80, "https": 443}
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). The client has exactly one address, so there must be
-    exactly one store.
-    """
+    """Returns violated rules as (key, reason). There must be exactly one store, because the client
+    uses a single address."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 
 def address(uri: str) -> tuple[str, int] | None:
-    """Returns the (host, port) that must answer before a workload run begins. Returns None where
-    there is none or it is unknown.
+    """Returns the (host, port) that must answer before a workload run begins. Returns None if the
+    URI names no endpoint.
 
-    ValueError states what a valid address looks like.
+    Raises ValueError, which shows the valid forms, if the URI has none of them.
     """
     parsed = urlparse(uri)
     if parsed.scheme not in SCHEMES:

@@ -42,7 +42,8 @@ def _ask(
     request_bytes: Expression = HEADER_BYTES,
     response_bytes: Expression = 512,
 ) -> Node:
-    """One request to the store, which does `work`, and its answer."""
+    """Returns the step in which the client sends one request to the store. The store does `work`
+    and answers with `response_bytes`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call("store", name, *work, request_bytes=request_bytes, response_bytes=response_bytes),
@@ -50,7 +51,8 @@ def _ask(
 
 
 def _put(name: str, size_bytes: Expr) -> Node:
-    """A request that stores `size_bytes`, which are durable when the answer arrives."""
+    """Returns the step of a request that stores `size_bytes`. The data is durable when the answer
+    arrives."""
     return seq(
         cpu("client", size_bytes * P.client_byte_cpu),
         _ask(
@@ -63,7 +65,7 @@ def _put(name: str, size_bytes: Expr) -> Node:
 
 
 def _get(units: Expr, each: Expr) -> Node:
-    """Requests `units` chunks of `each` bytes with one GET."""
+    """Returns the step of one GET request, which reads `units` chunks of `each` bytes."""
     return _ask(
         "getObject",
         cpu("store", P.lookup_cpu),

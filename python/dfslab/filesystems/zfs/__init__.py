@@ -1,1 +1,2 @@
-"""Describes zFS, the distributed file system over object disks of Rodeh and Teperman (2003)."""
+"""Describes zFS, the distributed file system of Rodeh and Teperman (2003), which stores data on
+object disks."""

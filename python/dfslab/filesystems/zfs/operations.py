@@ -2,10 +2,10 @@
 object disks, distributed transactions.
 
 A front end asks the file manager of a file for bytes with a lease on them. The file manager holds a
-lease on the object, which the lease manager of the object disk grants. If another machine has the
-bytes in its memory, the file manager makes that machine send them; else the object disk does.
-Operations on directories are transactions: a transaction server locks the objects, logs the
-changes on an object disk, and makes them.
+lease on the object. The lease manager of the object disk granted this lease. If another machine has
+the bytes in its memory, the file manager makes that machine send them; else the object disk sends
+them. Operations on directories are transactions: a transaction server locks the objects, logs the
+changes on an object disk, and makes the changes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ ENTRY_BYTES = 100
 
 
 def _managed(role: str, seconds: Expression) -> Node:
-    """Work of `seconds` seconds that occupies one thread of a manager."""
+    """Returns the step in which a manager works for `seconds` seconds of processor time. It
+    occupies one of the manager's threads."""
     return hold_thread(role, P.manager_threads, cpu(role, seconds), name="handle")
 
 
@@ -62,7 +63,8 @@ _object_lease = choice(
 
 
 def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
-    """A call to the file manager of a file, which grants a lease and then does `work`."""
+    """Returns the step in which the client calls the file manager of a file. The file manager
+    grants a lease and then does `work`."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -76,7 +78,8 @@ def _ask(name: str, *work: Node, response_bytes: Expression = 256) -> Node:
 
 
 def _stream(sender: str) -> Node:
-    """The bytes of one request, which `sender` sends to the client in packets."""
+    """Returns the step in which `sender` sends the bytes of one request to the client in
+    packets."""
     return pipeline(
         packets,
         cpu(sender, packet_bytes * P.sender_byte_cpu, "send"),
@@ -92,7 +95,8 @@ _from_memory = send(
 
 
 def _from_disk(*work: Node) -> Node:
-    """The client reads from the object disk, with a lease that the file manager granted."""
+    """Returns the step in which the client reads from the object disk, with a lease that the file
+    manager has granted. `work` is the object disk's work."""
     return seq(
         cpu("client", P.client_call_cpu),
         call(
@@ -106,8 +110,8 @@ def _from_disk(*work: Node) -> Node:
 
 
 def _reads(*work: Node) -> Node:
-    """All requests of a read. `work` is the object disk's work for each request that the disk
-    answers."""
+    """Returns the step of all requests of a read. Some requests are answered from the memory of
+    another machine, the others by the object disk, which does `work` for each of them."""
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")
@@ -118,8 +122,8 @@ def _reads(*work: Node) -> Node:
 
 _uncached = P.direct | P.cold
 _disk_read = disk_read("object_disk", request_bytes, "diskRead")
-# With sequential access and a cache on either side, the object disk reads ahead while a request is
-# answered.
+# If access is sequential and the client or the object disk caches data, the object disk reads ahead
+# while a request is answered.
 _read = seq(
     either(
         P.scattered | P.direct,
@@ -141,8 +145,8 @@ _read = seq(
 
 
 def _store(*work: Node) -> Node:
-    """The client writes the bytes of one request to its object. `work` is the object disk's
-    work."""
+    """Returns the step in which the client writes the bytes of one request to the object. `work` is
+    the object disk's work."""
     sent = pipeline(
         packets,
         send(
@@ -165,8 +169,8 @@ _on_disk = disk_write(
     "object_disk", request_bytes, seeks=seeks_of_unit(requests, request_bytes), name="diskWrite"
 )
 _leased = seq(_ask("writeLease", _revoke), cpu("client", request_bytes * P.client_byte_cpu, "copy"))
-# The client answers a write from its memory while its cache may hold unwritten data. Other writes
-# are answered when the object disks have stored them.
+# A write is answered from the client's memory if its cache may hold unwritten data. Any other write
+# is answered when the object disks have stored its data.
 _kept = seq(
     repeat(requests, _leased),
     when(
@@ -208,8 +212,9 @@ _sync = when(
 
 
 def _transaction(name: str, objects: Expr) -> Node:
-    """A distributed transaction on `objects` directories and objects: taking their leases, writing
-    the log to an object disk, and then making the changes."""
+    """Returns the step of a distributed transaction on `objects` directories and objects. A
+    transaction server takes leases on them, writes the log to an object disk, and then makes the
+    changes."""
     lease = call("file_manager", "lockObject", _managed("file_manager", P.lease_cpu), _object_lease)
     log = call(
         "object_disk",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from dfslab.imports import plain_file
 from dfslab.imports.contract import CallImporter, FileCall, Recording
@@ -14,12 +15,23 @@ TITLE = "Requests to block devices: the text of blkparse"
 # The fields of a line: device, processor, number, seconds, process, action, type, sector + number
 # of sectors.
 BLOCK_LINE = re.compile(
-    r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+Q\s+([A-Z]+)"
+    r"^\s*(\d+,\d+)\s+\d+\s+\d+\s+([\d.]+)\s+(\d+)\s+([QC])\s+([A-Z]+)"
     r"\s+(\d+) \+ (\d+)"
 )
 SECTOR_BYTES = 512
 # Pattern of the beginning of any line of blkparse, whatever the action in it is.
 LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
+
+
+class _Request(NamedTuple):
+    """A queued request to a block device, in sectors."""
+
+    start_s: float
+    process: int
+    operation: OperationName
+    device: str
+    sector: int
+    sectors: int
 
 
 def recognises(head: bytes) -> bool:
@@ -40,28 +52,42 @@ def calls(lines: Iterable[str]) -> list[FileCall]:
     Each block device becomes one file. Offset 0 of the file is the lowest sector of the device that
     occurs in the trace.
     """
-    found: list[tuple[str, float, int, OperationName, int, int]] = []
+    found: list[_Request] = []
+    completed_s: dict[tuple[str, int, int], list[float]] = {}
     for line in lines:
-        if (part := BLOCK_LINE.match(line)) and (("R" in part[4]) != ("W" in part[4])):
-            operation: OperationName = "pread" if "R" in part[4] else "pwrite"
-            sector, sectors = int(part[5]), int(part[6])
-            if sectors:
-                found.append((part[1], float(part[2]), int(part[3]), operation, sector, sectors))
+        part = BLOCK_LINE.match(line)
+        if not part or ("R" in part[5]) == ("W" in part[5]) or not int(part[7]):
+            continue
+        key, time_s = (part[1], int(part[6]), int(part[7])), float(part[2])
+        if part[4] == "C":
+            completed_s.setdefault(key, []).append(time_s)
+        else:
+            operation: OperationName = "pread" if "R" in part[5] else "pwrite"
+            found.append(_Request(time_s, int(part[3]), operation, *key))
     lowest: dict[str, int] = {}
-    for device, _, _, _, sector, _ in found:
-        lowest[device] = min(sector, lowest.get(device, sector))
-    found.sort(key=lambda one: one[1])
-    return [
-        FileCall(
-            start_s,
-            process,
-            operation,
-            device,
-            (sector - lowest[device]) * SECTOR_BYTES,
-            sectors * SECTOR_BYTES,
-        )
-        for device, start_s, process, operation, sector, sectors in found
-    ]
+    for one in found:
+        lowest[one.device] = min(one.sector, lowest.get(one.device, one.sector))
+    found.sort(key=lambda one: one.start_s)
+    ends = {key: sorted(times, reverse=True) for key, times in completed_s.items()}
+    return [_call(one, lowest[one.device], ends) for one in found]
+
+
+def _call(one: _Request, lowest: int, ends: dict[tuple[str, int, int], list[float]]) -> FileCall:
+    """A request as a call. `ends`: times of completion of equal requests, the latest first; the
+    earliest one after the request's start is the request's own, and is taken out."""
+    times = ends.get((one.device, one.sector, one.sectors), [])
+    while times and times[-1] < one.start_s:
+        times.pop()
+    return FileCall(
+        one.start_s,
+        one.process,
+        one.operation,
+        one.device,
+        offset_bytes=(one.sector - lowest) * SECTOR_BYTES,
+        size_bytes=one.sectors * SECTOR_BYTES,
+        call="read" if one.operation == "pread" else "write",
+        duration_s=times.pop() - one.start_s if times else None,
+    )
 
 
 IMPORTER = CallImporter(TITLE, recognises, read)

@@ -60,10 +60,23 @@ def _records(report: DarshanReport, module: str) -> Iterator[ModuleCall]:
             rows = record[key]
             if not len(rows):
                 continue
-            columns = (rows[name].tolist() for name in ("start_time", "offset", "length"))
-            for start_s, offset, size in zip(*columns, strict=True):
-                process, place = int(record["rank"]), int(offset)
-                yield module, FileCall(start_s, process, operation, path, place, int(size))
+            names = ("start_time", "end_time", "offset", "length")
+            for start_s, end_s, offset, size in zip(
+                *(rows[name].tolist() for name in names), strict=True
+            ):
+                yield (
+                    module,
+                    FileCall(
+                        start_s,
+                        int(record["rank"]),
+                        operation,
+                        path,
+                        offset_bytes=int(offset),
+                        size_bytes=int(size),
+                        call=operation.removeprefix("p"),
+                        duration_s=end_s - start_s,
+                    ),
+                )
 
 
 IMPORTER = CallImporter(TITLE, recognises, read)

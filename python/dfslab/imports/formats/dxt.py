@@ -51,8 +51,20 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
             path = named[1].strip()
         elif part := LINE.match(line):
             operation: OperationName = "pread" if part[3] == "read" else "pwrite"
-            start_s, offset, size = float(part[6]), int(part[4]), int(part[5])
-            yield part[1], FileCall(start_s, int(part[2]), operation, path, offset, size)
+            start_s, end_s = float(part[6]), float(part[7])
+            yield (
+                part[1],
+                FileCall(
+                    start_s,
+                    int(part[2]),
+                    operation,
+                    path,
+                    offset_bytes=int(part[4]),
+                    size_bytes=int(part[5]),
+                    call=part[3],
+                    duration_s=end_s - start_s,
+                ),
+            )
 
 
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:

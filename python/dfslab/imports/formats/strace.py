@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dfslab.imports import plain_file, strace_stamps
@@ -20,12 +20,19 @@ from dfslab.spec.streams.vocabulary import OperationName
 TITLE = "System calls: the output of strace -f -T -ttt"
 CALL = re.compile(r"^(\w+)\((.*)\)\s+=\s+(-?\d+|0x[0-9a-f]+|\?)(?:<[^>]*>)?(.*)$")
 STARTED = re.compile(r"\w+\(")
+# The duration of a call in seconds, which strace -T appends to the call's line.
+DURATION = re.compile(r"<(\d+\.\d+)>$")
 RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
 UNFINISHED = "<unfinished ...>"
 ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
+# Reasons for which a call becomes no operation.
+FAILED = "failed in the recording"
+BOOKKEEPING = "touches no file: descriptors, offsets, processes"
+NOTHING_MOVED = "end of file: no byte moved"
+NO_FILE = "not on a file by name"
 # System calls that act on a path. The value for each call is a pair: the operation, and the
 # position of the path among the call's arguments.
 NAMED: dict[str, tuple[OperationName, int]] = {
@@ -64,6 +71,12 @@ HELD: dict[str, OperationName] = {
     "fgetxattr": "get_xattr",
 }
 
+# System calls that change descriptors, offsets, directories or processes, and no file.
+TRACKED = frozenset(
+    (*SPAWNING, "chdir", "dup", "dup2", "dup3", "fcntl", "lseek", "_llseek", "fchdir")
+)
+TRANSFERS = frozenset(("read", "readv", "write", "writev"))
+
 # A parsed system call: (operation, path, offset, size, new path).
 Parsed = tuple[OperationName, str, int, int, str]
 
@@ -101,7 +114,7 @@ def read(path: Path, recording: Recording) -> Iterator[FileCall]:
     """Returns the operations in a file. Raises ValueError with the first line that cannot be
     parsed."""
     with plain_file.lines(path) as lines:
-        return calls(lines, recording.under, recording.started_in)
+        return _sorted(lines, recording)
 
 
 def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
@@ -110,13 +123,18 @@ def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCal
     `started_in`: working directory of the first process. Raises ValueError with the first line that
     cannot be parsed.
     """
-    return iter(sorted(_Trace(under, started_in).read(lines), key=lambda call: call.start_s))
+    return _sorted(lines, Recording(under, started_in))
+
+
+def _sorted(lines: Iterator[str], recording: Recording) -> Iterator[FileCall]:
+    return iter(sorted(_Trace(recording).read(lines), key=lambda call: call.start_s))
 
 
 class _Trace:
-    def __init__(self, under: str, started_in: str) -> None:
-        self._under = under.rstrip("/") or "/"
-        self._started_in = started_in
+    def __init__(self, recording: Recording) -> None:
+        self._under = recording.under.rstrip("/") or "/"
+        self._started_in = recording.started_in
+        self._leave_out = recording.leave_out
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
         # The size of the file at each path, as far as it is known. Writes that append begin at this
@@ -157,12 +175,21 @@ class _Trace:
         name, answer = call[1], call[3]
         state = self._state(process)
         if answer == "?" or answer.startswith("-"):
+            self._leave_out(name, FAILED)
             return
         arguments, result = list(split(call[2])), int(answer, 0)
-        for done in self._done(state, name, arguments, result):
-            operation, path, offset, size, new_path = done
-            if self._is_under(path):
-                yield FileCall(time_s, process, operation, path, offset, size, new_path)
+        made = [
+            FileCall(time_s, process, operation, path, offset, size, new_path)
+            for operation, path, offset, size, new_path in self._done(
+                state, name, arguments, result
+            )
+        ]
+        if not made:
+            self._leave_out(name, _why_nothing(name, result))
+            return
+        taken = DURATION.search(call[4])
+        made[-1] = replace(made[-1], call=name, duration_s=float(taken[1]) if taken else None)
+        yield from (one for one in made if self._is_under(one.path))
 
     def _state(self, process: int) -> _Process:
         return self._processes.setdefault(process, _Process(self._started_in))
@@ -257,6 +284,13 @@ class _Trace:
             for held in process.files.values():
                 if held.path == old:
                     held.path = new
+
+
+def _why_nothing(name: str, result: int) -> str:
+    """Why a successful system call becomes no operation."""
+    if name in TRACKED:
+        return BOOKKEEPING
+    return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE
 
 
 def _moved(state: _Process, name: str, arguments: list[str], result: int) -> None:

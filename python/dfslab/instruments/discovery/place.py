@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from dfslab import discover
 from dfslab.instruments import access, existing
-from dfslab.instruments.discovery import machine, probes
-from dfslab.instruments.discovery.machine import ClientLink, LocalDisk
+from dfslab.instruments.discovery import client_machine, probes
+from dfslab.instruments.discovery.client_machine import ClientLink, LocalDisk
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec.deployment import Deployment
 from dfslab.spec.design import LevelValue
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DiscoveredPlace:
     """An existing file system, and what is known of it before anything is measured.
 
     text: as the user named it. system: the file system's description. directory, uri: where clients
@@ -71,7 +71,7 @@ class Place:
         return None if self.found is None else self.found.free_bytes
 
 
-def find(text: str, web_address: str = "") -> Place:
+def find(text: str, web_address: str = "") -> DiscoveredPlace:
     """What is at a place: an existing directory, an address such as hdfs://HOST:PORT/, or a running
     testbed's name. Nothing is written, except for an empty directory that is removed again.
 
@@ -95,7 +95,7 @@ def find(text: str, web_address: str = "") -> Place:
     return _mounted(text, directory.resolve())
 
 
-def probed(place: Place) -> Probed:
+def probed(place: DiscoveredPlace) -> Probed:
     """Probes the hardware of a place: round trips to servers, memory, the disk of a local one."""
     share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
@@ -125,14 +125,14 @@ def command_output(words: Sequence[str]) -> str:
     return "" if done.returncode else done.stdout
 
 
-def _within(place: Place, work: Callable[[], Answer]) -> Answer:
+def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
     """Runs `work` where the place's clients are: in the network of a testbed's client host."""
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)
     return work()
 
 
-def _mounted(text: str, directory: Path) -> Place:
+def _mounted(text: str, directory: Path) -> DiscoveredPlace:
     found = existing.existing(str(directory))
     if not found.file_system:
         known = ", ".join(existing.recognised_types())
@@ -140,21 +140,21 @@ def _mounted(text: str, directory: Path) -> Place:
         raise InputError(KEY, text, f"{allowed}dfslab measure {text}")
     reported = existing.discovered(found, command_output)
     servers = [one for listed in reported.addresses.values() for one in listed]
-    return Place(
+    return DiscoveredPlace(
         text=text,
         system=found.file_system,
         directory=str(directory),
         discovery=reported,
         found=found,
-        link=machine.link_to(servers[0]) if servers else None,
-        disk=machine.disk_of(directory),
+        link=client_machine.link_to(servers[0]) if servers else None,
+        disk=client_machine.disk_of(directory),
     )
 
 
-def _addressed(text: str, web_address: str) -> Place:
+def _addressed(text: str, web_address: str) -> DiscoveredPlace:
     scheme = text.partition("://")[0]
     if scheme in OBJECT_STORES:
-        return Place(text=text, system=OBJECT_STORES[scheme], uri=text)
+        return DiscoveredPlace(text=text, system=OBJECT_STORES[scheme], uri=text)
     try:
         found = existing.existing(text, web_address)
     except InputError as error:
@@ -162,17 +162,17 @@ def _addressed(text: str, web_address: str) -> Place:
         raise InputError(KEY, text, allowed) from error
     reported = existing.discovered(found, command_output)
     servers = [one for listed in reported.addresses.values() for one in listed]
-    return Place(
+    return DiscoveredPlace(
         text=text,
         system=found.file_system,
         uri=text,
         discovery=reported,
         found=found,
-        link=machine.link_to(servers[0]) if servers else None,
+        link=client_machine.link_to(servers[0]) if servers else None,
     )
 
 
-def _testbed(name: str) -> Place:
+def _testbed(name: str) -> DiscoveredPlace:
     running = registry.find(name)
     assert running is not None, "the caller has found the testbed"
     folder, record = running
@@ -188,7 +188,7 @@ def _testbed(name: str) -> Place:
         for key, value in _levels(record.parameters).items()
         if key in system.parameters.of_origin("filesystem") and isinstance(value, int | float)
     }
-    return Place(
+    return DiscoveredPlace(
         text=name,
         system=record.system,
         directory=endpoint.directory,

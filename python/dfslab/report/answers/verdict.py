@@ -38,12 +38,14 @@ class RunAnswer:
     """Sentences that summarise a run. A sentence that the results do not support is empty.
 
     `limit`: what limits the rate and how certain that is, or why it is withheld. `advice`: what
-    would raise the rate, or what to measure next.
+    would raise the rate, or what to measure next. `is_withheld`: whether the results support no
+    statement on what limits.
     """
 
     observed: str
     limit: str = ""
     advice: str = ""
+    is_withheld: bool = False
 
     @property
     def sentences(self) -> list[str]:
@@ -85,9 +87,9 @@ def of_predictions(results: Sequence[Result]) -> RunAnswer | None:
 
 def _of_measurements(rates: Sequence[ConfigurationRate], run: FinishedRun) -> RunAnswer:
     observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
-    noise = _noise(rates)
+    noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
-        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
+        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     limit = scaling(rates)
     if limit and noise is None:
         limit += " Nothing was repeated, so the noise is not known."
@@ -100,20 +102,22 @@ def _of_comparison(
     rates: Sequence[ConfigurationRate], comparison: Comparison, run: FinishedRun
 ) -> RunAnswer:
     observed = f"Measured: {_most(rates)}.{_meanwhile(rates)}"
-    noise = _noise(rates)
+    noise = noise_of(rates)
     if noise is not None and noise > TOO_NOISY:
-        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates))
+        return RunAnswer(observed, _too_noisy(noise), _from_memory(rates), is_withheld=True)
     model = best_model(comparison.held_out)
     if model is None:
         reason = "no configuration was held out, so no model was put to the test"
-        return RunAnswer(observed, f"What limits is withheld: {reason}.", _from_memory(rates))
+        withheld = f"What limits is withheld: {reason}."
+        return RunAnswer(observed, withheld, _from_memory(rates), is_withheld=True)
     error = comparison.held_out[model].median_abs_error
     mean = comparison.held_out.get("mean")
     if error > CREDIBLE or (mean is not None and error >= mean.median_abs_error):
         limit = f"What limits is withheld: the best model, {model}, errs by {error:.0%} (median)"
         if mean is not None and error >= mean.median_abs_error:
             limit += f", no better than the mean of the measurements ({mean.median_abs_error:.0%})"
-        return RunAnswer(observed, f"{limit}.", scaling(rates) or _from_memory(rates))
+        advice = scaling(rates) or _from_memory(rates)
+        return RunAnswer(observed, f"{limit}.", advice, is_withheld=True)
     limit = _predicted_limit(run.of_method(model), model)
     sure = f" It errs by {error:.0%} (median, held-out configurations)."
     return RunAnswer(observed, limit + sure if limit else "", _from_memory(rates))
@@ -187,7 +191,7 @@ def _and(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def _noise(rates: Sequence[ConfigurationRate]) -> float | None:
+def noise_of(rates: Sequence[ConfigurationRate]) -> float | None:
     """Returns the relative standard deviation between repetitions, as the median over
     configurations; None if nothing was repeated."""
     found = []
@@ -198,11 +202,17 @@ def _noise(rates: Sequence[ConfigurationRate]) -> float | None:
     return float(np.median(found)) if found else None
 
 
+def is_from_memory(one: ConfigurationRate) -> bool:
+    """Whether the page cache of this machine may have answered: data moved, and the scenario did
+    not keep it out of the cache."""
+    warm = one.results[0].point.scenario.workload.cache == "warm"
+    return warm and one.throughput is not None
+
+
 def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
     """Returns a sentence if this machine's page cache may have served the reads; "" if the run
     avoided the cache."""
-    warm = [one for one in rates if one.results[0].point.scenario.workload.cache == "warm"]
-    moved = [one for one in warm if one.throughput is not None]
+    moved = [one for one in rates if is_from_memory(one)]
     if not moved:
         return ""
     reads = any(READS & set(operations_of(one.results[0])) for one in moved)

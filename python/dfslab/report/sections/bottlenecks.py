@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page_table import folded, note, percent, seconds, share, table, wide
@@ -104,4 +105,4 @@ def _sure(one: Gain) -> tuple[str, str]:
     return f"{percent(one.low)} to {percent(one.high)}", one.verdict
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)

@@ -8,10 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import MARKS, Axis, Bars, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import folded, note, number, percent, signed, table, wide
-from dfslab.report.plot import axis, chart, colour, heading, log_axis, with_interval, words
 from dfslab.result import Metric
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.designs.lessons import EQUIVALENCE, FactorImportance, Learning
@@ -63,17 +65,22 @@ def _importance(found: Learning) -> Markup:
     if found.importance_refused:
         return Markup("").join(map(note, found.importance_notes()))
     ordered = _ordered(found.importance)
-    data = [
-        _bars("total", [o.factor for o in ordered], [o.total for o in ordered], 0.35),
-        _bars("first order", [o.factor for o in ordered], [o.first_order for o in ordered], 1.0),
-    ]
-    layout: ChartLayout = {
-        "title": heading("Share of the variance of log rate that each factor decides"),
-        "barmode": "group",
-        "height": 120 + 34 * len(ordered),
-        "xaxis": axis("index, 90 % interval", rangemode="tozero"),
-        "yaxis": axis(""),
-    }
+    top_down = ordered[::-1]
+    drawn = figure(
+        [
+            Panel(
+                "",
+                bars=[
+                    _bars("total", [one.total for one in top_down], 0.35),
+                    _bars("first order", [one.first_order for one in top_down], 1.0),
+                ],
+            )
+        ],
+        Axis("index, 90 % interval", from_zero=True),
+        Axis(categories=[one.factor for one in top_down]),
+        "importance of every factor with intervals",
+        "Share of the variance of log rate that each factor decides",
+    )
     names = list(dict.fromkeys(name for one in found.importance for name in one.measures))
     rows = [
         [
@@ -93,24 +100,23 @@ def _importance(found: Learning) -> Markup:
     hidden = Markup("").join(map(note, found.importance_notes()))
     head = ["factor", "verdict", "first order", "total", *names]
     return (
-        chart(data, layout, "importance of every factor with intervals")
+        drawn
         + note(text)
         + hidden
         + folded("Every measure, with 90 % intervals", table(head, rows, texts=2))
     )
 
 
-def _bars(name: str, factors: Sequence[str], metrics: Sequence[Metric], opacity: float) -> Curve:
-    bars = with_interval(metrics)
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": name,
-        "y": [words(one) for one in factors],
-        "x": [metric.value for metric in metrics],
-        "error_x": bars,
-        "marker": {"color": colour("sequence"), "opacity": opacity},
-    }
+def _bars(name: str, metrics: Sequence[Metric], opacity: float) -> Bars:
+    return Bars(
+        name,
+        palette.of_method("sequence"),
+        [metric.value for metric in metrics],
+        [metric.low for metric in metrics],
+        [metric.high for metric in metrics],
+        [f"{name} {metric.value:.2f}" for metric in metrics],
+        opacity,
+    )
 
 
 def _range(metric: Metric | None) -> Any:
@@ -189,64 +195,53 @@ def _parity(found: Learning) -> Markup:
     values = [row.measured.value for row in rows]
     if not values:
         return Markup("")
-    ends = [min(values) / 2, max(values) * 2]
-    data: list[Curve] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": ends,
-            "y": ends,
-            "name": "predicted = measured",
-            "line": {"color": "#888888", "width": 1.2},
-        }
-    ]
-    for method in MEASURED_AGAINST:
+    ends = (min(values) / 2, max(values) * 2)
+    panels = []
+    for place, method in enumerate(MEASURED_AGAINST):
         own = [
             row for row in rows if method in row.predictions and row.predictions[method].value > 0
         ]
         if own:
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": method,
-                    "x": [row.measured.value for row in own],
-                    "y": [row.predictions[method].value for row in own],
-                    "marker": {"color": colour(method), "size": 7, "opacity": 0.7},
-                    "visible": True if method == "greybox" else "legendonly",
-                }
+            equal = Series("predicted = measured", palette.REFERENCE, ends, ends, line="solid")
+            points = Series(
+                method,
+                palette.of_place(place),
+                [row.measured.value for row in own],
+                [row.predictions[method].value for row in own],
+                mark=MARKS[place],
             )
-    layout: ChartLayout = {
-        "title": heading("Measured against predicted, on layouts left out"),
-        "height": 460,
-        "xaxis": log_axis("measured operations per second", values),
-        "yaxis": log_axis("predicted operations per second", values),
-    }
-    return chart(data, layout, "measured against predicted rates on layouts left out")
+            panels.append(Panel(method, [equal, points]))
+    return figure(
+        panels,
+        Axis("measured operations per second", "1/s", log=True, limits=ends),
+        Axis("predicted operations per second", "1/s", log=True, limits=ends),
+        "measured against predicted rates on layouts left out",
+        "Measured against predicted, on layouts left out",
+    )
 
 
 def _curve(found: Learning) -> Markup:
     if not found.curve:
         return Markup("")
     names = list(dict.fromkeys(name for step in found.curve for name in step.median_abs_error))
-    data: list[Curve] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": name,
-            "x": [step.seconds / 3600 for step in found.curve if name in step.median_abs_error],
-            "y": [s.median_abs_error[name] for s in found.curve if name in s.median_abs_error],
-            "line": {"color": colour(name)},
-        }
-        for name in names
+    series = [
+        Series(
+            name,
+            palette.of_place(place),
+            [step.seconds / 3600 for step in found.curve if name in step.median_abs_error],
+            [s.median_abs_error[name] for s in found.curve if name in s.median_abs_error],
+            line="solid",
+            mark=MARKS[place % len(MARKS)],
+        )
+        for place, name in enumerate(names)
     ]
-    layout: ChartLayout = {
-        "title": heading("Median |error| on testbeds never seen, against hours of measurement"),
-        "xaxis": axis("hours measured", rangemode="tozero"),
-        "yaxis": axis("median |error|", tickformat=".0%", rangemode="tozero"),
-        "height": 320,
-    }
-    return chart(data, layout, "learning curve: error against hours of measurement")
+    return figure(
+        [Panel("", series)],
+        Axis("hours measured", from_zero=True),
+        Axis("median |error|", "%", from_zero=True),
+        "learning curve: error against hours of measurement",
+        "Median |error| on testbeds that no model was fitted on, against hours of measurement",
+    )
 
 
 def _tables(found: Learning) -> Markup:
@@ -313,4 +308,4 @@ def _next(found: Learning) -> Markup:
     )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

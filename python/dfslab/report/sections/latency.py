@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,11 +10,12 @@ from markupsafe import Markup
 
 from dfslab.documents import metrics
 from dfslab.documents.measured_load import Buckets
-from dfslab.documents.table import Name
+from dfslab.documents.table import Name, Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Dash, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
-from dfslab.report.page_table import DASH, folded, note, seconds, table
-from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
+from dfslab.report.page_table import DASH, folded, note, percent, seconds, table
 from dfslab.result import Result
 from dfslab.studies.compare import sort_key
 from dfslab.studies.contract import FinishedRun
@@ -22,17 +24,23 @@ TITLE = "Latency"
 ORDER = 30
 EMPTY = "No operation was measured."
 MOST_CURVES = 5
+# Relative difference below which two points of a logarithmic curve are drawn as one (a choice: a
+# chart of 400 pixels has at most six decades, so that this is less than two pixels).
+CLOSE = 0.04
 LONG_TABLE = 24
 # The two times of an operation that the curves show (latency, response time): field of the run ->
 # (suffix of the curve's name, line style).
-CURVES = {"histograms": ("", "solid"), "response_histograms": (", since due", "dot")}
+CURVES: Mapping[str, tuple[str, Dash]] = {
+    "histograms": ("", "solid"),
+    "response_histograms": (", from the scheduled start", "dot"),
+}
 # Quantile -> least number of operations in a run. With fewer operations, the quantile would depend
 # only on the slowest operation.
 QUANTILES = {"mean": 1, "p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 NOTE = (
     "Median over repetitions of each run's quantile; a dash where a run has too few operations "
-    "for the quantile to be more than its slowest one. Times count from when an operation began; "
-    "where it was due at a time, also since then."
+    "for the quantile to be more than its slowest one. Latency counts from the actual start of an "
+    "operation; response time counts from its scheduled start, if it had one."
 )
 
 
@@ -72,7 +80,11 @@ def _rows(group: Sequence[Result], name: Name) -> list[list[str]]:
             for result in group
         ):
             rows.append(
-                [labels, f"{operation}, since due", *_cells(group, operation, metrics.RESPONSE)]
+                [
+                    labels,
+                    f"{operation}, from the scheduled start",
+                    *_cells(group, operation, metrics.RESPONSE),
+                ]
             )
     return rows
 
@@ -118,8 +130,8 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
     The repetitions of a configuration are merged.
     """
     places = np.linspace(0, len(groups) - 1, min(MOST_CURVES, len(groups)))
-    data = []
-    for number, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
+    series = []
+    for turn, place in enumerate(dict.fromkeys(int(round(p)) for p in places)):
         group = groups[place]
         for kind, (stated, dash) in CURVES.items():
             merged: dict[float, float] = {}
@@ -127,35 +139,53 @@ def _chart(operation: str, groups: Sequence[Sequence[Result]], name: Name) -> Ma
                 for low_ns, count in _histogram(result, operation, kind):
                     merged[low_ns] = merged.get(low_ns, 0) + count
             if merged:
-                shade = SEQUENCE[number % len(SEQUENCE)]
-                data.append(_curve(name(group[0].labels) + stated, merged, shade, dash))
-    layout: ChartLayout = {
-        "title": heading(f"{operation}: share of operations that took longer"),
-        "xaxis": axis("", type="log", tickformat="~s", ticksuffix="s", dtick=1),
-        "yaxis": axis("", type="log", tickformat="~%", dtick=1),
-        "height": 320 + 20 * len(data),
-        "margin": {"l": 55, "r": 15, "t": 36, "b": 40},
-        "legend": {"orientation": "v", "y": -0.14, "yanchor": "top", "x": 0},
-    }
-    return chart(data, layout, f"share of {operation} operations that took longer than a latency")
+                text = name(group[0].labels) + stated
+                series.append(_curve(text, merged, palette.of_place(turn), dash))
+    title = f"{operation}: share of operations that took longer"
+    if len(groups) > MOST_CURVES:
+        title += f" ({MOST_CURVES} of {len(groups)} configurations)"
+    return figure(
+        [Panel("", series)],
+        Axis("latency", "s", log=True),
+        Axis("share of operations", "%", log=True),
+        f"share of {operation} operations that took longer than a latency",
+        title,
+    )
 
 
-def _curve(name: str, histogram: Mapping[float, float], shade: str, dash: str) -> Curve:
+def _curve(name: str, histogram: Mapping[float, float], colour: str, dash: Dash) -> Series:
     total = sum(histogram.values())
     left, times, shares = total, [], []
     for low_ns in sorted(histogram):
         times.append(max(low_ns, 1) * 1e-9)
         shares.append(left / total)
         left -= histogram[low_ns]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": words(name),
-        "x": times,
-        "y": shares,
-        "line": {"shape": "hv", "color": shade, "width": 2, "dash": dash},
-        "hovertemplate": "%{y:.2%} took longer than %{x:.3s}s<extra></extra>",
-    }
+    chosen = _spread(times, shares)
+    return Series(
+        name,
+        colour,
+        [times[place] for place in chosen],
+        [shares[place] for place in chosen],
+        line=dash,
+        stepped=True,
+        hints=[
+            f"{name}: {percent(shares[place])} took longer than {seconds(times[place])}"
+            for place in chosen
+        ],
+    )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+def _spread(times: Sequence[float], shares: Sequence[float]) -> list[int]:
+    """Indices of the points of a curve to draw. A point within a pixel of the one drawn
+    before is left out; the last point is kept."""
+    chosen = [0]
+    for place in range(1, len(times)):
+        before = chosen[-1]
+        moved = abs(math.log(times[place] / times[before])) > CLOSE
+        fallen = abs(math.log(shares[place] / shares[before])) > CLOSE
+        if moved or fallen or place == len(times) - 1:
+            chosen.append(place)
+    return chosen
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LATENCY)

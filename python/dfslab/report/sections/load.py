@@ -13,10 +13,12 @@ from markupsafe import Markup
 
 from dfslab.documents.load_report import GeneratorReport, Second
 from dfslab.documents.measured_load import CountedCalls, DiskReads, MeasuredLoad, MeasuredPhase
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, table
-from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.compare import sort_key
@@ -33,8 +35,8 @@ NOTE = (
     "Medians over repetitions. Rates count until the last client had finished and until the first "
     "had (stonewall). The generator's own time is processor time of one operation of the same "
     "stream on a target that does nothing, in brackets that of a system call that does nothing. "
-    "Late is how much later than it could have an operation with an intended start began, for 99 "
-    "of 100; calls are those of one operation."
+    "Late is the 99th percentile of the start lag: the time from the scheduled to the actual start "
+    "of an operation. Calls are those of one operation."
 )
 NOTE_STEADY = (
     "Loads of more than 20 s are judged: from when on they were steady (MSER-5), at what rate and "
@@ -301,31 +303,22 @@ def _course(names: Sequence[str], ordered: Sequence[Sequence[MeasuredRun]]) -> M
     if not long:
         return Markup("")
     places = np.linspace(0, len(long) - 1, min(MOST_CURVES, len(long)))
-    data = []
-    for turn, place in enumerate(places):
-        name, shown = long[round(place)]
-        data.append(_curve(name, shown, SEQUENCE[turn % len(SEQUENCE)]))
-    layout: ChartLayout = {
-        "title": heading("operations of each second"),
-        "xaxis": axis("seconds after the start"),
-        "yaxis": axis("operations per second", rangemode="tozero"),
-        "height": 300,
-        "showlegend": len(data) > 1,
-    }
-    return chart(data, layout, "operations of each second of the load")
+    chosen = [long[round(place)] for place in places]
+    panels = [Panel(name, [_curve(shown)]) for name, shown in chosen]
+    return figure(
+        panels,
+        Axis("time after the start", "s"),
+        Axis("operations per second", "1/s", from_zero=True),
+        "operations of each second of the load",
+        "Operations of each second",
+    )
 
 
-def _curve(name: str, shown: Sequence[Second], shade: str) -> Curve:
+def _curve(shown: Sequence[Second]) -> Series:
     # The last second is incomplete, so leave it out.
     counts = [one.count for one in shown[:-1]]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": words(name),
-        "y": counts,
-        "x": [place + 0.5 for place in range(len(counts))],
-        "line": {"color": shade, "width": 2, "shape": "hvh"},
-    }
+    places = [place + 0.5 for place in range(len(counts))]
+    return Series("", palette.SEQUENCE[0], places, counts, line="solid", stepped=True)
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.RAW)

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from dfslab.documents.answers import RegressionFit
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Bars, Panel, Rule
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import folded, note, number, percent, share, signed, table, wide
-from dfslab.report.plot import axis, chart, colour, heading, words
 from dfslab.studies.compare import Comparison, ErrorScore
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.crossval import CrossValidated
@@ -69,54 +71,31 @@ def _chart(sets: ScoresBySet, noise: float) -> Markup:
         for m in dict.fromkeys(name for s in sets.values() for name in _ordered(s))
         if m != "ideal"
     ]
-    data: list[Curve] = []
-    for shade, (title, scores) in zip(SHADES, sets.items(), strict=True):
-        if scores:
-            data.append(
-                {
-                    "type": "bar",
-                    "name": title,
-                    "x": [words(method) for method in methods],
-                    "y": [scores[m].median_abs_error if m in scores else None for m in methods],
-                    "marker": {"color": [colour(m) for m in methods], "opacity": shade},
-                    "hovertemplate": "%{x}: %{y:.1%}",
-                }
-            )
+    bars = [
+        Bars(
+            title,
+            palette.SEQUENCE[0],
+            [scores[m].median_abs_error if m in scores else None for m in methods],
+            hints=[
+                f"{m}: {percent(scores[m].median_abs_error)}" if m in scores else ""
+                for m in methods
+            ],
+            opacity=shade,
+        )
+        for shade, (title, scores) in zip(SHADES, sets.items(), strict=True)
+        if scores
+    ]
     if not methods:
         return Markup("")
-    layout: ChartLayout = {
-        "title": heading("Median |error|: held out, cross-validated and fitted (paler)"),
-        "barmode": "group",
-        "bargap": 0.35,
-        "height": 300,
-        "showlegend": False,
-        "xaxis": axis("", showgrid=False),
-        "yaxis": axis("", tickformat=".0%", rangemode="tozero"),
-        "margin": {"l": 60, "r": 120, "t": 36, "b": 30},
-    }
-    if noise and math.isfinite(noise):
-        layout["shapes"] = [
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": noise,
-                "y1": noise,
-                "line": {"color": "#888888", "dash": "dot", "width": 1.5},
-            }
-        ]
-        layout["annotations"] = [
-            {
-                "xref": "paper",
-                "x": 1.005,
-                "y": noise,
-                "showarrow": False,
-                "xanchor": "left",
-                "text": "run-to-run noise",
-            }
-        ]
-    return chart(data, layout, "median error of every method on each set of configurations")
+    known = noise and math.isfinite(noise)
+    rules = [Rule(noise, "noise between repetitions")] if known else []
+    return figure(
+        [Panel("", bars=bars, rules=rules)],
+        Axis("median |error|", "%", from_zero=True),
+        Axis(categories=[BASELINES.get(method, method) for method in methods]),
+        "median error of every method on each set of configurations",
+        "Median |error| of every method",
+    )
 
 
 def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
@@ -156,7 +135,7 @@ def _constants(study: FinishedRun) -> Markup:
         for c in found.constants
     ]
     head = ["constant", "meaning", "value", "unit", "standard error", "learnt from data"]
-    text = "What the data told nothing of keeps the value that the description assumes."
+    text = "A constant that no measurement determines keeps the value that the description assumes."
     title = "Calibrated constants of the description"
     return Markup("<h3>{}</h3>{}{}").format(title, note(text), table(head, rows, texts=2))
 
@@ -194,4 +173,4 @@ def _importance(fit: RegressionFit) -> Markup:
     return shown + (left_out if dropped else "")
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)

@@ -8,12 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Value
+from dfslab.documents.table import Tab, Value
 from dfslab.models.fit.step_terms import WHOLE
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve, Line
 from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
-from dfslab.report.plot import INK, SEQUENCE, colour, log_axis, panels, with_interval, words
 from dfslab.result import Metric
 from dfslab.studies.compare import ErrorScore, sort_key
 from dfslab.studies.contract import FinishedRun
@@ -23,20 +24,22 @@ TITLE = "Operations by size and count"
 ORDER = 44
 EMPTY = "No step was measured at four file sizes or more."
 FEWEST_SIZES = 4
+# Factor between the extreme times and the ends of their axis (a choice for legibility).
+LIMIT_MARGIN = 4.0
 BASELINES = ("serial", "mean", "ideal")
 COUNTS = ("workload.clients", "workload.operations_per_client", "workload.data_per_client")
 NOTE = (
-    "Mean time of one file in each step, against its size; what is not the same everywhere is the "
-    "number of files, told by each point. Points are measured, with 90 % intervals over "
-    "repetitions, filled where they were held out; lines are models, dotted their 90 % intervals. "
-    "Where a size was run by several numbers of clients, the fewer have lines and squares of their "
-    "own. "
-    "OUTER/INNER is a call in a step, OUTER/rest what the step takes beside such calls."
+    "Mean time of one file in each step, against the size of the file. Points are measured, with "
+    "90 % intervals over repetitions, filled where the configuration was held out. Lines are "
+    "models, in the area of their 90 % intervals, which ends at the edge of the chart. The number "
+    "of files of a point appears under the pointer. Where a size was run by several numbers of "
+    "clients, the fewer clients have a line and squares. OUTER/INNER is a call within a step; "
+    "OUTER/rest is the time that the step takes without such calls."
 )
 ALL_NOTE = (
-    "The same as Wu 2013 draws it: the time of all files of a run together, one after the other. "
-    "Where the files are as many, it grows with their size; where all files hold as much together, "
-    "it falls with their number; one file at a time grows again."
+    "As Wu 2013 draws it: the time of all files of a run, one after the other. If the number of "
+    "files is fixed, the time grows with their size. If the total amount of data is fixed, it "
+    "falls with the number of files until a single file remains."
 )
 
 
@@ -55,7 +58,7 @@ def render(study: FinishedRun) -> Markup | None:
     steps.sort(key=lambda one: sort_key(_deployed(one)))
     for name, ones in _grouped(steps, lambda one: _deployment(study, one)).items():
         parts += [Markup("<h3>{}</h3>").format(name), _each(ones, name), _together(ones, name)]
-    parts += [note(ALL_NOTE), _consistency(found), _errors(found), _table(study, steps)]
+    parts += [_consistency(found), _errors(found), _table(study, steps)]
     return Markup("").join(parts)
 
 
@@ -83,18 +86,27 @@ def _step(one: StepAtPoint) -> str:
 def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
     """HTML of a chart with one panel for each step, which shows the time of one file against its
     size."""
-    sizes = [one.size_bytes for one in ones]
-    groups = [
-        (step, [trace for method in _methods(of) for trace in _curve(of, method)] + points_of(of))
+    panels = [
+        Panel(step, [one for method in _methods(of) for one in _curves(of, method)] + points_of(of))
         for step, of in _grouped(ones, _step).items()
     ]
-    times = [one.measured.value for one in ones]
-    return panels(
-        groups,
-        log_axis("file size, B", sizes),
-        log_axis("time of one file, s", times),
+    return figure(
+        panels,
+        Axis("file size", "B", log=True),
+        Axis("time of one file", "s", log=True, limits=_limits(ones)),
         f"time of each step against file size, {name}",
     )
+
+
+def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
+    """The ends of the axis of time: all measured and predicted times are within, with a margin.
+
+    Intervals may be cut: that of a law which does not fit spans many decades.
+    """
+    times = [one.measured.value for one in ones]
+    times += [found.value for one in ones for found in one.predictions.values()]
+    known = [time for time in times if time > 0]
+    return (min(known) / LIMIT_MARGIN, max(known) * LIMIT_MARGIN) if known else None
 
 
 def _methods(ones: Sequence[StepAtPoint]) -> list[str]:
@@ -121,98 +133,77 @@ def gapped(
 ) -> list[float | None]:
     """The values of all lines in one list.
 
-    A None between two lines prevents that Plotly joins them.
+    A None between two lines keeps them from being joined.
     """
     return [shown for line in lines for shown in (*map(value, line), None)][:-1]
 
 
-def _curve(ones: Sequence[StepAtPoint], method: str) -> list[Curve]:
-    """The curves of one method: its predicted line, and the band of its interval."""
-    lines = lines_of([one for one in ones if method in one.predictions])
-
-    def end_values(of: Callable[[Metric], float | None]) -> list[float | None]:
-        return gapped(lines, lambda one: of(one.predictions[method]))
-
-    line: Curve = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": words(method),
-        "x": gapped(lines, lambda one: one.size_bytes),
-        "y": end_values(lambda found: found.value),
-        "line": {"color": colour(method), "width": 1.5},
-        "marker": {"color": colour(method), "size": 3},
-    }
-    edges: list[Curve] = [
-        {
-            **line,
-            "name": f"{words(method)}, 90 %",
-            "y": end,
-            "mode": "lines",
-            "hoverinfo": "skip",
-            "line": {"color": colour(method), "width": 0.7, "dash": "dot"},
-        }
-        for end in (end_values(lambda found: found.low), end_values(lambda found: found.high))
-    ]
-    return [line, *edges]
-
-
-def points_of(ones: Sequence[StepAtPoint]) -> list[Curve]:
-    """The measured times as points, with their intervals."""
-    lines = lines_of(ones)
-    ordered = [one for line in lines for one in line]
-    shapes = ["square" if place else "circle" for place, line in enumerate(lines) for _ in line]
+def _curves(ones: Sequence[StepAtPoint], method: str) -> list[Series]:
+    """The predicted lines of one method, each in the area of its interval."""
+    colour = palette.of_method(method)
     return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "measured",
-            "x": [one.size_bytes for one in ordered],
-            "y": [one.measured.value for one in ordered],
-            "error_y": {**with_interval([one.measured for one in ordered]), "color": INK},
-            "text": [f"{one.count} files, {one.clients} at a time" for one in ordered],
-            "hovertemplate": "%{x:.3s}B, %{text}: %{y:.3s}s<extra></extra>",
-            "marker": {
-                "color": INK,
-                "size": 6,
-                "symbol": [
-                    shape if one.held_out else f"{shape}-open"
-                    for one, shape in zip(ordered, shapes, strict=True)
-                ],
-            },
-        }
+        Series(
+            f"{method}, 90 % interval",
+            colour,
+            [one.size_bytes for one in line],
+            [one.predictions[method].value for one in line],
+            line="solid",
+            low=[one.predictions[method].low for one in line],
+            high=[one.predictions[method].high for one in line],
+            band=True,
+            hints=[f"{method}: {_interval(one.predictions[method])}" for one in line],
+        )
+        for line in lines_of([one for one in ones if method in one.predictions])
+    ]
+
+
+def points_of(ones: Sequence[StepAtPoint]) -> list[Series]:
+    """The measured times as points, with their intervals.
+
+    Each line over the file size has its own shape of points.
+    """
+    return [
+        Series(
+            "measured" if not place else "measured, fewer clients",
+            palette.MEASURED,
+            [one.size_bytes for one in line],
+            [one.measured.value for one in line],
+            mark=MARKS[place % len(MARKS)],
+            hollow=[not one.held_out for one in line],
+            low=[one.measured.low for one in line],
+            high=[one.measured.high for one in line],
+            hints=[
+                f"{one.count} files, {one.clients} at a time: {_interval(one.measured)}"
+                for one in line
+            ],
+        )
+        for place, line in enumerate(lines_of(ones))
     ]
 
 
 def _together(ones: Sequence[StepAtPoint], name: str) -> Markup:
-    """HTML of a chart with all steps in one panel, which shows the time of all files of a run,
+    """HTML of a chart with one panel for each step, which shows the time of all files of a run,
     as in Wu 2013's figures."""
-    traces: list[Curve] = []
     shown = [(step, of) for step, of in _grouped(ones, _step).items() if not step.endswith("/rest")]
-    times: list[float] = []
-    for index, (step, of) in enumerate(shown):
+    panels = []
+    for step, of in shown:
         lines = lines_of(of)
-        x = gapped(lines, lambda one: one.size_bytes)
-        y = gapped(lines, lambda one: one.measured.value * one.count)
-        times += [time for time in y if time is not None]
-        ink: Line = {"color": SEQUENCE[index % len(SEQUENCE)]}
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": words(step),
-                "x": x,
-                "y": y,
-                "line": ink,
-                "marker": {"color": ink["color"], "size": 5},
-            }
+        series = Series(
+            "",
+            palette.MEASURED,
+            gapped(lines, lambda one: one.size_bytes),
+            gapped(lines, lambda one: one.measured.value * one.count),
+            line="solid",
+            mark="circle",
         )
-    sizes = [one.size_bytes for one in ones]
-    return panels(
-        [("all files together", traces)],
-        log_axis("file size, B", sizes),
-        log_axis("time of all files, s", times),
+        panels.append(Panel(step, [series]))
+    drawn = figure(
+        panels,
+        Axis("file size", "B", log=True),
+        Axis("time of all files", "s", log=True),
         f"time of all files of a run by step, {name}",
     )
+    return folded("The time of all files of a run together", note(ALL_NOTE) + drawn)
 
 
 def _consistency(found: Operations) -> Markup:
@@ -313,4 +304,4 @@ def _interval(metric: Metric | None) -> str:
     return f"{seconds(metric.value)} ({seconds(metric.low)} to {seconds(metric.high)})"
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import note, percent, table, wide
 from dfslab.studies.compare import Comparison
@@ -43,4 +44,4 @@ def _one(order: WorkloadOrder) -> Markup:
     return Markup("<h3>{}</h3>{}").format(order.load, body)
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)

@@ -9,11 +9,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Name
+from dfslab.documents.table import Name, Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import FAR_OFF, note, number, predicted, signed, table
-from dfslab.report.plot import INK, SYMBOLS, chart, colour, heading, log_axis, words
 from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
@@ -52,76 +53,72 @@ def _drawable(value: float) -> bool:
 
 
 def _parity(comparison: Comparison, methods: list[str], name: Name) -> Markup:
-    """HTML of the parity plot, which shows predicted against measured values.
+    """HTML of the parity plot: predicted against measured values, with one panel for each model.
 
-    Dashed lines mark an error of 25 %.
+    Dotted lines mark an error of 25 %. Baselines have no panel, because they would stretch the
+    axes; the table below has them.
     """
     values = [row.measured.value for row in comparison.rows if _drawable(row.measured.value)]
     if not values:
         return Markup("")
-    ends = [min(values) / 1.6, max(values) * 1.6]
-    data: list[Curve] = [
-        _line(ends, 1.0, "predicted = measured", "solid"),
-        _line(ends, 1 + FAR_OFF, "±25 %", "dot"),
-        {**_line(ends, 1 - FAR_OFF, "±25 %", "dot"), "showlegend": False},
+    ends = (min(values) / 1.6, max(values) * 1.6)
+    models = [method for method in methods if method not in BASELINES]
+    panels = []
+    for place, method in enumerate(models):
+        points = [
+            _points(rows, method, held, name, place)
+            for held in (True, False)
+            if (rows := _rows_of(comparison, method, held))
+        ]
+        if points:
+            panels.append(Panel(method, [*_lines(ends), *points]))
+    return figure(
+        panels,
+        Axis("measured operations per second", "1/s", log=True, limits=ends),
+        Axis("predicted operations per second", "1/s", log=True, limits=ends),
+        "predicted against measured rates",
+    )
+
+
+def _rows_of(comparison: Comparison, method: str, held: bool) -> list[ComparedPoint]:
+    """The configurations with a value and a prediction above 0 that were held out, or not."""
+    return [
+        row
+        for row in comparison.rows
+        if row.held_out == held
+        and method in row.predictions
+        and _drawable(row.measured.value)
+        and _drawable(row.predictions[method].value)
     ]
-    for method in methods:
-        for held in (True, False):
-            rows = [
-                r
-                for r in comparison.rows
-                if r.held_out == held
-                and method in r.predictions
-                and _drawable(r.measured.value)
-                and _drawable(r.predictions[method].value)
-            ]
-            if rows:
-                data.append(_points(rows, method, held, name))
-    layout: ChartLayout = {
-        "title": heading("Predicted against measured; filled marks were held out"),
-        "xaxis": log_axis("measured operations per second", values),
-        "yaxis": log_axis("predicted operations per second", values),
-        "height": 560,
-        "margin": {"l": 80, "r": 20, "t": 36, "b": 60},
-        "legend": {"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
-    }
-    return chart(data, layout, "predicted against measured rates of every method")
 
 
-def _line(ends: Sequence[float], factor: float, name: str, dash: str) -> Curve:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(ends),
-        "y": [end * factor for end in ends],
-        "line": {"color": "#888888", "width": 1.2, "dash": dash},
-        "name": name,
-        "legendgroup": name,
-        "hoverinfo": "skip",
-    }
+def _lines(ends: tuple[float, float]) -> list[Series]:
+    """The line of equal values, and those of an error of 25 %."""
+    factors = ((1.0, "predicted = measured"), (1 + FAR_OFF, "±25 %"), (1 - FAR_OFF, "±25 %"))
+    return [
+        Series(
+            text,
+            palette.REFERENCE,
+            list(ends),
+            [end * factor for end in ends],
+            line="solid" if factor == 1 else "dot",
+        )
+        for factor, text in factors
+    ]
 
 
-def _points(rows: Sequence[ComparedPoint], method: str, held: bool, name: Name) -> Curve:
-    shape = SYMBOLS.get(method, "triangle-up")
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": words(method) + (", held out" if held else ""),
-        "x": [row.measured.value for row in rows],
-        "y": [row.predictions[method].value for row in rows],
-        "text": [words(_hover(row, method, name)) for row in rows],
-        "hovertemplate": "%{text}<extra></extra>",
-        # A baseline is drawn only if the reader selects it in the legend, because it would compress
-        # the range of the other points.
-        "visible": "legendonly" if method in BASELINES else True,
-        "marker": {
-            "color": colour(method),
-            "size": 10 if held else 8,
-            "opacity": 0.8,
-            "symbol": shape if held else f"{shape}-open",
-            "line": {"width": 0 if held else 1.5, "color": INK if held else colour(method)},
-        },
-    }
+def _points(
+    rows: Sequence[ComparedPoint], method: str, held: bool, name: Name, place: int
+) -> Series:
+    return Series(
+        f"{method}, held out" if held else method,
+        palette.of_method(method),
+        [row.measured.value for row in rows],
+        [row.predictions[method].value for row in rows],
+        mark=MARKS[place % len(MARKS)],
+        hollow=[not held] * len(rows),
+        hints=[_hover(row, method, name) for row in rows],
+    )
 
 
 def _hover(row: ComparedPoint, method: str, name: Name) -> str:
@@ -135,4 +132,4 @@ def _hover(row: ComparedPoint, method: str, name: Name) -> str:
     )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.MODELS)

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
 from dfslab.models.learn.features import describe
+from dfslab.report.charts.figure import Axis, Mark, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import note, number, predicted, table
-from dfslab.report.plot import SEQUENCE, axis, chart, log_axis, with_interval, words
 from dfslab.report.sections.scaling import PROCESSES, THREADS, rest, way
 from dfslab.result import Metric
 from dfslab.spec.streams.stream import has_stream
@@ -57,21 +58,19 @@ def render(study: FinishedRun) -> Markup | None:
     pairs = _pairs(study)
     if not pairs:
         return None
-    rates = [metric.value for pair in pairs for metric in (pair.threads, pair.apart)]
     what = "operations per second"
-    layout: ChartLayout = {
-        "height": 110 + 24 * len(pairs),
-        "xaxis": log_axis(what, rates),
-        "yaxis": axis("", type="category", autorange="reversed", automargin=True),
-    }
-    places = [_place(pair) for pair in pairs]
-    traces = [
-        _trace(THREADS, places, [pair.threads for pair in pairs], SEQUENCE[0]),
-        _trace(PROCESSES, places, [pair.apart for pair in pairs], SEQUENCE[1]),
+    series = [
+        _series(THREADS, [pair.threads for pair in pairs], "blue", "circle"),
+        _series(PROCESSES, [pair.apart for pair in pairs], "orange", "square"),
     ]
-    figure = chart(traces, layout, f"{what} by threads and by processes")
+    drawn = figure(
+        [Panel("", series)],
+        Axis(what, "1/s", log=True),
+        Axis(categories=[_place(pair) for pair in pairs]),
+        f"{what} by threads and by processes",
+    )
     head = ["work", "clients", "processes", "rate of threads", "of processes", "ratio"]
-    return note(NOTE) + figure + table(head, [_row(pair) for pair in pairs], texts=1)
+    return note(NOTE) + drawn + table(head, [_row(pair) for pair in pairs], texts=1)
 
 
 def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
@@ -99,22 +98,25 @@ def _pairs(study: FinishedRun) -> list[ThreadsAndProcesses]:
     ]
 
 
-def _trace(spread: str, places: Sequence[str], metrics: Sequence[Metric], colour: str) -> Curve:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": spread,
-        "y": places,
-        "x": [metric.value for metric in metrics],
-        "marker": {"color": colour, "size": 9},
-        "error_x": {**with_interval(metrics), "color": colour},
-    }
+def _series(spread: str, metrics: Sequence[Metric], colour: str, mark: Mark) -> Series:
+    """One point with its interval for each workload, which is a row of the chart."""
+    return Series(
+        spread,
+        colour,
+        [metric.value for metric in metrics],
+        [float(row) for row in range(len(metrics))],
+        mark=mark,
+        low=[metric.low for metric in metrics],
+        high=[metric.high for metric in metrics],
+        across=True,
+        hints=[f"{spread}: {number(metric.value)}/s" for metric in metrics],
+    )
 
 
 def _place(pair: ThreadsAndProcesses) -> str:
     work = pair.work
     of = "" if pair.processes == work.clients else f", {pair.processes} processes"
-    return words(f"{work.varied}, {work.clients} client{'' if work.clients == 1 else 's'}{of}")
+    return f"{work.varied}, {work.clients} client{'' if work.clients == 1 else 's'}{of}"
 
 
 def _row(pair: ThreadsAndProcesses) -> list[Any]:
@@ -123,4 +125,4 @@ def _row(pair: ThreadsAndProcesses) -> list[Any]:
     return [pair.work.varied, *counts, *rates, number(pair.apart.value / pair.threads.value)]
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

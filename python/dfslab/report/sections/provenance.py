@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import Tab, labels_text
 from dfslab.report.contract import PageSection
 from dfslab.report.page_table import folded, table, wide
 from dfslab.spec import units
@@ -14,7 +14,7 @@ from dfslab.studies.contract import FinishedRun
 
 TITLE = "Provenance"
 ORDER = 90
-EMPTY = "There is no result whose origin could be told."
+EMPTY = "There is no result, so nothing has an origin."
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -42,7 +42,7 @@ def render(study: FinishedRun) -> Markup | None:
         *([name, version] for name, version in sorted(versions)),
     ]
     scenario = Markup("<pre>{}</pre>").format(study.scenario.toml())
-    body = table(["what", ""], ([name, wide(text)] for name, text in rows), texts=2)
+    body = table(["what", "value"], ([name, wide(text)] for name, text in rows), texts=2)
     return body + folded("The scenario", scenario) + _results(study)
 
 
@@ -76,4 +76,4 @@ def _results(study: FinishedRun) -> Markup:
     return folded(f"All {len(rows)} results", table(head, rows, texts=3))
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.RAW)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from dfslab.documents.measured_load import FaultReport
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Panel, Rule, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Annotation, ChartLayout, Curve, Shape
 from dfslab.report.page_table import DASH, note, number, seconds, table
-from dfslab.report.plot import SEQUENCE, axis, chart, heading, words
 from dfslab.result import Result
 from dfslab.studies.contract import FinishedRun
 
@@ -57,50 +59,22 @@ def _title(study: FinishedRun, result: Result) -> str:
 
 
 def _figure(title: str, faults: FaultReport) -> Markup:
-    step_s = faults.step_s
-    line: Curve = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "operations per second",
-        "x": [(place + 0.5) * step_s for place in range(len(faults.rates_per_s))],
-        "y": faults.rates_per_s,
-        "line": {"color": SEQUENCE[0], "width": 2, "shape": "hvh"},
-    }
-    shapes: list[Shape] = [
-        {
-            "type": "line",
-            "x0": one.at_s,
-            "x1": one.at_s,
-            "yref": "paper",
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": SEQUENCE[1], "dash": "dot", "width": 1.5},
-        }
-        for one in faults.done
-    ]
-    marks: list[Annotation] = [
-        # The labels of faults that are close in time are placed one below the other.
-        {
-            "x": one.at_s,
-            "yref": "paper",
-            "y": 1 - 0.12 * (turn % 2),
-            "text": words(one.text()),
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "top",
-        }
-        for turn, one in enumerate(faults.done)
-    ]
-    layout: ChartLayout = {
-        "title": heading(title),
-        "xaxis": axis("seconds after the start"),
-        "yaxis": axis("operations per second", rangemode="tozero"),
-        "shapes": shapes,
-        "annotations": marks,
-        "height": 260,
-        "showlegend": False,
-    }
-    return chart([line], layout, f"rate under faults of {title}")
+    line = Series(
+        "",
+        palette.SEQUENCE[0],
+        [(place + 0.5) * faults.step_s for place in range(len(faults.rates_per_s))],
+        faults.rates_per_s,
+        line="solid",
+        stepped=True,
+    )
+    rules = [Rule(one.at_s, one.text()) for one in faults.done]
+    return figure(
+        [Panel("", [line], rules=rules)],
+        Axis("time after the start", "s"),
+        Axis("operations per second", "1/s", from_zero=True),
+        f"rate under faults of {title}",
+        title,
+    )
 
 
 def _rows(title: str, faults: FaultReport) -> list[list[str]]:
@@ -138,4 +112,4 @@ def _count(value: float | None) -> str:
     return DASH if value is None else f"{value:,.0f}"
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import AxisOptions, Curve
-from dfslab.report.page_table import DASH, note, number, table
-from dfslab.report.plot import INK, SEQUENCE, axis, panels, words
+from dfslab.report.page_table import DASH, folded, note, number, table
 from dfslab.result import Result
 from dfslab.studies.compare import geometric_mean, sort_key
 from dfslab.studies.contract import FinishedRun
@@ -20,12 +22,15 @@ ORDER = 25
 EMPTY = "Neither clients, processes nor nodes were varied."
 KEYS = {"nodes": "workload.nodes", "processes": "workload.processes", "clients": "workload.clients"}
 NOTE = (
-    "Speed-up is the measured rate over that of the fewest clients of the same series, each the "
-    "geometric mean over repetitions; the dotted line is as many times the rate as clients. "
-    "Efficiency is one over the other."
+    "Speed-up is the measured rate divided by the rate of the fewest clients, each the geometric "
+    "mean over repetitions. Small points are repetitions, divided by the same rate. On the dotted "
+    "line the rate grows as much as the number of clients. Efficiency is the speed-up divided by "
+    "the growth of the number of clients."
 )
 THREADS, PROCESSES = "threads", "processes"
-Series = dict[str, dict[int, list[Result]]]
+Places = dict[int, list[Result]]
+# Name of a series -> number of clients -> results.
+Groups = dict[str, Places]
 
 
 def render(study: FinishedRun) -> Markup | None:
@@ -34,7 +39,7 @@ def render(study: FinishedRun) -> Markup | None:
     measured = study.of_method("measure")
     if not any(key in result.labels for result in measured for key in KEYS.values()):
         return None
-    panel_of: dict[str, Series] = {}
+    panel_of: dict[str, Groups] = {}
     for result in measured:
         if "rate_per_s" in result.metrics and result.value() > 0:
             series = panel_of.setdefault(way(result), {})
@@ -48,23 +53,23 @@ def render(study: FinishedRun) -> Markup | None:
     panel_of = {spread: series for spread, series in panel_of.items() if series}
     if not panel_of:
         return None
-    names = sorted({name for series in panel_of.values() for name in series})
-    groups = [(spread, _curves(series, names)) for spread, series in sorted(panel_of.items())]
+    several = len(panel_of) > 1
+    panels = [
+        Panel(f"{spread}: {name}" if several else name, _series(places))
+        for spread, series in sorted(panel_of.items())
+        for name, places in sorted(series.items(), key=lambda one: sort_key({"series": one[0]}))
+    ]
     clients = sorted({n for s in panel_of.values() for places in s.values() for n in places})
-    ticks: AxisOptions = {
-        "type": "log",
-        "tickvals": clients,
-        "ticktext": [str(count) for count in clients],
-    }
-    figure = panels(
-        groups,
-        axis("clients", **ticks),
-        axis("speed-up", type="log"),
+    drawn = figure(
+        panels,
+        Axis("clients", log=True, ticks=[(count, str(count)) for count in clients]),
+        Axis("speed-up (ratio)", log=True),
         "measured speed-up against clients",
     )
     head = ["clients spread over", "series", "clients", "rate", "speed-up", "efficiency"]
     rows = [row for spread, series in sorted(panel_of.items()) for row in _rows(spread, series)]
-    return note(NOTE) + figure + table(head, rows, texts=2)
+    shown = folded(f"All {len(rows)} rates as a table", table(head, rows, texts=2))
+    return note(NOTE) + drawn + shown
 
 
 def way(result: Result) -> str:
@@ -76,7 +81,7 @@ def way(result: Result) -> str:
     return f"{PROCESSES} of one node" if requested.processes > 1 or _one_each(result) else THREADS
 
 
-def _begin_with_one_node(panel_of: Mapping[str, Series]) -> None:
+def _begin_with_one_node(panel_of: Mapping[str, Groups]) -> None:
     """Adds the configuration with one node to each series over nodes.
 
     It is measured only once, as part of the series over processes or threads.
@@ -112,38 +117,45 @@ def _rates(places: Mapping[int, Sequence[Result]]) -> dict[int, float]:
     }
 
 
-def _curves(series: Series, names: Sequence[str]) -> list[Curve]:
-    """The curves of all series of a panel. A series has the same colour in every panel."""
-    curves: list[Curve] = []
-    for name, places in sorted(series.items()):
-        rates = _rates(places)
-        first = next(iter(rates))
-        curves.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": words(name),
-                "x": list(rates),
-                "y": [rate / rates[first] for rate in rates.values()],
-                "line": {"color": SEQUENCE[names.index(name) % len(SEQUENCE)]},
-            }
-        )
-    counts = sorted({count for places in series.values() for count in places})
-    return [
-        *curves,
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "as many times as clients",
-            "x": counts,
-            "y": [count / counts[0] for count in counts],
-            "hoverinfo": "skip",
-            "line": {"color": INK, "width": 1, "dash": "dot"},
-        },
+def _series(places: Mapping[int, Sequence[Result]]) -> list[Series]:
+    """The speed-up of one group of configurations: its line, its repetitions, and the line of
+    proportional growth."""
+    rates = _rates(places)
+    first = next(iter(rates))
+    repeated = [
+        (count, result.value() / rates[first]) for count in rates for result in places[count]
     ]
+    ideal = Series(
+        "proportional to clients",
+        palette.REFERENCE,
+        [first, max(rates)],
+        [1.0, max(rates) / first],
+        line="dot",
+    )
+    small = Series(
+        "repetitions",
+        palette.MEASURED,
+        [count for count, _ in repeated],
+        [value for _, value in repeated],
+        mark="circle",
+        faint=True,
+    )
+    line = Series(
+        "measured mean",
+        "blue",
+        list(rates),
+        [rate / rates[first] for rate in rates.values()],
+        line="solid",
+        mark="circle",
+        hints=[
+            f"{count} clients: {number(rate)}/s, {number(rate / rates[first])} times"
+            for count, rate in rates.items()
+        ],
+    )
+    return [ideal, small, line] if len(repeated) > len(rates) else [ideal, line]
 
 
-def _rows(spread: str, series: Series) -> list[list[str]]:
+def _rows(spread: str, series: Groups) -> list[list[str]]:
     rows = []
     for name, places in sorted(series.items(), key=lambda one: sort_key({"series": one[0]})):
         rates = _rates(places)
@@ -156,4 +168,4 @@ def _rows(spread: str, series: Series) -> list[list[str]]:
     return rows
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

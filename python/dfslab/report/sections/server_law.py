@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import DASHES, Axis, Numbers, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve as Drawn
-from dfslab.report.figure import Line
-from dfslab.report.page_table import DASH, note, number, percent, seconds, signed, table
-from dfslab.report.plot import INK, SEQUENCE, axis, log_axis, panels, with_interval
+from dfslab.report.page_table import DASH, folded, note, number, percent, seconds, signed, table
 from dfslab.studies.contract import FinishedRun
 from dfslab.studies.server_law import BOUND_S, LAWS, PEAK_S, Burst, Ratio, ResponseCurve, ServerLaw
 
@@ -23,7 +24,7 @@ NOTE = (
     "filled points were held out. Every law is fitted with relative errors, weighed by AICc with "
     "the variance between runs."
 )
-RESIDUAL_NOTE = "Residuals: what each law says over what was measured, − 1."
+RESIDUAL_NOTE = "Residuals: the response time by each law, divided by the measured one, minus 1."
 RATIO_NOTE = (
     "The law x ln x of the smallest share and the scores of the processors tell the capacity of "
     "the other shares (Wu 2013, 4.2.2, corrected). The score is ours, not SPECjvm2008's: the "
@@ -49,8 +50,7 @@ def render(study: FinishedRun) -> Markup | None:
     parts = [
         note(NOTE),
         _responses(found.curves),
-        note(RESIDUAL_NOTE),
-        _residuals(found.curves),
+        folded("Residuals of every law", note(RESIDUAL_NOTE) + _residuals(found.curves)),
         _evidence(found.curves),
     ]
     if found.ratios:
@@ -71,72 +71,57 @@ def _title(curve: ResponseCurve) -> str:
     return f"{curve.operation}, {curve.share:g} cores, as many {files}"
 
 
-def _colour(law: str) -> Line:
-    """The line style of a law, the same in all panels."""
-    return {"color": SEQUENCE[LAWS.index(law) % len(SEQUENCE)], "width": 1.5}
+def _line(law: str, x: Numbers, y: Numbers) -> Series:
+    """The line of a law, with the same colour and style in all panels."""
+    place = LAWS.index(law)
+    return Series(law, palette.of_place(place), x, y, line=DASHES[place % len(DASHES)])
 
 
 def _responses(curves: Sequence[ResponseCurve]) -> Markup:
-    groups = []
-    for curve in curves:
-        lines: list[Drawn] = [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": fit.law,
-                "line": _colour(fit.law),
-                "x": [n for n, _ in fit.line],
-                "y": [time for _, time in fit.line],
-            }
-            for fit in curve.fits
-        ]
-        groups.append((_title(curve), [*lines, _points(curve)]))
-    times = [one.value for curve in curves for one in curve.response]
-    clients = [n for curve in curves for n in curve.clients]
-    return panels(
-        groups,
-        log_axis("clients", clients),
-        log_axis("response, s", times),
+    panels = [
+        Panel(
+            _title(curve),
+            [
+                *(
+                    _line(fit.law, [n for n, _ in fit.line], [time for _, time in fit.line])
+                    for fit in curve.fits
+                ),
+                _points(curve),
+            ],
+        )
+        for curve in curves
+    ]
+    return figure(
+        panels,
+        Axis("clients", log=True),
+        Axis("mean response time", "s", log=True),
         "response against clients, measured and by each law",
     )
 
 
-def _points(curve: ResponseCurve) -> Drawn:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "measured",
-        "x": curve.clients,
-        "y": [one.value for one in curve.response],
-        "error_y": {**with_interval(curve.response), "color": INK},
-        "marker": {
-            "color": INK,
-            "size": 7,
-            "symbol": ["circle" if held else "circle-open" for held in curve.held_out],
-        },
-    }
+def _points(curve: ResponseCurve) -> Series:
+    return Series(
+        "measured",
+        palette.MEASURED,
+        list(curve.clients),
+        [one.value for one in curve.response],
+        mark="circle",
+        hollow=[not held for held in curve.held_out],
+        low=[one.low for one in curve.response],
+        high=[one.high for one in curve.response],
+        hints=[seconds(one.value) for one in curve.response],
+    )
 
 
 def _residuals(curves: Sequence[ResponseCurve]) -> Markup:
-    groups = []
-    for curve in curves:
-        lines: list[Drawn] = [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": fit.law,
-                "x": curve.clients,
-                "y": fit.residuals,
-                "line": _colour(fit.law),
-            }
-            for fit in curve.fits
-        ]
-        groups.append((_title(curve), lines))
-    clients = [n for curve in curves for n in curve.clients]
-    return panels(
-        groups,
-        log_axis("clients", clients),
-        axis("said / measured − 1", tickformat=".0%", range=[-1, 1]),
+    panels = [
+        Panel(_title(curve), [_line(fit.law, curve.clients, fit.residuals) for fit in curve.fits])
+        for curve in curves
+    ]
+    return figure(
+        panels,
+        Axis("clients", log=True),
+        Axis("predicted / measured − 1", "%", limits=(-1.0, 1.0)),
         "residuals of each law against clients",
     )
 
@@ -250,4 +235,4 @@ def _bursts(bursts: Sequence[Burst]) -> Markup:
     return table(head, rows)
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dfslab.documents.table import Name
+from dfslab.documents.table import Name, Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Bars, Panel
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import ChartLayout, Curve
 from dfslab.report.page_table import DASH, folded, note, seconds, signed, table
-from dfslab.report.plot import axis, chart, colour, heading, time_scale, words
 from dfslab.studies.compare import ComparedPoint, Comparison
 from dfslab.studies.contract import FinishedRun
 
@@ -44,6 +45,18 @@ def render(study: FinishedRun) -> Markup | None:
     body = folded(f"All {len(rows)} steps as a table", table(head, rows, held, texts=3))
     charts = Markup("").join(_chart(row, methods, study.name) for row in _chosen(found))
     return note(NOTE) + Markup('<div class="charts">{}</div>').format(charts) + body
+
+
+def first_chart(study: FinishedRun) -> Markup:
+    """HTML of the chart of the configuration with the most measured steps; empty if none has
+    several."""
+    comparison = study.find(Comparison)
+    rows = comparison.rows if comparison else []
+    row = max(rows, key=lambda one: len(one.steps.get("measure", [])), default=None)
+    if row is None or len(row.steps.get("measure", [])) < 2:
+        return Markup("")
+    methods = [name for name in study.methods if row.steps.get(name)]
+    return _chart(row, methods, study.name, "Where the time goes: ")
 
 
 def _chosen(rows: Sequence[ComparedPoint]) -> list[ComparedPoint]:
@@ -81,10 +94,11 @@ def _cells(row: ComparedPoint, methods: list[str], name: Name) -> list[list[str]
     return found
 
 
-def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
+def _chart(row: ComparedPoint, methods: list[str], name: Name, before: str = "") -> Markup:
     """HTML of a chart of one configuration's step times.
 
-    The bars start at zero, so that their lengths are proportional to the times.
+    The bars start at zero, so that their lengths are proportional to the times. `before`: the
+    beginning of the title.
     """
     steps = {
         method: {(s.operation, s.step): s.time_s_mean for s in row.steps.get(method, [])}
@@ -92,32 +106,27 @@ def _chart(row: ComparedPoint, methods: list[str], name: Name) -> Markup:
     }
     order = sorted(steps["measure"], key=lambda key: -steps["measure"][key])
     several = len({operation for operation, _ in order}) > 1
-    names = [words(f"{operation}: {step}" if several else step) for operation, step in order]
-    factor, unit = time_scale([time for times in steps.values() for time in times.values()])
-    data: list[Curve] = []
-    for method, times in steps.items():
-        values = [times[key] * factor if key in times else None for key in order]
-        data.append(
-            {
-                "type": "bar",
-                "name": "measured" if method == "measure" else words(method),
-                "x": names,
-                "y": values,
-                "marker": {"color": colour(method)},
-                "hovertemplate": f"%{{x}} %{{y:.3g}} {unit}",
-            }
+    names = [f"{operation}: {step}" if several else step for operation, step in order]
+    bars = [
+        Bars(
+            "measured" if method == "measure" else method,
+            palette.of_method(method),
+            [times.get(key) for key in order],
+            hints=[
+                f"{method}, {text}: {seconds(times.get(key))}"
+                for key, text in zip(order, names, strict=True)
+            ],
         )
-    layout: ChartLayout = {
-        "title": heading(name(row.labels)),
-        "barmode": "group",
-        "bargap": 0.3,
-        "height": 300,
-        "margin": {"l": 55, "r": 15, "t": 36, "b": 40},
-        "yaxis": axis(unit, rangemode="tozero"),
-        "xaxis": axis("", showgrid=False),
-        "legend": {"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0},
-    }
-    return chart(data, layout, f"time per step of {name(row.labels)}")
+        for method, times in steps.items()
+    ]
+    title = f"{before}{name(row.labels)}"
+    return figure(
+        [Panel("", bars=bars)],
+        Axis("time of one operation", "s", from_zero=True),
+        Axis(categories=names),
+        title,
+        title,
+    )
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TIME)

@@ -1,280 +1,188 @@
-"""Renders the section that states the question and the findings of the run in sentences."""
+"""Renders the first screen of the page: the answer in the terminal's sentences, one chart, where
+the time goes, and key figures."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-import numpy as np
 from markupsafe import Markup
 
-from dfslab.documents.table import Name
-from dfslab.lazily import lazily
+from dfslab.documents.table import Tab, number_text
+from dfslab.report.answers.first_screen import FirstScreen, Unknown, first_screen
+from dfslab.report.answers.operation_units import operations_of, unit_of
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration, short_names
+from dfslab.report.answers.verdict import is_from_memory, noise_of
 from dfslab.report.contract import PageSection
-from dfslab.report.page_table import number, percent
-from dfslab.result import Result
+from dfslab.report.page_table import note, percent, seconds
+from dfslab.report.sections import steps, systems, throughput, what_limits
+from dfslab.result import Metric
 from dfslab.spec import units
-from dfslab.studies.compare import BASELINES, ComparedPoint, Comparison, ErrorScore, geometric_mean
+from dfslab.studies.compare import BASELINES
 from dfslab.studies.contract import FinishedRun
-from dfslab.studies.decisions.advised import Advised
 
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
-
-TITLE = "Summary"
+TITLE = "Answer"
 ORDER = 10
 EMPTY = "Nothing was measured or predicted."
-CONFIDENCE = 0.9
-UNLIKELY = 0.05
-RATES = {
-    "throughput_bytes_per_s": "Highest throughput measured",
-    "rate_per_s": "Most operations a second measured",
-}
+FROM_MEMORY = "page cache"
+MOST_FIGURES = 6
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: key figures, then sentences. None if there are no results."""
+    """Returns HTML: the answer, two charts, and key figures. None if there are no results."""
     if not study.results:
         return None
-    sentences: list[Markup] = [_scope(study), *_fastest(study)]
-    comparison = study.find(Comparison)
-    if comparison and comparison.rows:
-        sentences += [*_noise(comparison), *_judgement(comparison, study.name)]
-    sentences += _limits(study)
-    items = Markup("\n").join(Markup("<li>{}</li>").format(s) for s in sentences)
-    return _figures(study) + Markup('<ul class="summary">{}</ul>').format(items)
+    found = first_screen(study)
+    answer = _answer(found, study) if found else note("No rate was measured or predicted.")
+    charts = [one for one in (_chart(study), _time(study, found)) if one]
+    drawn = Markup('<div class="charts first">{}</div>').format(Markup("").join(charts))
+    return answer + _figures(study) + (drawn if charts else Markup(""))
 
 
-def _figures(study: FinishedRun) -> Markup:
-    """HTML of tiles.
-
-    Each tile has a caption, a figure, and the name of the configuration with that figure.
-    """
-    tiles = []
-    for metric, caption in RATES.items():
-        if found := _best_measured(study, metric):
-            tiles.append((caption, _rate(found[0], metric), found[1]))
-    comparison = study.find(Comparison)
-    if comparison and (best := _best_model(comparison.held_out)):
-        held = comparison.held_out
-        tiles.append(
-            (
-                "Best model on held-out points",
-                best,
-                f"median error {percent(held[best].median_abs_error)}",
-            )
-        )
-        if "mean" in held:
-            tiles.append(
-                (
-                    "Guessing the mean instead",
-                    percent(held["mean"].median_abs_error),
-                    "median error on the same points",
-                )
-            )
-    if not tiles:
-        return Markup("")
-    cells = Markup("\n").join(
-        Markup('<div><dt>{}</dt><dd>{}</dd><dd class="under">{}</dd></div>').format(*tile)
-        for tile in tiles
+def _answer(found: FirstScreen, study: FinishedRun) -> Markup:
+    answer = found.answer
+    rows = [
+        ("Measured" if found.is_measured else "Predicted", _lines([answer.observed])),
+        ("Limit", _lines([answer.limit])),
+        ("Change", _lines(found.changes)),
+        ("Note", _lines([answer.advice])),
+        ("Not known", Markup("").join(map(_unknown, found.unknown))),
+    ]
+    items = Markup("\n").join(
+        Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(name, text)
+        for name, text in rows
+        if text
     )
-    return Markup('<dl class="figures">{}</dl>\n').format(cells)
+    has_command = any(one.command for one in found.unknown)
+    legend = note("RUN is the folder of this run.") if has_command else Markup("")
+    return _scope(study) + Markup('<dl class="answer">{}</dl>{}').format(items, legend)
+
+
+def _lines(sentences: Sequence[str]) -> Markup:
+    return Markup("").join(Markup("<p>{}</p>").format(one) for one in sentences if one)
+
+
+def _unknown(one: Unknown) -> Markup:
+    text = Markup("{}").format(one.text)
+    if one.section:
+        text = Markup('{}: <a href="#{}">see which</a>.').format(one.text, one.section)
+    if one.command:
+        text += Markup(" <code>{}</code>").format(one.command)
+    return Markup("<p>{}</p>").format(text)
 
 
 def _scope(study: FinishedRun) -> Markup:
     points = len({result.point_id for result in study.results})
     workloads = dict.fromkeys(r.point.scenario.workload.name for r in study.results)
-    measured = {r.point_id for r in study.of_method("measure")}
-    text = Markup("<strong>{}</strong> of {} on {} {} asked about, {} measured; answers by {}.")
-    return text.format(
-        "1 configuration" if points == 1 else f"{points} configurations",
-        ", ".join(workloads),
-        study.file_systems,
-        "was" if points == 1 else "were",
-        "all" if len(measured) == points else len(measured) or "none",
-        ", ".join(dict.fromkeys(result.method for result in study.results)),
+    measured = len({r.point_id for r in study.of_method("measure")})
+    count = "1 configuration" if points == 1 else f"{points} configurations"
+    return note(
+        f"{count} of {', '.join(workloads)} on {study.file_systems}, "
+        f"{'all' if measured == points else measured or 'none'} measured; methods: "
+        f"{', '.join(dict.fromkeys(result.method for result in study.results))}."
     )
 
 
-def _best_measured(study: FinishedRun, metric: str) -> tuple[float, str] | None:
-    """(highest mean over repetitions of a metric, name of the configuration that has it); None
-    without measurements."""
-    groups: dict[str, list[Result]] = {}
-    for result in study.of_method("measure"):
-        if metric in result.metrics and result.value(metric) > 0:
-            groups.setdefault(result.point_id, []).append(result)
-    means = {
-        key: geometric_mean([r.value(metric) for r in group]).value for key, group in groups.items()
-    }
-    if not means:
-        return None
-    best = max(means, key=lambda key: means[key])
-    return means[best], study.name(groups[best][0].labels)
+def _chart(study: FinishedRun) -> Markup:
+    """HTML of the chart of the first screen: file systems side by side, or the rates of the
+    operation type with the most configurations."""
+    if compared := systems.charts(study):
+        return compared[0]
+    groups = throughput.by_operations(study)
+    if not groups:
+        return Markup("")
+    name = max(groups, key=lambda one: len({r.point_id for r in groups[one]}))
+    return throughput.chart(name, groups[name], ends_only=True)[0]
 
 
-def _rate(value: float, metric: str) -> str:
-    if metric == "throughput_bytes_per_s":
-        return units.text(value, "B/s", 3)
-    return f"{number(value)} /s"
+def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
+    """HTML of the chart of where the time of an operation goes: its measured steps, else the
+    shares of resources by the first model that gives them. Empty if neither is known."""
+    if chart := steps.first_chart(study):
+        return chart
+    if found is None or found.answer.is_withheld:
+        return Markup("")
+    for method in study.methods:
+        results = [one for one in study.of_method(method) if one.limits]
+        if results:
+            names = short_names(one.labels for one in results)
+            return what_limits.dependence(method, results, names, most=1)
+    return Markup("")
 
 
-def _fastest(study: FinishedRun) -> list[Markup]:
-    """Sentences that name the configurations with the best throughput and with the best rate,
-    which may differ."""
-    found = [
-        Markup("{} is fastest in {} (<strong>{}</strong>)").format(best[1], what, best[0])
-        for metric, what in (("throughput_bytes_per_s", "bytes"), ("rate_per_s", "operations"))
-        if (best := _fastest_one(study, metric))
-    ]
-    return [Markup("Measured, {}.").format(Markup("; ").join(found))] if found else []
+def _figures(study: FinishedRun) -> Markup:
+    """HTML of the key figures: the highest rates, the longest 99th percentile, and the noise."""
+    measured = by_configuration(study.of_method("measure"))
+    rates = measured or _predicted(study)
+    if not rates:
+        return Markup("")
+    tiles = [*_rates(rates), *_latencies(rates)][:MOST_FIGURES]
+    noise = noise_of(measured)
+    if noise is not None:
+        text = "standard deviation between repetitions (median)"
+        tiles.append(_tile("noise", percent(noise), text))
+    cells = Markup("\n").join(tiles)
+    return Markup('<dl class="figures">{}</dl>\n').format(cells)
 
 
-def _fastest_one(study: FinishedRun, metric: str) -> tuple[str, str] | None:
-    best = _best_measured(study, metric)
-    return None if best is None else (_rate(best[0], metric), best[1])
-
-
-def _noise(comparison: Comparison) -> list[Markup]:
-    """A sentence on how repeatable the measured means are."""
-    repetitions = int(np.median([row.repetitions for row in comparison.rows]))
-    if not comparison.noise or not math.isfinite(comparison.noise):
-        text = "No configuration was repeated, so nothing is known of run-to-run noise."
-        return [Markup(text)] if repetitions < 2 else []
-    return [
-        Markup(
-            "Repeated runs of one configuration differ by <strong>{}</strong> (median standard "
-            "deviation), so a mean of {} is known to about {}: errors below that cannot be told "
-            "from noise."
-        ).format(
-            percent(comparison.noise),
-            repetitions,
-            percent(comparison.noise / math.sqrt(repetitions)),
-        )
-    ]
-
-
-def _best_model(scores: dict[str, ErrorScore]) -> str | None:
-    """The name of the model with the smallest median error; None if there is none.
-
-    Baselines are not considered.
-    """
-    models = [
-        name
-        for name, score in scores.items()
-        if name not in BASELINES and math.isfinite(score.median_abs_error)
-    ]
-    return min(models, key=lambda name: scores[name].median_abs_error, default=None)
-
-
-def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
-    """Sentences on the best model for held-out configurations, and on whether it is better than
-    the baselines."""
-    scores = comparison.held_out
-    if not scores:
-        return [Markup("No configuration was held out, so no prediction was put to the test.")]
-    models = {model: score for model, score in scores.items() if model not in BASELINES}
-    found = []
-    best = _best_model(scores)
-    if best is not None:
-        found.append(_best(best, scores))
-        found += _no_better(best, models, scores)
-    found += [one for model, score in models.items() for one in _coverage(model, score)]
-    judged = [row for row in comparison.rows if row.held_out and _model_errors(row)]
-    worst = max(judged, key=lambda row: max(map(abs, _model_errors(row).values())), default=None)
-    if worst is not None:
-        errors = _model_errors(worst)
-        method = max(errors, key=lambda model: abs(errors[model]))
-        found.append(
-            Markup("Furthest off on a held-out point: {} by {:+.0%} at {}.").format(
-                method, errors[method], name(worst.labels)
-            )
-        )
-    return found
-
-
-def _model_errors(row: ComparedPoint) -> dict[str, float]:
-    return {
-        name: error
-        for name, error in row.errors.items()
-        if name not in BASELINES and math.isfinite(error)
-    }
-
-
-def _best(name: str, scores: dict[str, ErrorScore]) -> Markup:
-    score = scores[name]
-    text = Markup(
-        "On {} held-out configurations <strong>{}</strong> predicts best: median error "
-        "<strong>{}</strong>, and its 90 % intervals hold {:.0%} of the measurements"
-    ).format(score.n, name, percent(score.median_abs_error), score.coverage_90)
-    beaten = [
-        f"{_off(scores[baseline].median_abs_error)} for {meaning}"
-        for baseline, meaning in (
-            ("mean", "the mean of what was seen"),
-            ("ideal", "the ideal bound of the hardware"),
-        )
-        if baseline in scores and score.median_abs_error < scores[baseline].median_abs_error
-    ]
-    return text + (f"; beside {' and '.join(beaten)}." if beaten else ".")
-
-
-def _off(error: float) -> str:
-    """A relative error as a percentage, or as a factor if it is too large for a percentage."""
-    return percent(error) if error < 10 else f"a factor of {1 + error:,.0f}"
-
-
-def _no_better(
-    best: str, models: dict[str, ErrorScore], scores: dict[str, ErrorScore]
-) -> list[Markup]:
-    """A sentence that names the models that are no better than a baseline."""
-    found = []
-    for baseline, meaning in (("mean", "the mean of what was seen"), ("ideal", "the ideal bound")):
-        if baseline not in scores:
-            continue
-        limit = scores[baseline].median_abs_error
-        worse = [name for name, score in models.items() if not score.median_abs_error < limit]
-        if worse:
-            text = Markup("<strong>{} no better than {}</strong> (median error {}).")
-            verb = "is" if len(worse) == 1 else "are"
-            found.append(text.format(f"{', '.join(worse)} {verb}", meaning, percent(limit)))
-    return found
-
-
-def _coverage(name: str, score: ErrorScore) -> list[Markup]:
-    """A sentence if the coverage of a method's intervals differs from 90 % by more than chance."""
-    if score.n == 0 or not math.isfinite(score.coverage_90):
-        return []
-    held = round(score.coverage_90 * score.n)
-    text = Markup("The 90 % intervals of {} are too {}: they hold {} of {} held-out points.")
-    if scipy.stats.binom.cdf(held, score.n, CONFIDENCE) < UNLIKELY:
-        return [text.format(name, "narrow", held, score.n)]
-    if scipy.stats.binom.sf(held - 1, score.n, CONFIDENCE) < UNLIKELY:
-        return [text.format(name, "wide", held, score.n)]
+def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
+    """The rates of the first method that is no baseline."""
+    for method in study.methods:
+        if method not in BASELINES and (found := by_configuration(study.of_method(method))):
+            return found
     return []
 
 
-def _limits(study: FinishedRun) -> list[Markup]:
-    """Sentences on the most frequent bottleneck according to the sequence model, and on the
-    change that would gain most."""
-    counts: dict[str, int] = {}
-    for result in study.of_method("sequence"):
-        limit = result.limits[0].name if result.limits else result.binding
-        if limit:
-            counts[limit] = counts.get(limit, 0) + 1
-    found = []
-    if counts:
-        parts = sorted(counts.items(), key=lambda pair: -pair[1])
-        text = "; ".join(f"in {count} configurations {limit}" for limit, count in parts)
-        found.append(
-            Markup("What limits, by the sequence model: {}.").format(
-                text.replace("in 1 configurations", "in 1 configuration")
-            )
-        )
-    advised = study.find(Advised)
-    if advised is not None:
-        found += [Markup("{}").format(one) for one in advised.advice.sentences()[:2]]
-    return found
+def _rates(rates: Sequence[ConfigurationRate]) -> list[Markup]:
+    """Tiles of the highest throughput and of the highest rate of each kind of operation."""
+    names = short_names(one.labels for one in rates)
+    tiles = []
+    moved = [(one.throughput, one, name) for one, name in zip(rates, names, strict=True)]
+    known = [(metric, one, name) for metric, one, name in moved if metric is not None]
+    if known:
+        metric, one, name = max(known, key=lambda found: found[0].value)
+        shown = units.text(metric.value, "B/s", 3)
+        tiles.append(_tile("highest throughput", shown, name, _interval(metric, "B/s"), one))
+    best: dict[str, tuple[ConfigurationRate, str]] = {}
+    for one, name in zip(rates, names, strict=True):
+        unit = unit_of(operations_of(one.results[0]))
+        if unit not in best or one.rate.value > best[unit][0].rate.value:
+            best[unit] = (one, name)
+    for unit, (one, name) in best.items():
+        shown = f"{number_text(one.rate.value)}/s"
+        tiles.append(_tile(f"most {unit}", shown, name, _interval(one.rate, "1/s"), one))
+    return tiles
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+def _latencies(rates: Sequence[ConfigurationRate]) -> list[Markup]:
+    names = short_names(one.labels for one in rates)
+    known = [
+        (one.latency_s_p99, name)
+        for one, name in zip(rates, names, strict=True)
+        if one.latency_s_p99 is not None
+    ]
+    if not known:
+        return []
+    slowest, name = max(known)
+    return [_tile("longest 99th percentile of latency", seconds(slowest), name)]
+
+
+def _interval(metric: Metric, unit: str) -> str:
+    """The 90 % interval of a metric as text; "" if it has none."""
+    if metric.low is None or metric.high is None:
+        return ""
+    return f"90 %: {units.text(metric.low, unit, 3)} to {units.text(metric.high, unit, 3)}"
+
+
+def _tile(
+    caption: str, value: str, under: str, interval: str = "", rate: ConfigurationRate | None = None
+) -> Markup:
+    """HTML of one key figure. A figure that the page cache may have served is marked."""
+    cached = rate is not None and rate.results[0].method == "measure" and is_from_memory(rate)
+    mark = Markup(' <mark class="cache">{}</mark>').format(FROM_MEMORY) if cached else Markup("")
+    lines = [Markup('<dd class="under">{}</dd>').format(one) for one in (interval, under) if one]
+    return Markup("<div><dt>{}{}</dt><dd>{}</dd>{}</div>").format(
+        caption, mark, value, Markup("").join(lines)
+    )
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.ANSWER)

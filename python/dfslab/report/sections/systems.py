@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from dfslab import discover
-from dfslab.documents.table import Name, naming
+from dfslab.documents.table import Tab, naming, number_text
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import MARKS, Axis, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Curve
-from dfslab.report.page_table import contents, note
-from dfslab.report.plot import SEQUENCE, axis, log_axis, panels, with_interval, words
+from dfslab.report.page_table import contents, folded, note
 from dfslab.report.sections.scaling import KEYS, PROCESSES, THREADS
 from dfslab.spec.design import LevelValue
 from dfslab.studies.contract import FinishedRun
@@ -22,8 +23,8 @@ TITLE = "File systems side by side"
 ORDER = 18
 EMPTY = "The scenario compares no file systems: its sweep names none, or one."
 WORKLOAD = "workload.name"
-# If there are more file systems than colours, the shapes of points distinguish them.
-SYMBOLS = ("circle", "diamond", "square")
+# Distance between the points of two file systems in one row, as a share of the row's height.
+SHIFT = 0.16
 NOTE = (
     "Measured geometric means over repetitions with 90 % intervals. Rates are of all clients; "
     "throughput is that of one client during the operations that read, or write."
@@ -37,10 +38,17 @@ def render(study: FinishedRun) -> Markup | None:
     found = study.find(SystemsComparison)
     if found is None:
         return None
+    tables = [folded(one.title, contents(one, titled=False)) for one in found.tables(study)]
+    return note(NOTE) + Markup("").join([*charts(study), *tables])
+
+
+def charts(study: FinishedRun) -> list[Markup]:
+    """HTML of one chart for each workload; an empty list without a comparison."""
+    found = study.find(SystemsComparison)
+    if found is None:
+        return []
     measured = [row for row in found.rows if row.method == "measure"]
-    charts = [_chart(name, found.systems, rows) for name, rows in _by_workload(measured, study)]
-    tables = [contents(one) for one in found.tables(study)]
-    return note(NOTE) + Markup("").join([*charts, *tables])
+    return [_chart(name, found.systems, rows) for name, rows in _by_workload(measured, study)]
 
 
 def _by_workload(
@@ -66,43 +74,44 @@ def _chart(workload: str, systems: Sequence[str], rows: Sequence[SystemsRow]) ->
     groups: dict[tuple[str, str], list[SystemsRow]] = {}
     for row in rows:
         groups.setdefault((row.measure, _way(row)), []).append(row)
-    drawn = [
-        (way if measure == "rate" else f"{measure}, {way}", _curves(systems, own, name))
+    panels = [
+        Panel(
+            way if measure == "rate" else f"{measure}, {way}",
+            _series(systems, own),
+            y_axis=Axis(categories=[name(_varied(row)) or "all" for row in own]),
+        )
         for (measure, way), own in groups.items()
     ]
-    what = "operations per second" if rows[0].measure == "rate" else "bytes per second of a client"
-    values = [metric.value for row in rows for metric in row.values.values()]
+    of_rates = rows[0].measure == "rate"
+    what = "operations per second" if of_rates else "throughput of one client"
+    x_axis = Axis(what, "1/s" if of_rates else "B/s", log=True)
     title = discover.workload(workload).title
-    figure = panels(
-        drawn, axis("", type="category", automargin=True), log_axis(what, values), title
-    )
-    return Markup("<h3>{}</h3>{}").format(title, figure)
+    return figure(panels, x_axis, Axis(), title, title)
 
 
-def _curves(systems: Sequence[str], rows: Sequence[SystemsRow], name: Name) -> list[Curve]:
-    """Returns one curve for each file system over the configurations of a panel."""
-    curves: list[Curve] = []
+def _series(systems: Sequence[str], rows: Sequence[SystemsRow]) -> list[Series]:
+    """The points of each file system: one row of the chart for each configuration of a panel.
+
+    Colour and shape both tell the file systems apart.
+    """
+    found = []
     for place, system in enumerate(systems):
-        own = [row for row in rows if system in row.values]
-        metrics = [row.values[system] for row in own]
-        colour = SEQUENCE[place % len(SEQUENCE)]
-        curves.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": words(system),
-                "x": [words(name(_varied(row))).replace(", ", "<br>") for row in own],
-                "y": [metric.value for metric in metrics],
-                "error_y": {**with_interval(metrics), "color": colour},
-                "line": {"color": colour, "width": 1, "dash": "dot"},
-                "marker": {
-                    "color": colour,
-                    "size": 9,
-                    "symbol": SYMBOLS[place // len(SEQUENCE) % len(SYMBOLS)],
-                },
-            }
+        own = [(row, one.values[system]) for row, one in enumerate(rows) if system in one.values]
+        metrics = [metric for _, metric in own]
+        found.append(
+            Series(
+                system,
+                palette.of_place(place),
+                [metric.value for metric in metrics],
+                [row + SHIFT * (place - (len(systems) - 1) / 2) for row, _ in own],
+                mark=MARKS[place % len(MARKS)],
+                low=[metric.low for metric in metrics],
+                high=[metric.high for metric in metrics],
+                across=True,
+                hints=[f"{system}: {number_text(metric.value)}" for metric in metrics],
+            )
         )
-    return curves
+    return found
 
 
 def _varied(row: SystemsRow) -> dict[str, LevelValue]:
@@ -118,4 +127,4 @@ def _way(row: SystemsRow) -> str:
     return PROCESSES if isinstance(processes, int) and processes > 1 else THREADS
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

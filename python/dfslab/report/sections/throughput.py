@@ -1,5 +1,5 @@
 """Renders the section on rates against the varied keys, with measurements as points and
-predictions as lines."""
+predictions as lines with their intervals."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dfslab.documents.table import labels_text
+from dfslab.documents.table import Tab, labels_text
 from dfslab.models.learn.features import describe
+from dfslab.report.answers.rates import by_configuration, short_names
+from dfslab.report.answers.verdict import is_from_memory
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Dash, Panel, Series
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
-from dfslab.report.figure import Axis, AxisOptions, Curve
 from dfslab.report.page_table import note, number
-from dfslab.report.plot import DASHES, INK, axis, colour, log_axis, panels, with_interval, words
 from dfslab.result import Metric, Result
 from dfslab.spec import units
 from dfslab.spec.streams.stream import has_stream
@@ -25,69 +28,143 @@ TITLE = "Throughput"
 ORDER = 20
 EMPTY = "No configuration was measured or predicted with a rate."
 ALONG = {"file_size": "file size", "clients": "clients", "transfer_size": "transfer size"}
-NOTE = (
-    "Points are measured means of configurations with 90 % intervals, filled where one was held "
-    "out; lines are predictions, whose intervals show under the pointer. The baselines are one "
-    "click on the legend away."
+# Relative difference up to which two models are drawn as one line (a choice: about the width of the
+# line).
+SAME = 0.02
+BYTES, RATE = "throughput_bytes_per_s", "rate_per_s"
+STYLES: Mapping[str, Dash] = {"petri": "dash", "regression": "dot"}
+MEASURED = (
+    "Large points are means over the repetitions of a configuration, filled where it was held out; "
+    "small points are the repetitions."
+)
+PREDICTED = "Lines are predictions, in the area of their 90 % intervals."
+FROM_MEMORY = (
+    "Page cache: the scenario did not keep this machine's memory from answering "
+    "(workload.cache = warm)."
 )
 Described = Mapping[str, Mapping[str, Any]]
 
 
 def render(study: FinishedRun) -> Markup | None:
     """Returns HTML: one chart for each operation type, with a panel for every number of clients."""
-    groups: dict[str, list[Result]] = {}
-    for result in study.results:
-        is_load = result.method != "trace" and has_stream(result.point.scenario)
-        if is_load and _positive(result, "rate_per_s"):
-            groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
+    groups = by_operations(study)
     if not groups:
         return None
     wide: list[Markup] = []
     narrow: list[Markup] = []
     for name, group in sorted(groups.items()):
-        figure, count = _figure(name, group)
-        (narrow if count == 1 else wide).append(Markup("<div>{}</div>").format(figure))
+        drawn, count = chart(name, group)
+        (narrow if count == 1 else wide).append(drawn)
     side_by_side = Markup('<div class="charts">{}</div>').format(Markup("").join(narrow))
-    return note(NOTE) + Markup("").join(wide) + (side_by_side if narrow else "")
+    return note(_explained(study)) + Markup("").join(wide) + (side_by_side if narrow else "")
+
+
+def _explained(study: FinishedRun) -> str:
+    """What points and lines mean, as far as the run has them, and whether the page cache may have
+    answered."""
+    measured = by_configuration(study.of_method("measure"))
+    texts = [MEASURED] if measured else []
+    texts += [PREDICTED] if study.methods else []
+    texts += [FROM_MEMORY] if any(map(is_from_memory, measured)) else []
+    return " ".join(texts)
+
+
+def by_operations(study: FinishedRun) -> dict[str, list[Result]]:
+    """Operation types -> the results of workloads that did them, without traces and baselines."""
+    groups: dict[str, list[Result]] = {}
+    for result in study.settled:
+        is_load = result.method not in ("trace", *BASELINES) and has_stream(result.point.scenario)
+        if is_load and _positive(result, RATE):
+            groups.setdefault(str(describe(result.point)["operations"]), []).append(result)
+    return groups
 
 
 def _positive(result: Result, metric: str) -> bool:
     return metric in result.metrics and result.value(metric) > 0
 
 
-def _figure(operations: str, results: Sequence[Result]) -> tuple[Markup, int]:
-    """(chart of one operation type, number of its panels)."""
+def chart(
+    operations: str, results: Sequence[Result], ends_only: bool = False
+) -> tuple[Markup, int]:
+    """(HTML of the chart of one operation type, number of its panels).
+
+    `ends_only`: only the panels of the fewest and of the most clients are drawn.
+    """
+    results, names = _agreeing(results)
     described = {result.point_id: describe(result.point) for result in results}
     along = _axis_of(list(described.values()))
-    has_bytes = all(_positive(r, "throughput_bytes_per_s") for r in results)
-    metric = "throughput_bytes_per_s" if has_bytes else "rate_per_s"
+    has_bytes = all(_positive(r, BYTES) for r in results)
+    metric = BYTES if has_bytes else RATE
+    if len({one.get(along) for one in described.values()}) == 1 < len(described):
+        return _rows(operations, results, metric, names), 1
     clients = sorted({float(d["clients"]) for d in described.values()})
-    groups = []
+    if ends_only:
+        clients = sorted({clients[0], clients[-1]})
+    panels = []
     for count in clients if along != "clients" else [None]:
         chosen = [r for r in results if count in (None, described[r.point_id]["clients"])]
-        traces = [
-            _trace([r for r in chosen if r.method == method], described, along, metric)
+        series = [
+            one
             for method in dict.fromkeys(result.method for result in chosen)
+            for one in _series(
+                [r for r in chosen if r.method == method], described, along, metric, names[method]
+            )
         ]
-        title = operations if count is None else f"{operations}, {_clients(count)}"
-        groups.append((title, sorted(traces, key=_legend_order)))
-    shown = [r.value(metric) for r in results if r.method not in BASELINES]
-    what = "bytes per second" if has_bytes else "operations per second"
-    figure = panels(
-        groups,
+        # Measurements are drawn last, so that they lie above the predictions.
+        series.sort(key=lambda one: one.colour == palette.MEASURED)
+        panels.append(Panel("" if count is None else _clients(count), series))
+    axis = _rate_axis(metric)
+    what = axis.title
+    drawn = figure(
+        panels,
         _along_axis(results, described, along),
-        log_axis(what, shown),
+        axis,
         f"{what} of {operations} against {ALONG[along]}",
+        operations,
     )
-    return figure, len(groups)
+    return drawn, len(panels)
+
+
+def _rate_axis(metric: str) -> Axis:
+    if metric == BYTES:
+        return Axis("throughput", "B/s", log=True)
+    return Axis("operations per second", "1/s", log=True)
+
+
+def _rows(
+    operations: str, results: Sequence[Result], metric: str, names: Mapping[str, str]
+) -> Markup:
+    """HTML of a chart with one row for each configuration, where neither sizes nor the number of
+    clients were varied."""
+    labels = {one.point_id: one.labels for one in results}
+    rows = {point: float(row) for row, point in enumerate(labels)}
+    series = []
+    for method in dict.fromkeys(one.method for one in results):
+        own = [one for one in results if one.method == method]
+        found = [one.metrics[metric] for one in own]
+        measured = method == "measure"
+        series.append(
+            Series(
+                "measured" if measured else f"{names[method]}, 90 % interval",
+                palette.of_method(method),
+                [one.value for one in found],
+                [rows[one.point_id] for one in own],
+                mark="circle" if measured else "diamond",
+                low=[one.low for one in found],
+                high=[one.high for one in found],
+                across=True,
+                hints=[_hint(method, one, metric, {}) for one in found],
+            )
+        )
+    axis = _rate_axis(metric)
+    categories = Axis(categories=short_names(labels.values()))
+    return figure(
+        [Panel("", series)], axis, categories, f"{axis.title} of {operations}", operations
+    )
 
 
 def _clients(count: float) -> str:
     return "1 client" if count == 1 else f"{count:.0f} clients"
-
-
-def _legend_order(trace: Curve) -> tuple[bool, bool]:
-    return (trace["name"] != "measured", trace["visible"] is not True)
 
 
 def _axis_of(described: Sequence[Mapping[str, Any]]) -> str:
@@ -105,73 +182,114 @@ def _along_axis(results: Sequence[Result], described: Described, along: str) -> 
         place = float(described[result.point_id].get(along, 1.0))
         label = result.labels.get(f"workload.{along}")
         default = number(place) if along == "clients" else units.text(place, "B", 3)
-        written[place] = words(str(default if label is None else label))
-    places = sorted(written)
-    ticks: AxisOptions = {
-        "type": "log",
-        "tickvals": places,
-        "ticktext": [written[place] for place in places],
-    }
-    return axis(ALONG[along], **ticks)
+        written[place] = str(default if label is None else label)
+    return Axis(ALONG[along], log=True, ticks=sorted(written.items()))
 
 
-def _trace(results: Sequence[Result], described: Described, along: str, metric: str) -> Curve:
-    """The curve of one method: points with error bars for measurements, a line for a model.
+def _agreeing(results: Sequence[Result]) -> tuple[list[Result], dict[str, str]]:
+    """The results without methods whose predictions equal those of an earlier method, and for each
+    remaining method the names of all methods that it stands for."""
+    rates: dict[str, dict[str, float]] = {}
+    for one in results:
+        if one.method != "measure":
+            rates.setdefault(one.method, {})[one.point_id] = one.value(RATE)
+    groups: dict[str, list[str]] = {"measure": ["measure"]}
+    for method, own in rates.items():
+        same = next((one for one in groups if _equal(rates.get(one, {}), own)), method)
+        groups.setdefault(same, []).append(method)
+    kept = [one for one in results if one.method in groups]
+    return kept, {method: ", ".join(names) for method, names in groups.items()}
 
-    `along`: key of the horizontal axis.
+
+def _equal(rates: Mapping[str, float], others: Mapping[str, float]) -> bool:
+    """Whether two methods predict the same configurations, with differences up to SAME."""
+    return rates.keys() == others.keys() and all(
+        abs(math.log(rates[key] / others[key])) <= SAME for key in rates
+    )
+
+
+def _series(
+    results: Sequence[Result], described: Described, along: str, metric: str, name: str
+) -> list[Series]:
+    """The series of one method: a line with its interval for a model; means and repetitions as
+    points for measurements.
+
+    `along`: key of the horizontal axis. `name`: name of the method in the legend.
     """
     points: dict[tuple[float, str], list[Result]] = {}
-    method = results[0].method
-    measured = method == "measure"
+    measured = results[0].method == "measure"
     for result in results:
         place = float(described[result.point_id].get(along, 1.0))
         points.setdefault((place, str(result.labels) if measured else ""), []).append(result)
     groups = [points[key] for key in sorted(points)]
     places = [place for place, _ in sorted(points)]
-    metrics = [
-        geometric_mean([r.value(metric) for r in group]) if measured else group[0].metrics[metric]
-        for group in groups
-    ]
-    held = [any(result.point.held_out for result in group) for group in groups]
+    if measured:
+        return _measured(groups, places, metric)
+    return [_predicted(groups, places, metric, name)]
+
+
+def _predicted(
+    groups: Sequence[Sequence[Result]], places: Sequence[float], metric: str, name: str
+) -> Series:
+    method = groups[0][0].method
+    found = [group[0].metrics[metric] for group in groups]
+    return Series(
+        f"{name}, 90 % interval",
+        palette.of_method(method),
+        places,
+        [one.value for one in found],
+        line=STYLES.get(method, "solid"),
+        mark="" if len(places) > 1 else "diamond",
+        low=[one.low for one in found],
+        high=[one.high for one in found],
+        band=True,
+        hints=[_hint(method, one, metric, {}) for one in found],
+    )
+
+
+def _measured(
+    groups: Sequence[Sequence[Result]], places: Sequence[float], metric: str
+) -> list[Series]:
+    """The repetitions as small points, and the mean of each configuration as a large one.
+
+    A configuration that ran once has its own interval, if the run gave one.
+    """
     crowded = len(places) > len(set(places))
-    lines: Curve = {
-        "mode": "lines" if len(places) > 1 else "markers",
-        "line": {"color": colour(method), "width": 2, "dash": DASHES.get(method, "solid")},
-        "marker": {"color": colour(method), "symbol": "line-ew-open", "size": 18},
-    }
-    marks: Curve = {
-        "mode": "markers",
-        "error_y": {**with_interval(metrics), "color": INK},
-        "marker": {
-            "color": INK,
-            "size": 8,
-            "line": {"width": 1.5},
-            "symbol": ["circle" if one else "circle-open" for one in held],
-        },
-    }
-    return {
-        "type": "scatter",
-        "name": "measured" if measured else words(method),
-        # A baseline is drawn only if the reader selects it in the legend, because it would compress
-        # the range of the other curves.
-        "visible": "legendonly" if method in BASELINES else True,
-        "x": places,
-        "y": [one.value for one in metrics],
-        "text": [
-            words(_hover(method, one, metric, group[0].labels if crowded else {}))
-            for one, group in zip(metrics, groups, strict=True)
+    means = [geometric_mean([r.value(metric) for r in group]) for group in groups]
+    alone = [group[0].metrics[metric] if len(group) == 1 else None for group in groups]
+    single = [
+        (place, one.value)
+        for place, group in zip(places, groups, strict=True)
+        if len(group) > 1
+        for one in (result.metrics[metric] for result in group)
+    ]
+    large = Series(
+        "measured",
+        palette.MEASURED,
+        places,
+        [one.value for one in means],
+        mark="circle",
+        hollow=[not any(r.point.held_out for r in group) for group in groups],
+        low=[one.low if one else None for one in alone],
+        high=[one.high if one else None for one in alone],
+        hints=[
+            _hint("measured", one, metric, group[0].labels if crowded else {})
+            for one, group in zip(means, groups, strict=True)
         ],
-        "hovertemplate": "%{text}<extra></extra>",
-        **(marks if measured else lines),
-    }
+    )
+    if not single:
+        return [large]
+    xs, ys = zip(*single, strict=True)
+    small = Series("repetitions", palette.MEASURED, xs, ys, mark="circle", faint=True)
+    return [small, large]
 
 
-def _hover(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
+def _hint(method: str, one: Metric, metric: str, labels: Mapping[str, Any]) -> str:
     """The text that appears if the pointer is over a point: the value with its interval.
 
     `labels`: the configuration, if several share a position.
     """
-    unit = "B/s" if metric == "throughput_bytes_per_s" else "1/s"
+    unit = "B/s" if metric == BYTES else "1/s"
     of = f", {labels_text(labels)}" if labels else ""
     text = f"{method}{of} {_text(one.value, unit)}"
     if one.low is None or one.high is None:
@@ -183,4 +301,4 @@ def _text(value: float, unit: str) -> str:
     return units.text(value, unit, 3) if math.isfinite(value) else "–"
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.THROUGHPUT)

@@ -4,9 +4,11 @@ self time."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from dfslab.documents.table import Tab
 from dfslab.documents.traces.trace_analysis import (
     CohortComparison,
     ModelledStep,
@@ -15,6 +17,9 @@ from dfslab.documents.traces.trace_analysis import (
 )
 from dfslab.documents.traces.trace_profile import AlignedClock, Entry, Savings, TraceProfile
 from dfslab.report import repeats
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Bars, Panel
+from dfslab.report.charts.svg import figure
 from dfslab.report.contract import PageSection
 from dfslab.report.flame import NOTE, flame
 from dfslab.report.page_table import (
@@ -28,6 +33,7 @@ from dfslab.report.page_table import (
     signed,
     table,
 )
+from dfslab.report.paths import path_end, short_path
 from dfslab.report.timeline import timelines
 from dfslab.spec import units
 from dfslab.studies.contract import FinishedRun
@@ -37,20 +43,23 @@ TITLE = "Trace"
 ORDER = 70
 EMPTY = "Nothing was traced."
 MOST_ROWS = 25
+MOST_BARS = 8
+# Characters of a step's path in the label of its bar.
+MOST_LABEL = 30
 NO_PATH = Markup('<td class="wide" title="{0}">{0}</td>').format(DASH)
-RANKED = "The table ranks steps by the time they spend themselves, their own steps not counted."
+RANKED = "The table ranks steps by their self time: the time without that of the calls within them."
 GAINED = (
-    "Each step is made {factor:g} times faster in a replay of the trees, where everything else "
-    "waits again for what it waited for. Beside it is what ranking by summed time says."
+    "Each step is made {factor:g} times faster in a replay of the trees, in which every call waits "
+    "for the same calls as before. For comparison, the last columns rank by summed time."
 )
 PARTS = (
     "Each processor, disk and link is made {factor:g} times faster, by what clients waited for "
-    "along their pipelines. Parts are called as the paths call them: by role, or by process. "
-    "Busy is the share of the trace's time; of links nobody knows."
+    "along their pipelines. Parts have the names that paths use: of roles, or of processes. "
+    "Busy is the share of the trace's time in which the part worked; it is not known of links."
 )
 MODELLED = (
-    "What one operation spends in each step, as traced and as its description says, with nothing "
-    "fitted; error is modelled / traced - 1. A dash is a step that was not traced."
+    "The time of one operation in each step: as traced, and as its description predicts without "
+    "calibration. Error is modelled / traced - 1. A dash is a step that was not traced."
 )
 ONLY_TRACED = "Steps of clients that the description does not have:"
 CLOCKS = (
@@ -81,32 +90,103 @@ def render(study: FinishedRun) -> Markup | None:
     return None if found is None else body(found.profile)
 
 
+@dataclass(frozen=True)
+class TracePart:
+    """One part of what is shown of a trace, with the tab that shows it on the page of a trace."""
+
+    name: str
+    title: str
+    tab: Tab
+    body: Markup | None
+
+
 def body(profile: TraceProfile) -> Markup | None:
     """HTML of a trace profile: the numbers before and after compression, the gains of faster
     steps, the call trees, and the rankings. None if the profile is empty."""
     if not profile.roots:
         return None
+    return Markup("").join(part.body for part in parts(profile) if part.body)
+
+
+def parts(profile: TraceProfile) -> list[TracePart]:
+    """The parts of a trace: answer, gains, changes, call trees and rankings. A part without content
+    has no body."""
+    if not profile.roots:
+        return [TracePart("answer", TITLE, Tab.ANSWER, None)]
     analysis = TraceAnalysis.of(profile)
-    parts = [
-        Markup("<p>{}</p>").format(_compression(profile)),
-        _gains(profile.savings),
-        _parts(analysis.parts),
-        _modelled(analysis.modelled or ()),
+    found = [
+        TracePart("answer", TITLE, Tab.ANSWER, _answer(profile)),
+        TracePart(
+            "gains",
+            "Gains",
+            Tab.LIMITS,
+            _gains(profile.savings) + _parts(analysis.parts) + _modelled(analysis.modelled or ()),
+        ),
+        TracePart("changes", "Changes", Tab.TIME, _changed(profile, analysis.compared)),
+        TracePart(
+            "trees",
+            "Calls",
+            Tab.TIME,
+            Markup("<h3>Call trees</h3>")
+            + note(NOTE)
+            + flame(profile.roots, "call trees by time")
+            + timelines(profile.timelines),
+        ),
+        TracePart("steps", "Steps", Tab.TRACE, _rankings(profile)),
     ]
-    if compared := analysis.compared:
-        parts += [
-            Markup("<h3>{}</h3>").format(CHANGED),
-            _differ(compared),
-            flame(profile.roots, "changed call trees", compared.changes),
-            _changes(compared),
-        ]
-    parts += [
-        Markup("<h3>Call trees</h3>"),
-        note(NOTE),
-        flame(profile.roots, "call trees by time"),
-        timelines(profile.timelines),
-    ]
-    parts += [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
+    return [one if one.body else replace(one, body=None) for one in found]
+
+
+def _answer(profile: TraceProfile) -> Markup:
+    """HTML of the step that would save most if it were faster, a chart of the first steps, and the
+    size of the trace."""
+    size = Markup("<p>{}</p>").format(_compression(profile))
+    if not profile.savings or not profile.savings.steps:
+        return size
+    factor, first = profile.savings.factor, profile.savings.steps[0]
+    sentence = Markup(
+        "<p><strong>{}</strong>: {:g} times as fast, it would save {} of the time of the clients' "
+        "calls (90 %: {}; verdict: {}).</p>"
+    ).format(
+        short_path(first.step),
+        factor,
+        percent(first.saving),
+        _range(first.low, first.high),
+        first.verdict,
+    )
+    shown = profile.savings.steps[:MOST_BARS]
+    bars = Bars(
+        "",
+        palette.SEQUENCE[0],
+        [step.saving for step in shown],
+        [step.low for step in shown],
+        [step.high for step in shown],
+        [f"{step.step}: {percent(step.saving)}" for step in shown],
+    )
+    title = f"Time saved if a step were {factor:g} times as fast"
+    return Markup('<div class="answer">{}</div>').format(sentence + size) + figure(
+        [Panel("", bars=[bars])],
+        Axis("time saved, 90 % interval", "%", from_zero=True),
+        Axis(categories=[path_end(step.step, MOST_LABEL) for step in shown]),
+        title,
+        title,
+    )
+
+
+def _changed(profile: TraceProfile, compared: CohortComparison | None) -> Markup:
+    if compared is None:
+        return Markup("")
+    return (
+        Markup("<h3>{}</h3>").format(CHANGED)
+        + _differ(compared)
+        + flame(profile.roots, "changed call trees", compared.changes)
+        + _changes(compared)
+    )
+
+
+def _rankings(profile: TraceProfile) -> Markup:
+    """HTML of the rankings of steps and waits, repetitions, and clocks."""
+    parts = [Markup("<h3>Steps by self time</h3>"), note(RANKED), _steps(profile.ranking)]
     if profile.waits:
         parts += [Markup("<h3>Waits: queues, locks, other processes</h3>"), _steps(profile.waits)]
     parts += [_repeats(profile)]
@@ -273,7 +353,7 @@ def _modelled(rows: Sequence[ModelledStep]) -> Markup:
         if row.modelled_s is None and row.traced
     ]
     rest = note(ONLY_TRACED) + table(["step", "calls", "mean"], only) if only else Markup("")
-    title = Markup("<h3>Steps beside the model</h3>")
+    title = Markup("<h3>Steps compared with the model</h3>")
     return title + note(MODELLED) + table(head, shown, texts=3) + rest
 
 
@@ -371,4 +451,4 @@ def _compression(profile: TraceProfile) -> Markup:
     return text + "".join(f" {line}" for line in repeats.left_out(profile))
 
 
-SECTION = PageSection(TITLE, ORDER, EMPTY, render)
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.TRACE)

@@ -15,9 +15,11 @@ LINK, DISK, PROCESSOR, LATENCY = "link", "disk", "processor", "latency"
 SIZE, SETTING = "size", "setting"
 OF_HARDWARE = (SERVERS, LINK, DISK, PROCESSOR, LATENCY)
 KINDS = (CLIENTS, SERVERS, COPIES, LINK, DISK, PROCESSOR, LATENCY, SIZE, SETTING)
-# Distance of a change that has no ratio, such as switching a setting on. It is that of a doubling.
+# Distance of a change whose values have no ratio, such as switching a setting on. Such a change
+# counts as much as a doubling.
 DOUBLING = math.log(2)
-# End of a key -> kind of change. The first match applies.
+# The kinds of change by the ends of keys. A key has the kind of the first entry with an end that
+# matches.
 _ENDS = (
     (("workload.clients", "workload.nodes", "workload.processes"), CLIENTS),
     ((".adapter.bandwidth",), LINK),
@@ -34,10 +36,11 @@ OF_LENGTH = ("workload.operations_per_client", "workload.files_per_client")
 class Change:
     """One change of a scenario.
 
-    `text`: the change as the user writes it. `values`: dotted key -> new value. `kind`: one of
-    KINDS. `distance`: |natural logarithm of new value / old value|; DOUBLING where there is no
-    ratio. `is_more`: whether the change only adds hardware, which lowers no rate and raises a rate
-    at most in proportion.
+    `text` is the change as the user writes it. `values` maps each dotted key that changes to its
+    new value. `kind` is one of KINDS. `distance` is |natural logarithm of new value / old value|,
+    or DOUBLING where the values have no ratio. `is_more` means that the change only adds hardware.
+    Such a change lowers no rate, and it raises a rate at most by the factor by which it increases
+    the hardware.
     """
 
     text: str
@@ -51,7 +54,8 @@ class Change:
 
 
 def kind_of(key: str) -> str:
-    """Returns the kind of a change of the dotted `key`; SETTING if no other kind matches."""
+    """Returns the kind of change that setting the dotted `key` is; SETTING if no other kind
+    matches."""
     if ".disk." in key:
         return DISK
     if key.startswith("deployment.node.") and key.endswith(".count"):
@@ -63,24 +67,27 @@ def kind_of(key: str) -> str:
 
 
 def distance_of(old: float, new: float) -> float:
-    """Returns the distance between two values of a key: |ln(new / old)|, or that of a doubling if
-    one value is 0."""
+    """Returns the distance between two values of a key: |natural logarithm of new / old|. If one of
+    them is 0, the distance is that of a doubling."""
     if old <= 0 or new <= 0:
         return 0.0 if old == new else DOUBLING
     return abs(math.log(new / old))
 
 
 def adds_hardware(key: str, old: float, new: float) -> bool:
-    """Returns whether a change of a key only adds hardware: a larger amount, or a lower latency."""
+    """Returns whether a change of a key from `old` to `new` only adds hardware: a larger amount, or
+    a lower latency."""
     more = new <= old if key.endswith("latency") else new >= old
     return kind_of(key) in OF_HARDWARE and more
 
 
 def possible_log_gain(changes: Iterable[Change]) -> tuple[float, float]:
-    """Returns bounds of the log gain of changes: (0, sum of distances) if they only add hardware,
-    else infinite.
+    """Returns a lower and an upper bound of the natural logarithm of the factor by which changes
+    can raise a rate. If all changes only add hardware, the bounds are 0 and the sum of their
+    distances; else they are infinite.
 
-    A resource that takes 1/f of the time makes an operation at most f times as fast.
+    The reason for the upper bound: a resource that takes 1/f of the time makes an operation at most
+    f times as fast.
     """
     known = list(changes)
     if not all(one.is_more for one in known):

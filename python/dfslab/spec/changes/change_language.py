@@ -73,8 +73,8 @@ def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
 
 
 def _unknown(name: str, phrases: dict[str, Subject]) -> str:
-    """Returns the error text for an unknown subject: the most similar phrase, then the first phrase
-    of each subject."""
+    """Returns the text of the error for an unknown subject. It names the phrase that is most
+    similar, then the first phrase of each subject."""
     close = difflib.get_close_matches(name, phrases, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     plain = list(dict.fromkeys(one.names[0] for one in phrases.values()))
@@ -125,7 +125,7 @@ def _valued(text: str, subject: Subject, written: str) -> Change:
 
 
 def _now(subject: Subject) -> str:
-    """Returns the present value of a subject as text for an error message."""
+    """Returns the present values of a subject as text that is appended to an error message."""
     return "; now " + ", ".join(dict.fromkeys(_shown(v, subject.unit) for v in subject.present))
 
 
@@ -144,7 +144,9 @@ def _written(value: LevelValue, unit: str) -> LevelValue:
 
 
 def _new(text: str, subject: Subject, written: str, present: LevelValue) -> LevelValue:
-    """Returns the new value of one key: a word, or a number in SI units."""
+    """Returns the new value of one key, whose value now is `present`: a word, or a number in SI
+    units. `written` is the value part of the change, such as "+1". Raises InputError, which shows
+    the whole change `text`, if the new value is not possible."""
     if subject.unit == "" or isinstance(present, str):
         return _SWITCH.get(written.lower(), written)
     value = _number(text, subject, written, float(present))

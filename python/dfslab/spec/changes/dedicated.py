@@ -8,7 +8,7 @@ from dfslab import discover
 from dfslab.spec.deployment import NodeGroup
 from dfslab.spec.scenario import Scenario
 
-# Kinds of roles that get dedicated nodes, and what these nodes are called.
+# Name of the dedicated nodes of each kind of role.
 _NODES = {"client": "client", "metadata": "master", "data": "server"}
 
 
@@ -45,8 +45,8 @@ def _kinds(group: NodeGroup, kinds: dict[str, str]) -> set[str]:
 
 
 def _split(group: NodeGroup, kinds: dict[str, str], prefixed: bool) -> Iterator[NodeGroup]:
-    """One group of nodes for each kind of role that a group plays. With `prefixed`, its name begins
-    with that of the shared group."""
+    """Yields one group of nodes for each kind of role that the nodes of `group` play. If `prefixed`
+    is true, the name of a new group begins with that of `group`."""
     for kind, name in _NODES.items():
         roles = {one: n for one, n in group.roles.items() if n and kinds.get(one) == kind}
         if not roles:

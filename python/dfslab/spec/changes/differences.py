@@ -10,14 +10,13 @@ from dfslab.spec.design import LevelValue
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.units import FACTORS, plainly
 
-# Keys that define the question rather than the system. A difference in one of them is not a change
-# of the system.
+# Keys that decide what is measured. A difference in one of them is not a change of the system.
 _OTHER_QUESTION = ("workload.name", "workload.cache", "workload.arrival")
 
 
 def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, LevelValue]]:
-    """Returns dotted key -> (value in `one`, value in `other`) for the keys in which two
-    configurations differ."""
+    """Returns the dotted keys in which two configurations differ, each with its value in `one` and
+    its value in `other`. Keys that only define how long the workload runs are left out."""
     first, second = _keys(one), _keys(other)
     return {
         key: (first.get(key, ""), second.get(key, ""))
@@ -27,9 +26,9 @@ def differences(one: Scenario, other: Scenario) -> dict[str, tuple[LevelValue, L
 
 
 def change_between(one: Scenario, other: Scenario) -> tuple[str, float] | None:
-    """Returns (kind, distance) of the change from one configuration to the other. None if the
-    configurations are equal, if the differences have several kinds, or if the workload's name,
-    cache or arrivals differ."""
+    """Returns the kind and the distance of the change that turns `one` configuration into the
+    `other`. Returns None if the configurations are equal, if the differences have several kinds, or
+    if the workload's name, cache or arrivals differ."""
     keys = differences(one, other)
     kinds = {kind_of(key) for key in keys}
     if len(kinds) != 1 or set(_OTHER_QUESTION) & set(keys):
@@ -51,8 +50,8 @@ def _keys(scenario: Scenario) -> dict[str, LevelValue]:
 
 
 def _flat(table: object, path: str = "") -> Iterator[tuple[str, LevelValue]]:
-    """Yields (dotted key, value) for every value of nested tables. A node group appears by its name
-    in the key."""
+    """Yields the dotted key and the value of every entry of nested tables. The key of an entry in a
+    node group contains the group's name."""
     if isinstance(table, dict):
         for key, value in table.items():
             yield from _flat(value, f"{path}.{key}" if path else key)

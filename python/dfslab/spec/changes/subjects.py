@@ -1,5 +1,5 @@
-"""The subjects of changes: phrases such as "servers", "client link" or "copies", and the keys that
-they set."""
+"""The subjects of changes: each is named by phrases, such as "servers", "client link" or "copies",
+and has the keys of a scenario that a change of it sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _OF_KIND = {
     "data": ("server", "data server"),
     "metadata": ("metadata server",),
 }
-# Phrases for a node's hardware -> (keys of a node group, SI unit).
+# Phrases for a node's hardware. Each entry has the keys of a node group that the phrases stand for,
+# and the SI unit of these keys.
 _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("link", "adapter", "network", "nic"): (("adapter.bandwidth",), "B/s"),
     ("disk",): (("disk.read_rate", "disk.write_rate"), "B/s"),
@@ -37,7 +38,8 @@ _HARDWARE: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {
     ("memory",): (("memory",), "B"),
 }
 HARDWARE_WORDS = tuple(phrases[0] for phrases in _HARDWARE)
-# Phrases for the keys that every workload has -> (key, SI unit; "" for a word).
+# Phrases for the keys that every workload has. Each phrase has its key and the SI unit of the key
+# ("" if the value is a word).
 _WORKLOAD = {
     "clients": ("clients", "1"),
     "think time": ("think_time", "s"),
@@ -52,10 +54,12 @@ COPIES_ID = "Rp1"
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a change. `names`: its phrases; messages use the first. `keys`: the dotted
-    keys that the change sets, with their `present` values in SI units (text for words).
+    """The subject of a change.
 
-    `unit`: "B", "s", "B/s", "Hz", "1" for whole numbers, "share" for fractions, "" for words.
+    `names` are the phrases that name it; messages use the first one. `keys` are the dotted keys
+    that a change sets, and `present` are the values that they have now, in SI units (text for
+    words). `unit` is "B", "s", "B/s" or "Hz", "1" for whole numbers, "share" for fractions, and ""
+    for words.
     """
 
     names: tuple[str, ...]
@@ -65,12 +69,13 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """The kind of any change of this subject."""
+        """Returns the kind of a change of this subject, one of KINDS."""
         return kind_of(self.keys[0])
 
 
 def subjects_of(scenario: Scenario) -> dict[str, Subject]:
-    """Returns phrase -> subject for a scenario. Phrases are in lower case with single spaces."""
+    """Returns the subjects that a scenario has, by the phrases that name them. Phrases are in lower
+    case with single spaces."""
     found: dict[str, Subject] = {}
     for subject in (*_of_workload(scenario), *_of_system(scenario), *_of_nodes(scenario)):
         for name in subject.names:
@@ -163,8 +168,8 @@ def _value(group: NodeGroup, key: str) -> LevelValue:
 
 
 def _named_groups(scenario: Scenario) -> Iterator[tuple[tuple[str, ...], list[NodeGroup]]]:
-    """Yields (words, the node groups that they name) for each group, each role and each kind of
-    role."""
+    """Yields groups of nodes with the words that name them. There is one entry for each role of the
+    file system and one for each single node group."""
     system = discover.file_system(scenario.file_system.name)
     for role in system.roles:
         words = (role.name, *_words_of(role))

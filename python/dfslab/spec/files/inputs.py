@@ -21,7 +21,7 @@ GZIP = b"\x1f\x8b"
 # far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
-# Largest share of the free space of the temporary directory that one decompressed file may take.
+# Largest share of the temporary directory's free space that one decompressed file may take.
 _SPACE_SHARE = 0.5
 
 
@@ -50,8 +50,9 @@ def content(key: str, path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
 
 
 def table(key: str, path: Path, file: str = "") -> TomlTable:
-    """Returns the table in a TOML file. Raises InputError for `key` (in `file`, a scenario) like
-    `text`, and if the file is not TOML."""
+    """Returns the table in a TOML file. Raises InputError for `key` like `text`, and if the file is
+    not TOML. If `file` is given, it is the scenario that names the TOML file, and the error names
+    it."""
     written = text(key, path)
     if not written.strip():
         raise InputError(key, str(path), "is empty")
@@ -63,7 +64,7 @@ def table(key: str, path: Path, file: str = "") -> TomlTable:
 
 
 def _toml_reason(error: tomllib.TOMLDecodeError) -> str:
-    """Returns the reason of a TOML error in the words of a user who wrote the file."""
+    """Returns the reason of a TOML error in words that a user of TOML files understands."""
     return (
         str(error)
         .replace("Cannot overwrite a value", "a key is given twice")

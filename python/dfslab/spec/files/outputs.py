@@ -32,10 +32,11 @@ _OF_THE_PATH = (
 
 @dataclass(frozen=True)
 class Output:
-    """A file that the user asks for: the option that names the file, and the path.
+    """A file that the user asks for. `key` is the option that names the file, and `path` is its
+    path.
 
-    `replaces`: an existing regular file may be replaced (`--force`). Links, devices, pipes and
-    folders are never replaced.
+    `replaces`: whether an existing regular file may be replaced (`--force`). Links, devices, pipes
+    and folders are never replaced.
     """
 
     key: str
@@ -44,7 +45,7 @@ class Output:
 
     @property
     def is_standard(self) -> bool:
-        """Whether the path is "-", which is standard output."""
+        """Returns whether the path is "-", which is standard output."""
         return str(self.path) == STANDARD_OUTPUT
 
     def check(self, inputs: Iterable[Path] = ()) -> Output:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from dfslab.spec.input_error import InputError
 
-# Folders with ready scenarios: that of the installed package, and that of a source tree.
+# Folders with ready scenarios: one is part of the installed package, the other of a source tree.
 _PACKAGE = Path(__file__).parents[2]
 FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios")
 
 
 def files() -> dict[str, Path]:
-    """Returns the ready scenarios: name -> file, sorted by name."""
+    """Returns the files of the ready scenarios by the names of the scenarios, sorted by name."""
     found = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml")}
     return dict(sorted(found.items()))
 

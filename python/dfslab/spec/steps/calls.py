@@ -1,11 +1,11 @@
-"""Derives operation trees of single calls, as a trace contains them, from a file system's whole
-operations.
+"""Derives the operation trees of single calls from the trees of a file system's whole operations,
+so that a trace of single calls can be replayed on every described file system.
 
-A description has trees of whole transactions, whose outermost named steps are the calls of a trace.
-The steps before the read are the open, those after the write are the close, and the named step
-between is one transfer of a file of that size. So a trace can be replayed on every described file
-system without further trees. A call outside any transaction takes the tree of a similar described
-operation (`STAND_INS`).
+A description has trees of whole transactions, such as the reading of a file. The outermost named
+steps of such a tree are calls: the steps before the one called "read" are the open, the steps after
+the one called "write" are the close, and the read or write step itself is one transfer of the whole
+file. A call that is part of no transaction takes the tree of a similar described operation
+(`STAND_INS`).
 
 The symbol `file_size` depends on the call. For pread and pwrite it is the bytes of the transfer.
 For fsync, and for close after writing (`unforced`), it is the bytes written since the last fsync.
@@ -26,8 +26,8 @@ TRANSFERS = ("pread", "pwrite")
 WHOLE = ("read", "write", "append", "overwrite")
 FORCED = ("fsync", "flush")
 UNFORCED = "unforced"
-# Calls that another operation stands for if the description lacks them: the first of the listed
-# names that the description has.
+# Operations that stand for a call if the description lacks the call. The first one that the
+# description has is used.
 STAND_INS = {
     "overwrite": ("append", "write"),
     "exists": ("stat",),
@@ -42,9 +42,8 @@ STAND_INS = {
 
 
 def derived(operations: Mapping[str, Node]) -> dict[str, Node]:
-    """Returns call name -> tree, for all calls of a trace that can be derived from the described
-    operations.
-    """
+    """Returns the trees of all calls of a trace that can be derived from the described operations,
+    by the name of the call."""
     found: dict[str, Node] = {}
     for name, others in STAND_INS.items():
         for other in others:
@@ -78,7 +77,8 @@ def taken_as(operations: Mapping[str, Node], names: Iterable[str]) -> str:
 
 
 def _split(tree: Node, name: str) -> tuple[tuple[Node, ...], Node, tuple[Node, ...]]:
-    """Splits an operation at its outermost step called `name`: (nodes before, step, nodes after).
+    """Splits an operation at its outermost step called `name`. Returns the nodes before this step,
+    the step, and the nodes after it.
 
     Without such a step, the whole operation is the step. If the operation has alternative branches,
     each of the three results has the same alternatives.

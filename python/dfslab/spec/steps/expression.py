@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Number: TypeAlias = "int | float | Fraction"
 Operand: TypeAlias = "Expr | int | float | Fraction"
-# What an `Expr` holds: an operand of an operation, the key of a symbol, or the value of a number.
+# What an `Expr` holds: an operand of an operation, the key of a symbol, or a number's value.
 Argument: TypeAlias = "Expr | str | int | float | Fraction"
 # Descriptions may use SymPy's own functions, too.
 Symbolic: TypeAlias = "Expr | sympy.Basic"
@@ -31,9 +31,8 @@ _FUNCTIONS = ("Max", "Min", "ceiling", "floor", "sqrt", "log")
 
 
 class Expr:
-    """An operation `name` on `args`. A leaf is a symbol with its key, or a number with its
-    value.
-    """
+    """An operation `name` on `args`. The argument of a symbol is its key, that of a number its
+    value."""
 
     # Make NumPy scalars defer binary operations to this class.
     __array_ufunc__ = None
@@ -65,41 +64,42 @@ class Expr:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the expression is a symbol or a number."""
+        """Returns whether the expression is a symbol or a number."""
         return self.name in ("symbol", "number")
 
     @cached_property
     def operands(self) -> tuple[Expr, ...]:
-        """The arguments that are expressions: none for a leaf, the value for a named amount."""
+        """The arguments that are expressions: none for a symbol or a number, one for a named
+        amount."""
         return tuple(one for one in self.args if not isinstance(one, str | int | float | Fraction))
 
     @property
     def key(self) -> str:
-        """The key of a symbol or the name of a named amount."""
+        """Returns the key of a symbol or the name of a named amount."""
         return str(self.args[0])
 
     @property
     def value(self) -> Number:
-        """The value of an expression that is a number."""
+        """Returns the value of an expression that is a number."""
         value = self.args[0]
         assert isinstance(value, int | float | Fraction), f"{self.name} is no number"
         return value
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The symbols in the expression."""
+        """Returns the symbols in the expression."""
         if self.name == "symbol":
             return frozenset({self})
         return frozenset[Expr]().union(*(one.free_symbols for one in self.operands))
 
     @property
     def is_number(self) -> bool:
-        """Whether the expression has no symbols, so that its value is constant."""
+        """Returns whether the expression has no symbols, so that its value is constant."""
         return not self.free_symbols
 
     @cached_property
     def symbolic(self) -> sympy.Basic:
-        """The equivalent SymPy expression, built by the same operations."""
+        """Returns the equivalent SymPy expression, built by the same operations."""
         import sympy
 
         if self.name == "symbol":
@@ -123,7 +123,7 @@ class Expr:
         return computed
 
     def _sympy_(self) -> sympy.Basic:
-        """The method by which SymPy's `sympify` converts foreign objects."""
+        """Returns the method by which SymPy's `sympify` converts foreign objects."""
         return self.symbolic
 
     def __add__(self, other: Operand) -> Expr:
@@ -270,7 +270,7 @@ def _simplest(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _compared(name: str, left: Operand, right: Operand) -> Condition:
-    """Returns a comparison of two operands; NotImplemented, for SymPy, if one is a SymPy object."""
+    """Returns a comparison of two operands. Returns NotImplemented if one is an object of SymPy."""
     mine, theirs = _ours(left), _ours(right)
     if mine is None or theirs is None:
         return cast(Condition, NotImplemented)
@@ -278,7 +278,7 @@ def _compared(name: str, left: Operand, right: Operand) -> Condition:
 
 
 def _number(value: Expr | Number) -> Expr:
-    """Returns the value as an expression that is a number. TypeError for a condition."""
+    """Returns the value as an expression that is a number. Raises TypeError for a condition."""
     found = _ours(value)
     if found is None or isinstance(found, Condition):
         raise TypeError(f"{value} is no amount")
@@ -286,12 +286,13 @@ def _number(value: Expr | Number) -> Expr:
 
 
 def condition(value: Expr) -> Condition:
-    """Returns a condition unchanged. A switch or a count becomes the condition `value > 0`."""
+    """Returns a condition unchanged. Another expression, such as a switch of value 1 or 0, becomes
+    the condition `value > 0`."""
     return value if isinstance(value, Condition) else value > 0
 
 
 def select(holds: Expr, then: Expr | Number, otherwise: Expr | Number) -> Expr:
-    """The amount `then` where the condition holds, else `otherwise`."""
+    """Returns the amount `then` where the condition holds, else `otherwise`."""
     return Expr("select", condition(holds), _number(then), _number(otherwise))
 
 
@@ -359,7 +360,7 @@ def sympify(value: object) -> sympy.Basic:
 
 
 def symbolic_amount(value: object) -> sympy.Expr:
-    """Converts an amount to a SymPy expression. TypeError for a condition."""
+    """Converts an amount to a SymPy expression. Raises TypeError for a condition."""
     import sympy
 
     found = sympify(value)
@@ -415,9 +416,7 @@ def function(root: Expr, arrays: bool = False) -> tuple[tuple[str, ...], Callabl
     lines: list[str] = []
 
     def text(one: Expr) -> str:
-        """Returns the source text of an operand. An operation is one line, shared by all its
-        uses.
-        """
+        """Returns the source text of an operand. The text of an operation is a variable's name."""
         if one.name == "number":
             value = one.value
             if isinstance(value, Fraction):
@@ -451,7 +450,8 @@ _CALLED = {"ceiling": "ceil", "Max": "max", "Min": "min"}
 
 
 def readable(value: Expr, within: int = 0) -> str:
-    """Returns infix text; `within`: precedence of the enclosing operation, for brackets."""
+    """Returns infix text. `within`: precedence of the enclosing operation, which decides on
+    brackets."""
     if not isinstance(value, Expr):
         # A description may use SymPy's own functions, too.
         return str(value)
@@ -488,7 +488,7 @@ def _negated(value: Expr, within: int) -> str:
 
 
 def quantities(value: Expr) -> dict[str, Expr]:
-    """Returns name -> expression for all named quantities inside an expression."""
+    """Returns all named amounts inside an expression, by their names."""
     if not isinstance(value, Expr) or value.is_leaf:
         return {}
     if value.name == "named":

@@ -1,5 +1,5 @@
-"""The number of times that a disk's head is positioned for the bytes of a file, and the wait of a
-request.
+"""Computes how many times a disk's head is positioned for the bytes of a file, and how long a
+request waits for the disk.
 
 A file that is accessed sequentially is one extent of a disk: the head is positioned once, then the
 disk reads ahead or gathers writes. With random access, the head is positioned for every call. A

@@ -57,16 +57,16 @@ class Node(ABC):
         """Calls the visitor's method for this type of node and returns its result."""
 
     def children(self) -> tuple[Node, ...]:
-        """The direct children."""
+        """Returns the nodes that are directly below this one."""
         return ()
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The amounts and conditions that this node uses, without those of its children."""
+        """Returns the amounts and conditions that this node uses, without those of its children."""
         return ()
 
     @property
     def acting(self) -> str:
-        """The role that executes this node, if the node names one, else ""."""
+        """Returns the role that executes this node if the node names one, else ""."""
         return ""
 
 
@@ -147,7 +147,7 @@ class Use(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role whose resource the step occupies."""
+        """Returns the name of the role whose resource the step occupies."""
         return self.resource.role
 
 
@@ -168,14 +168,14 @@ class Hold(Node):
         return (self.body,)
 
     def expressions(self) -> tuple[Expr, ...]:
-        """Returns the number of servers, then the limits of the queue that the resource
-        declares."""
+        """Returns the number of servers, then the size of the queue and the fairness of the lock,
+        if the resource has them."""
         optional = (self.resource.places, self.resource.fair)
         return (self.servers, *(one for one in optional if one is not None))
 
     @property
     def acting(self) -> str:
-        """The name of the role whose thread or lock is held."""
+        """Returns the name of the role whose thread or lock is held."""
         return self.resource.role
 
 
@@ -196,7 +196,7 @@ class Delay(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that waits."""
+        """Returns the name of the role that waits."""
         return self.role
 
 
@@ -219,7 +219,7 @@ class At(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that executes the body."""
+        """Returns the name of the role that executes the body."""
         return self.role
 
 
@@ -253,7 +253,7 @@ class Call(Node):
 
     @property
     def acting(self) -> str:
-        """The name of the role that receives the request."""
+        """Returns the name of the role that receives the request."""
         return self.role
 
 
@@ -347,9 +347,8 @@ class Repeat(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """A random choice: one of the branches by its probability, or none with the remaining
-    probability.
-    """
+    """A random choice: runs one of the branches, each by its probability. With the remaining
+    probability, nothing runs."""
 
     branches: tuple[tuple[Expr, Node], ...]
 
@@ -368,7 +367,8 @@ class Choice(Node):
 
 @dataclass(frozen=True)
 class Either(Node):
-    """A conditional step: `then` where the condition holds, else `otherwise` (None: nothing)."""
+    """A conditional step: runs `then` where the condition holds, and else `otherwise`. If
+    `otherwise` is None, nothing runs where the condition does not hold."""
 
     condition: Condition
     then: Node
@@ -412,9 +412,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> dict[str, list[str]]:
-    """Returns symbol -> names of the steps where the symbol occurs, in tree order. A step without a
-    name is listed by its node type.
-    """
+    """Returns the symbols of a tree, each with the names of the steps in which it occurs, in tree
+    order. A step without a name is listed by its node type."""
     found: dict[str, list[str]] = {}
 
     def visit(current: Node, path: str) -> None:
@@ -443,9 +442,8 @@ def lands_at(node: Node, role: str) -> str:
 
 
 def writes_back(node: Later) -> bool:
-    """Whether asynchronous work uses a disk, so that a page cache may defer the work beyond the
-    run.
-    """
+    """Returns whether asynchronous work uses a disk, so that a page cache may defer the work beyond
+    the run."""
     uses = (one for one in walk(node.body) if isinstance(one, Use))
     return any(use.resource.kind == "disk" for use in uses)
 

@@ -41,8 +41,7 @@ def stalled_round_trips(size_bytes: Expression, rate: Expression) -> Expr:
 def round_trips(
     count: Expression, role: str, name: str, size_bytes: Expression = 0, home: str = "client"
 ) -> Node:
-    """`count` sequential round trips of `size_bytes` each way between `home` and `role`. `role`
-    does no work for them.
-    """
+    """Returns the step of `count` sequential round trips between `home` and `role`, with messages
+    of `size_bytes` each way. `role` does no work for them."""
     back = reply(home, size_bytes=size_bytes)
     return repeat(count, send(role, name, back, size_bytes=size_bytes))

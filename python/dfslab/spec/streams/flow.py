@@ -36,9 +36,8 @@ class FlowParameters(FileParameters):
 
 
 def cycle(parameters: FlowParameters) -> Stream:
-    """Returns the stream that repeats the flow. File sizes are gamma-distributed with filebench's
-    shape.
-    """
+    """Returns the stream that repeats the flow. File sizes have a gamma distribution with the shape
+    that filebench uses."""
     size = int(parameters.file_size)
     return Stream(
         mix=list(parameters.FLOW),

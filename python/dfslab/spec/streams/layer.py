@@ -13,7 +13,8 @@ from dfslab.spec.streams.plan import PlanLayer
 from dfslab.spec.units import BytesPerSecond, PerSecond, Seconds, quantity
 
 LayerKind = Literal["throttle", "timeout", "fault", "stall", "delay"]
-# Kind of layer -> {key in the scenario: key of the load generator (core/load)}.
+# For each kind of layer: the keys of a scenario that it takes, and the names of these keys in the
+# load generator's plan (core/load).
 LAYER_KEYS: dict[str, dict[str, str]] = {
     "throttle": {"rate": "calls_per_s", "bandwidth": "bytes_per_s"},
     "timeout": {"time": "after_s"},
@@ -56,7 +57,7 @@ class Layer(CheckedModel):
 
     @property
     def fails(self) -> bool:
-        """Whether the layer makes calls fail, so that errors in the report are expected."""
+        """Returns whether the layer makes calls fail, so that errors in the report are expected."""
         return self.kind in ("timeout", "fault")
 
     def plan(self) -> PlanLayer:

@@ -72,15 +72,17 @@ class SpanLimit(CoreDocument):
 
 class LoadPlan(CoreDocument):
     """The plan of one load run, as core/load reads it: a stream of operations, the target, and how
-    the run proceeds.
+    the run proceeds. The clients may be divided into shards, each with a separate plan.
 
     `run_directory`: the directory that the run creates under the target's root. `verify`: when
     content is checked. `time_limit_s`: the time after which no operation starts; None: no limit.
+    `grace_s`: the time that a call may last beyond the limit, or beyond the stop of the run, before
+    the run is given up (None: twice the limit, from 10 s to 120 s).
     `max_errors`: the number of errors beyond which the run stops. `layers`: the outermost first.
     `record`: whether executed operations are returned. `hold`: whether clients also wait at the
     barrier after each phase. `shared`: whether other shards use the same run directory.
-    `clients_from` and `clients_to`: the clients of this shard, without the end. `keep`: whether the
-    files remain after the run.
+    `clients_from`, `clients_to`: this shard runs the clients from the first number up to, but not
+    including, the second one. `keep`: whether the files remain after the run.
     """
 
     stream: Stream
@@ -88,6 +90,7 @@ class LoadPlan(CoreDocument):
     run_directory: str
     verify: Verify = "none"
     time_limit_s: Positive | None = None
+    grace_s: Positive | None = None
     max_errors: Annotated[int, Field(ge=0)] = 0
     layers: list[PlanLayer] = []
     record: bool = False
@@ -100,7 +103,7 @@ class LoadPlan(CoreDocument):
 
     @property
     def clients(self) -> range:
-        """The numbers of the clients that this shard runs."""
+        """Returns the range of the numbers of the clients that this shard runs."""
         last = self.stream.clients if self.clients_to is None else self.clients_to
         return range(self.clients_from or 0, last)
 

@@ -17,9 +17,8 @@ LOGNORMAL_SIGMA = 1.0
 
 
 def has_stream(scenario: Scenario) -> bool:
-    """Whether the workload is a stream of operations of clients, in contrast to an external
-    program.
-    """
+    """Returns whether the workload is a stream of operations of clients, in contrast to an external
+    program."""
     return discover.workload(scenario.workload.name).argv is None
 
 
@@ -41,9 +40,11 @@ def stream_spec(scenario: Scenario, repetition: int = 0) -> Stream:
 
 
 def _arrival(scenario: Scenario, own: Stream) -> Arrival | None:
-    """Returns the open arrivals that the scenario requests, which replace the workload's. None for
-    a closed workload. The workload's sessions remain; their rate is set so that requests arrive at
-    the requested rate.
+    """Returns the open arrivals that the scenario requests. They replace the workload's arrivals.
+    Returns None if the scenario requests a closed workload.
+
+    The workload's sessions remain. The rate of sessions is set so that requests arrive at the
+    requested rate.
     """
     requested = scenario.workload
     if requested.arrival == "closed":

@@ -51,7 +51,7 @@ class CoreDocument(CheckedModel):
 
     @property
     def text(self) -> str:
-        """The document as JSON text. It has the fields that were set, in the order of their
+        """Returns the document as JSON text. It has the fields that were set, in the order of their
         declaration.
 
         The hashes and recordings of tests/golden depend on every byte of this text.
@@ -67,8 +67,8 @@ class Bounds(CoreDocument):
 
 
 class LognormalSize(CoreDocument):
-    """A lognormal distribution of sizes: median in bytes, standard deviation of the logarithm,
-    largest in bytes."""
+    """A lognormal distribution of sizes: median in bytes, standard deviation of the natural
+    logarithm, largest size in bytes."""
 
     median: Positive
     sigma: Spread
@@ -76,7 +76,7 @@ class LognormalSize(CoreDocument):
 
 
 class NormalSize(CoreDocument):
-    """A normal distribution of sizes: mean, standard deviation and largest, in bytes."""
+    """A normal distribution of sizes: mean, standard deviation and largest size, in bytes."""
 
     mean: Positive
     sd: Spread
@@ -85,7 +85,7 @@ class NormalSize(CoreDocument):
 
 class GammaSize(CoreDocument):
     """A gamma distribution of sizes: mean in bytes, shape (1 is exponential, larger is narrower),
-    largest in bytes."""
+    largest size in bytes."""
 
     mean: Positive
     shape: Positive
@@ -186,9 +186,8 @@ Files = Literal["own", "shared"] | Neighbour
 
 
 class Share(CoreDocument):
-    """One operation of a mix, with its weight among the operations and settings that override those
-    of its phase.
-    """
+    """One operation of a mix. It has a weight among the operations of the mix, and settings that
+    override those of its phase."""
 
     operation: OperationName
     weight: Positive = 1.0
@@ -241,11 +240,11 @@ class Session(CoreDocument):
 
 
 class Open(CoreDocument):
-    """An open workload: arrivals per second over all clients, and the distribution of times between
-    arrivals.
+    """An open workload: the number of arrivals per second over all clients, and the distribution of
+    the times between arrivals.
 
-    `profile`: points (seconds, factor of the rate), with linear interpolation; the factor of the
-    last point remains.
+    `profile` changes the rate over time. It is a list of points (seconds, factor of the rate). The
+    factor is interpolated linearly between points, and the factor of the last point remains.
     """
 
     rate_per_s: Positive
@@ -274,9 +273,9 @@ Arrival = Literal["closed"] | OpenArrival | GivenArrival
 
 
 class Layout(CoreDocument):
-    """The layout of directories: one for each client, with a tree of `depth` levels and `branches`
-    below it, or one that all clients share.
-    """
+    """The layout of directories. Each client has a separate directory, or all clients share one
+    directory. Below a client's directory is a tree of `depth` levels, in which each directory has
+    `branches` subdirectories."""
 
     shared_directory: bool = False
     depth: Annotated[int, Field(ge=0, le=32)] = 0
@@ -287,8 +286,8 @@ Prepare = Literal["written", "empty"]
 
 
 class Stream(CoreDocument):
-    """A stream of operations of all clients. `StreamSpec` of core/workload reads it and checks the
-    rest.
+    """A stream of operations of all clients. The core (`StreamSpec` of core/workload) reads it and
+    checks what this class does not check.
 
     A workload sets mix, phases and sizes. The scenario determines seed, number of clients, think
     time and requested arrivals (`stream_spec`). Sizes are in bytes, times in seconds.

@@ -64,15 +64,14 @@ class PhaseSettings(TypedDict, total=False):
 def phase(
     name: str, operations: int, *mix: OperationName | Share, **settings: Unpack[PhaseSettings]
 ) -> Phase:
-    """Returns a phase of a stream with `operations` operations per client. Each operation of the
-    mix is a name, or a `Share` with its settings.
-    """
+    """Returns a phase of a stream in which each client executes `operations` operations. Each
+    operation of the mix is a name, or a `Share` with its settings."""
     shares = [one if isinstance(one, Share) else Share(operation=one) for one in mix]
     return Phase(name=name, operations_per_client=operations, mix=shares, **settings)
 
 
 def phase_mix(part: Phase) -> dict[str, float]:
-    """Returns operation -> share of a phase's operations. The shares add up to 1."""
+    """Returns the share of each operation among a phase's operations. The shares add up to 1."""
     weights = [1.0 if part.mix_order == "cycle" else share.weight for share in part.mix]
     found: dict[str, float] = {}
     for share, weight in zip(part.mix, weights, strict=True):
@@ -107,7 +106,8 @@ def no_stream(name: str) -> Callable[[Any], Stream]:
 
 @dataclass(frozen=True)
 class Definition(Generic[P]):
-    """What the file of a workload declares as `WORKLOAD`: a `Streams` or a `Program`."""
+    """What the file of a workload declares as `WORKLOAD`. It is either a `Streams` or a
+    `Program`."""
 
     title: str
     parameters: type[P]
@@ -161,7 +161,8 @@ class Workload:
         return found
 
     def mix(self, parameters: FileParameters) -> Mapping[str, float]:
-        """Returns operation -> share of all operations of the workload, over all phases."""
+        """Returns the share of each operation among all operations of the workload, over all
+        phases."""
         stream = self.stream(parameters)
         counts: dict[str, float] = {}
         for one in stream.given:

@@ -44,8 +44,8 @@ class ClientAccess(CheckedModel):
     )
 
 
-# (Earlier name of a file system, a role that only this file system has) -> present name. The
-# earlier name now belongs to another file system.
+# File systems that were renamed. The key is the earlier name, which another file system has now,
+# with a role that only the renamed file system has. The value is the present name.
 FORMER_SYSTEMS = {("zfs", "pool"): "openzfs"}
 
 

@@ -15,10 +15,10 @@ CostClass = Literal[
 
 @dataclass(frozen=True)
 class Counted:
-    """Sums over all calls of one type; times are in nanoseconds. None means that the server does
-    not report the sum.
+    """Sums over all calls of one type; times are in nanoseconds. A sum is None if the server does
+    not report it.
 
-    `above` names the earlier type of call that includes these calls.
+    `above` is the name of an earlier type of call, whose sums include those of this type.
     """
 
     step: str
@@ -47,9 +47,10 @@ class Counters:
 class CounterFormat:
     """What the `counters.py` of a file system's folder declares, as `FORMAT`.
 
-    source: the command or file that shows the counters, as an operator knows it. recognise(head):
-    whether a file with these first bytes contains such counters. read(text, name): the counters of
-    every process in a text of that name; Raises NotUnderstood where the text is malformed.
+    `source` is the command or file that shows the counters, as an operator knows it.
+    `recognise(head)` returns whether a file with these first bytes contains such counters.
+    `read(text, name)` returns the counters of every process in the `text` of a file called `name`.
+    It raises NotUnderstood where the text is malformed.
     """
 
     source: str
@@ -69,8 +70,8 @@ MOST = 1e18
 
 
 def amount(text: str, what: str, scale: float = 1.0) -> float:
-    """Returns the number in `text` times `scale`. Raises NotUnderstood, with the name `what`, if
-    `text` is not a number from 0 to MOST."""
+    """Returns the number in `text` times `scale`. Raises NotUnderstood if `text` is not a number
+    from 0 to MOST. The error calls the number `what`."""
     try:
         value = float(text) * scale
     except ValueError:

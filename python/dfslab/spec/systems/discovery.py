@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Runs a command that only reads, and returns its standard output; "" if the command is missing,
-# fails or does not end in time.
+# A function that runs a command and returns its standard output. The output is "" if the command is
+# missing, fails or does not end in time. The command must only read.
 Command = Callable[[Sequence[str]], str]
 
 
@@ -14,9 +14,10 @@ Command = Callable[[Sequence[str]], str]
 class SystemDiscovery:
     """The part of a deployment that a running file system reports.
 
-    instances: role -> number of its processes; roles without a report are missing. settings:
-    parameters of the file system's description in SI units. addresses: role -> "host:port" of its
-    processes, which accept TCP connections. sources: what reported it, such as a command's name.
+    `instances` maps each role that is reported to the number of its processes. `settings` maps
+    parameters of the file system's description to values in SI units. `addresses` maps each role to
+    the addresses "host:port" at which its processes accept TCP connections. `sources` are the
+    commands or files that reported it.
     """
 
     instances: Mapping[str, int] = field(default_factory=dict)

@@ -41,7 +41,7 @@ def host_and_port(uri: str) -> tuple[str, int] | None:
 
 
 def no_advice(message: str) -> str:
-    """The default `advice` of a file system: an empty text."""
+    """Returns an empty text. This is the default `advice` of a file system."""
     return ""
 
 
@@ -52,15 +52,15 @@ class Facts:
     title, source: full name of the file system, and the source of its description.
     roles, parameters: the roles of nodes, and what can be set or was calibrated (SI units).
     access_keys: the keys of `file_system.access` that the file system supports.
-    check(parameters, instances): (key, what is allowed) for every illegal combination.
-    target(endpoint, parameters): the load generator's target at a running file system.
+    check(parameters, instances): returns (key, what is allowed) for every illegal combination.
+    target(endpoint, parameters): returns the load generator's target at a running file system.
     memory: figures of the metadata server's memory for each file; the first is the default.
     several_servers: how several metadata servers share the names; "" if there can be only one.
-    address(uri): the host and port that must be reachable for a URI, None if there is none;
-        ValueError if the URI is malformed.
-    functions: name of a step in a paper -> ends of the call paths of this step in traces.
-    traced: ends of call paths in traces -> name of a step of the operations.
-    advice(message): a remedy for an error message of the client; "" if none is known.
+    address(uri): returns the host and port that must be reachable for a URI, None if there is none;
+        raises ValueError if the URI is malformed.
+    functions: for each step that a paper names, the ends of its call paths in traces.
+    traced: for one or several steps of the operations, the end of their call path in traces.
+    advice(message): returns a remedy for an error message of the client; "" if none is known.
     has_servers: False if the kernel of the client's machine alone serves the file system.
     service_variability: squared coefficient of variation of the servers' service times: 1 is
         exponential, 0 is constant (all requests move pieces of equal size).
@@ -122,16 +122,15 @@ class FileSystem(Facts):
 
     @cached_property
     def trees(self) -> Mapping[str, Node]:
-        """Operation trees by name: the described operations, and the single calls derived from
-        them.
-        """
+        """Returns the operation trees by name: those of the described operations, and those of the
+        single calls that are derived from them."""
         return {**calls.derived(self.operations), **self.operations}
 
     def acting(self, operation: str) -> dict[str, list[str]]:
-        """Returns symbol -> steps of one operation's tree where the symbol occurs."""
+        """Returns the symbols of one operation's tree, each with the steps in which it occurs."""
         return symbols(self.trees[operation])
 
     @property
     def has_testbed(self) -> bool:
-        """Whether dfslab can start this file system on this machine."""
+        """Returns whether dfslab can start this file system on this machine."""
         return (self.folder / "testbed.py").exists()

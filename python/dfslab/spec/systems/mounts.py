@@ -25,9 +25,10 @@ class ExistingFileSystem:
     """A file system that dfslab did not start: its kind, where it is, its size in bytes and its
     layout.
 
-    file_system: the name of its description; "" where none is known. type, source: those of the
-    mount. mounted_at: its mount point; "" where it was reached by a uri. facts: attributes and
-    layout. options: the options of the mount, separated by commas.
+    `file_system` is the name of the description of this file system; "" where there is no
+    description. `type`, `source` and `options` are those of the mount; options are separated by
+    commas. `mounted_at` is the mount point; "" where the file system was reached by a uri. `facts`
+    are its attributes and its layout.
     """
 
     file_system: str
@@ -67,12 +68,14 @@ class ExistingFileSystem:
 
 
 def nothing_understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """The default of `KnownMount.understood`: extended attributes give no layout."""
+    """Returns an empty layout. This is the default `understood` of `KnownMount`, for file systems
+    whose extended attributes do not describe a layout."""
     return StorageLayout()
 
 
 def nothing_discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """The default of `KnownMount.discover`: the file system reports nothing of its deployment."""
+    """Returns an empty deployment. This is the default `discover` of `KnownMount`, for file systems
+    that report nothing about their deployment."""
     return SystemDiscovery()
 
 
@@ -80,12 +83,15 @@ def nothing_discovered(found: ExistingFileSystem, command: Command) -> SystemDis
 class KnownMount:
     """What the `existing.py` of a file system's folder declares, as `EXISTING`.
 
-    mount_types, sources: file system types, and prefixes of sources, in the table of mounts.
+    mount_types: types in the table of mounts that only mounts of this file system have.
+    sources: beginnings of the sources that mounts of this file system have in that table.
     attributes: extended attributes of a directory that describe its layout.
-    understood(attributes): servers and layout read from these attributes.
-    schemes: schemes of uris that `ask(uri, web_address)` answers; InputError without an answer.
-    discover(found, command): the deployment that the file system reports, by commands that only
-        read.
+    understood(attributes): returns the servers and the layout that these attributes describe.
+    schemes: schemes of the uris of this file system that `ask` can query.
+    ask(uri, web_address): returns the running file system at a uri; raises InputError without an
+        answer.
+    discover(found, command): returns the deployment that the file system `found` reports. It runs
+        commands by `command`, which only read.
     """
 
     mount_types: tuple[str, ...] = ()
@@ -97,5 +103,5 @@ class KnownMount:
     discover: Callable[[ExistingFileSystem, Command], SystemDiscovery] = nothing_discovered
 
     def matches(self, kind: str, source: str) -> bool:
-        """Whether a mount of type `kind` from `source` is a mount of this file system."""
+        """Returns whether a mount of type `kind` from `source` is a mount of this file system."""
         return kind in self.mount_types or any(source.startswith(one) for one in self.sources)

@@ -3,7 +3,7 @@ tree.
 
 The ids are those of Wu 2013, Table 1 (Dp, Np, Dap, Pp). `Rp1` (replication), `Hp1`, `Hp2` (disk),
 `Pp2` (packet size), `Np5` (lock mode), `Np6` (threads) and `Np7` (call queue) are ours, for
-parameters that Wu's table lacks. Everything printed about parameters is found by walking the
+parameters that Wu's table lacks. Everything that is printed about parameters is derived from the
 description.
 """
 
@@ -23,9 +23,9 @@ ORIGINS = ("workload", "deployment", "filesystem", "calibrated", "derived")
 class Parameter:
     """One parameter, that is, one symbol of a file system's description.
 
-    `default` is in the SI `unit`. A `calibrated` parameter's default is its prior median, and
-    `spread` is the standard deviation of the prior's logarithm (1.0: a factor of e either way). A
-    `daemons_only` parameter configures a testbed and occurs in no tree.
+    `default` is in the SI `unit`. If the parameter is calibrated, `default` is the median of its
+    prior, and `spread` is the standard deviation of the prior's natural logarithm (1.0: a factor of
+    e either way). A `daemons_only` parameter configures a testbed and occurs in no tree.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Parameter:
 
     @property
     def symbol(self) -> Expr:
-        """The symbol of this parameter in expressions of costs, with its value in SI units."""
+        """Returns the symbol of this parameter for expressions. Its value is in SI units."""
         return symbol(self.key)
 
 
@@ -77,9 +77,7 @@ class Parameters:
         return found or hardware(key)
 
     def of_origin(self, origin: str) -> dict[str, Parameter]:
-        """Returns key -> parameter for the file system's own parameters of one origin, such as
-        "calibrated".
-        """
+        """Returns the file system's own parameters of one origin, such as "calibrated", by key."""
         return {key: p for key, p in self._own.items() if p.origin == origin}
 
 
@@ -160,8 +158,8 @@ COMMON = {
     )
 }
 
-# Hardware parameters, which the nodes of every role have: kind -> (meaning with `{role}`, SI unit,
-# default, Wu id by class of role).
+# Hardware parameters, which the nodes of every role have. Each has a meaning (with `{role}` for the
+# role's name), an SI unit, a default, and Wu's ids of the parameter for classes of roles.
 _HARDWARE = {
     "instances": ("Number of nodes in this role", "1", 1.0, {"data": "Dp1", "client": "Dp2"}),
     "nic_bandwidth": (
@@ -190,7 +188,7 @@ def hardware(key: str, role_class: str = "*") -> Parameter | None:
     """Returns the hardware parameter of a key such as `datanode.disk_write_rate`; None when it is
     unknown.
 
-    `role_class` is "client", "data" or "metadata" and determines the Wu id.
+    `role_class` is "client", "data" or "metadata". It determines the parameter's id in Wu 2013.
     """
     role, _, kind = key.partition(".")
     if kind not in _HARDWARE:

@@ -29,8 +29,8 @@ def standard(
     """Returns a deployment with the metadata roles on one node, a data role on each of `servers`
     nodes, and `clients` client nodes. Rates are in bytes/s.
 
-    0 `servers` means the default number of the file system's data role. UNLIMITED values are not
-    emulated: valid for testbeds, unusable for models.
+    If `servers` is 0, the file system's default number of data nodes is used. A rate that is
+    UNLIMITED is not emulated on a testbed. Models cannot use it.
     """
     adapter = Adapter.model_construct(bandwidth=link_bytes_per_s, latency=0.0, burst=0.0)
     plain = Disk()
@@ -77,7 +77,7 @@ def _with_rates(deployment: Deployment, changed: Callable[[float], float]) -> De
 
 def rate(key: str, text: str) -> float:
     """Converts text ("1Gbit", "60MiB/s") to a rate in bytes/s. Empty text means unlimited. Raises
-    InputError for `key` if invalid."""
+    InputError for `key` if the text is not a rate."""
     if not text:
         return UNLIMITED
     return _read(key, text if "/" in text else f"{text}/s", "B/s")
@@ -85,7 +85,7 @@ def rate(key: str, text: str) -> float:
 
 def delay(key: str, text: str) -> float:
     """Converts text ("0.5ms") to a delay in seconds. Empty text means 0. Raises InputError for
-    `key` if invalid."""
+    `key` if the text is not a time."""
     return _read(key, text, "s") if text else 0.0
 
 

@@ -131,13 +131,27 @@ def _detectable(error: float, freedom: int) -> float:
     return math.expm1(both * error)
 
 
+def _named(group: Sequence[NoiseFloor]) -> str:
+    """The configuration of a row; the number of configurations, if there are several."""
+    if len(group) > 1:
+        return f"each of {len(group)} configurations"
+    return labels_text(dict(group[0].labels)) or "all"
+
+
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
-    """Returns a table with a row for each configuration: runs, spread, smallest detectable
-    difference, bias of pairs."""
+    """A row for each group of configurations with equal figures: runs, spread, smallest detectable
+    difference, bias of pairs.
+
+    Configurations with the same number of runs share one figure, which is printed once.
+    """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []
+    groups: dict[str, list[NoiseFloor]] = {}
     for one in found:
-        row = [words(labels_text(dict(one.labels)) or "all"), count(one.runs)]
+        groups.setdefault(one.model_dump_json(exclude={"labels"}), []).append(one)
+    for group in groups.values():
+        one = group[0]
+        row = [words(_named(group)), count(one.runs)]
         row += [percent(one.spread), percent(one.detectable)]
         rows.append((*row, _bias(one)) if has_pairs else row)
     runs = "pairs" if has_pairs else "runs"

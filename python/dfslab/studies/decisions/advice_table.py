@@ -92,9 +92,9 @@ class Recommended(BaseModel):
 
 def _sentence(one: Recommendation) -> str:
     where = f"{'+'.join(one.operations)} ({one.configurations} of {one.total} configurations)"
-    limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"
     if one.withheld:
-        return f"{limit} Advice is withheld: {one.withheld[0]}."
+        return f"{where}: limit and advice are withheld: {one.withheld[0]}."
+    limit = f"{where}: the limit is {one.limit}." if one.limit else f"{where}:"
     return (
         f"{limit} Best: {one.change}, × {one.gain.gain:.2f} "
         f"(90 %: {one.gain.low:.2f} to {one.gain.high:.2f}), sure: {one.gain.sureness}; "

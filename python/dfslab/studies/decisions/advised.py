@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from dfslab.documents.table import Paragraph, Section, Table
+from dfslab.documents.table import Paragraph, Section, Tab, Table
 from dfslab.studies.contract import FinishedRun, StudyResult
 from dfslab.studies.decisions.advice_table import Recommended
 
@@ -18,6 +18,7 @@ class Advised(StudyResult):
     study = "advice"
     is_printed_by_run = False
     section_order = 65
+    tab = Tab.WHAT_IF
     title = "Advice"
     empty = "No advice was computed for this run."
 

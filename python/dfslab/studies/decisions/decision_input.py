@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dfslab import discover
 from dfslab.documents.metrics import RATE
-from dfslab.instruments.existing import existing
 from dfslab.models.fit.demand import CalibratedConstant, Calibration, calibrate
 from dfslab.models.tree.prediction import Situation
 from dfslab.result import Result
@@ -29,8 +27,6 @@ DRAWS = 40
 # Largest number of configurations of a sweep for which gains are computed. A note lists the others.
 MOST_CONFIGURATIONS = 24
 MODEL = "sequence"
-# The description of a plain directory.
-LOCAL = "local"
 
 
 @dataclass
@@ -110,25 +106,6 @@ def evidence_of(source: Path) -> DecisionInput:
     scenario = read(source)
     points, notes = _legal_points(scenario, source)
     return DecisionInput(source, scenario, points, "description", notes=notes)
-
-
-def check_is_described(source: Path) -> None:
-    """Raises InputError if a run measured a directory as a plain one, although it is on a mount of
-    a described file system: the models would be those of a local disk."""
-    if not source.is_dir() or not (source / "scenario.toml").exists():
-        return
-    choice = read(source / "scenario.toml").file_system
-    directory = Path(choice.access.directory)
-    if choice.name != LOCAL or not choice.access.directory or not directory.is_dir():
-        return
-    found = existing(str(directory)).file_system
-    if found not in ("", LOCAL):
-        title = discover.file_system(found).title
-        allowed = (
-            f"measured {directory} as a plain directory, but it is on {title}: "
-            f"`dfslab init {directory}` writes its scenario, which whatif, advise and run take"
-        )
-        raise InputError("RUN", str(source), allowed)
 
 
 def _legal_points(scenario: Scenario, source: Path) -> tuple[list[Point], list[str]]:

@@ -67,8 +67,11 @@ class WhatIf(BaseModel):
     notes: list[str]
 
     def sentences(self) -> list[str]:
-        """The gains in sentences, one for each change."""
-        return [_sentence(one) for one in self.rows]
+        """Returns the answer in one sentence for each change: its largest gain, and where."""
+        by_change: dict[str, list[ChangedOperation]] = {}
+        for one in self.rows:
+            by_change.setdefault(one.change, []).append(one)
+        return [_largest(rows) for rows in by_change.values()]
 
     def table(self) -> Table:
         """Returns a table with one row for each change and mix of operations."""
@@ -93,6 +96,18 @@ def gain_cell(gain: GainEstimate) -> TableCell:
     return TableCell(gain.gain, text, low=gain.low, high=gain.high)
 
 
+def _largest(rows: Sequence[ChangedOperation]) -> str:
+    """The sentence on the largest gain of one change, with the number of groups it is the largest
+    of. `rows`: groups of configurations that gain alike."""
+    best = max(rows, key=lambda one: (not one.withheld, one.rate.gain))
+    text = _sentence(best)
+    if len(rows) == 1:
+        return text
+    if best.rate.is_none and not best.withheld:
+        return f"{text} (the same or less in the other groups below)"
+    return f"{text} (the largest gain of {len(rows)} groups below)"
+
+
 def _sentence(one: ChangedOperation) -> str:
     where = f" ({one.where})" if one.total > 1 else ""
     what = f"{one.change}: {'+'.join(one.operations)}{where}"
@@ -100,6 +115,8 @@ def _sentence(one: ChangedOperation) -> str:
         return f"{what}: withheld. {one.withheld[0]}"
     interval = f"(90 %: {one.rate.low:.2f} to {one.rate.high:.2f})"
     then = f"; then limits: {one.limit}" if one.limit else ""
+    if one.rate.sureness == "cannot tell":
+        return f"{what}: cannot tell (predicted × {one.rate.gain:.2f}, {interval[1:]}{then}"
     if one.rate.is_none:
         return f"{what}: no gain {interval}, sure: {one.rate.sureness}{then}"
     return f"{what}: × {one.rate.gain:.2f} {interval}, sure: {one.rate.sureness}{then}"

@@ -12,12 +12,12 @@ from dfslab.documents.table import Column, Table, TableCell, absent, words
 from dfslab.models.tree.limits import NETWORK
 from dfslab.spec import units
 
-Verdict = Literal["as expected", "slower", "faster", "not measured"]
+ExpectationVerdict = Literal["as expected", "slower", "faster", "not measured"]
 # Share of an operation's time from which one resource is named as its limit.
 NAMED_SHARE = 0.2
 # Words for the parts of a node's resource, as limits name them (NODE.cpu, NODE.nic.out).
 # Verdicts as a narrow column shows them.
-_SHORT: dict[Verdict, str] = {"as expected": "ok", "not measured": "–"}
+_SHORT: dict[ExpectationVerdict, str] = {"as expected": "ok", "not measured": "–"}
 _PARTS = {"cpu": "processors", "disk": "disk", "nic": "link"}
 
 
@@ -39,7 +39,7 @@ class ComparedOperation(BaseModel):
     note: str = ""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ExpectationVerdict:
         """Whether the measured rate is inside the interval."""
         if self.measured is None:
             return "not measured"

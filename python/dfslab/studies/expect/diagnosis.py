@@ -20,7 +20,7 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.expect.expectation import Expectation
-from dfslab.studies.expect.grid import PlannedOperation
+from dfslab.studies.expect.grid import GridOperation
 from dfslab.studies.expect.hardware_facts import (
     CLIENT_LINK,
     LATENCY,
@@ -43,7 +43,7 @@ FELT = 0.1
 
 
 @dataclass(frozen=True)
-class Fault:
+class SuspectedFault:
     """A resource that is slower than expected.
 
     `text`: in words, with its size. `shifts`: by how much it changes each operation's log rate.
@@ -75,7 +75,7 @@ class _Candidate:
     deployment: Deployment
 
 
-def suspects(planned: Sequence[PlannedOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
+def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
     """Every resource of the planned operations' deployment, slowed by every factor."""
     scenario = planned[0].point.scenario
     base = _log_rates(planned, scenario.deployment)
@@ -87,7 +87,7 @@ def suspects(planned: Sequence[PlannedOperation], facts: Sequence[HardwareFact])
 
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
-) -> Fault | None:
+) -> SuspectedFault | None:
     """The fault that explains the measured rates best; None if they are as expected, or if no
     single fault is much likelier than none. None in `measured_per_s`: not measured."""
     known = [at for at, one in enumerate(measured_per_s) if one]
@@ -97,20 +97,20 @@ def diagnosed(
     residuals = np.array([np.log(measured_per_s[at] or 1.0) - medians[at] for at in known])
     inverse = np.linalg.inv(expected.covariance[np.ix_(known, known)])
     alone = float(residuals @ inverse @ residuals)
-    best: Fault | None = None
+    best: SuspectedFault | None = None
     for one in suspected:
         left = residuals - one.log_shifts[known]
         evidence = alone - float(left @ inverse @ left)
         if best is None or evidence > best.evidence:
-            best = Fault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
+            best = SuspectedFault(one.name, one.text, tuple(map(float, one.log_shifts)), evidence)
     return best if best is not None and best.evidence >= LEAST_EVIDENCE else None
 
 
 def long_round_trip(
-    planned: Sequence[PlannedOperation],
+    planned: Sequence[GridOperation],
     round_trips_s: Mapping[str, Sequence[float]],
     facts: Sequence[HardwareFact],
-) -> Fault | None:
+) -> SuspectedFault | None:
     """The role whose processes answer later than the network's latency explains, as probed; None if
     there is none."""
     latency = next((one for one in facts if one.name == LATENCY), None)
@@ -137,10 +137,10 @@ def long_round_trip(
         f"a round trip to the {named} takes {units.text(late[role], 's', 3)}, "
         f"expected {units.text(expected_s, 's', 2)}"
     )
-    return Fault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
+    return SuspectedFault(f"latency to the {named}", text, tuple(map(float, shifts)), float("inf"))
 
 
-def _log_rates(planned: Sequence[PlannedOperation], deployment: Deployment) -> Floats:
+def _log_rates(planned: Sequence[GridOperation], deployment: Deployment) -> Floats:
     """The logarithm of each operation's predicted rate per second on a deployment."""
     found = []
     for one in planned:

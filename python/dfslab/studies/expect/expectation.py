@@ -15,7 +15,7 @@ from dfslab.spec.deployment import Deployment
 from dfslab.spec.environment import hardware
 from dfslab.spec.scenario import Scenario
 from dfslab.studies.decisions.decision_input import drawn_constants
-from dfslab.studies.expect.grid import PlannedOperation
+from dfslab.studies.expect.grid import GridOperation
 from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
 # Bounds of the 90 % interval of draws.
@@ -70,9 +70,7 @@ class Expectation:
 
 
 def expectation(
-    planned: Sequence[PlannedOperation],
-    facts: Sequence[HardwareFact],
-    can_empty_servers: bool = True,
+    planned: Sequence[GridOperation], facts: Sequence[HardwareFact], can_empty_servers: bool = True
 ) -> Expectation:
     """Predicts every operation with drawn constants and drawn hardware.
 

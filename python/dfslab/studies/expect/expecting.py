@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dfslab import discover
 from dfslab.documents.metrics import RATE
 from dfslab.instruments import access
-from dfslab.instruments.discovery.place import Place
+from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
@@ -20,9 +20,15 @@ from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.input_error import InputError
 from dfslab.studies.contract import Progress
 from dfslab.studies.expect.comparison import ComparedOperation, PlaceComparison, limit_words
-from dfslab.studies.expect.diagnosis import FELT, Fault, diagnosed, long_round_trip, suspects
+from dfslab.studies.expect.diagnosis import (
+    FELT,
+    SuspectedFault,
+    diagnosed,
+    long_round_trip,
+    suspects,
+)
 from dfslab.studies.expect.expectation import Expectation, expectation, narrowing_fact
-from dfslab.studies.expect.grid import PlannedOperation, planned, total_bytes
+from dfslab.studies.expect.grid import GridOperation, planned, total_bytes
 from dfslab.studies.expect.place_scenario import PlaceScenario
 
 # Time in seconds to start the load generator and to remove its files, of one operation.
@@ -35,10 +41,10 @@ OVERTIME = 2.0
 class ExpectationPlan:
     """What is measured at a place, and what is expected of it."""
 
-    place: Place
+    place: DiscoveredPlace
     probed: Probed
     made: PlaceScenario
-    planned: Sequence[PlannedOperation]
+    planned: Sequence[GridOperation]
     expected: Expectation
 
     @property
@@ -56,7 +62,9 @@ class ExpectationPlan:
         )
 
 
-def plan(place: Place, probed: Probed, made: PlaceScenario, time_s: float) -> ExpectationPlan:
+def plan(
+    place: DiscoveredPlace, probed: Probed, made: PlaceScenario, time_s: float
+) -> ExpectationPlan:
     """Plans a comparison that takes about `time_s` seconds. InputError if that is too short, or if
     the place has too little space."""
     operations = planned(made.busy, time_s, place.free_bytes, place.is_in_memory)
@@ -130,7 +138,7 @@ def _judged(
     )
 
 
-def _caches(place: Place) -> list[str]:
+def _caches(place: DiscoveredPlace) -> list[str]:
     if place.is_local or place.testbed is not None:
         return []
     return ["caches of the servers were not emptied: their reads may come from disk or memory"]
@@ -140,7 +148,7 @@ def _row(
     found: ExpectationPlan,
     at: int,
     measured_per_s: float | None,
-    fault: Fault | None,
+    fault: SuspectedFault | None,
     notes: Sequence[str],
 ) -> ComparedOperation:
     one = found.planned[at]

@@ -31,7 +31,7 @@ LEAST_S = 1.0
 
 
 @dataclass(frozen=True)
-class Operation:
+class ProbedOperation:
     """One operation of the comparison.
 
     `name`: in words. `values`: dotted keys of the scenario. `moves`: whether its figure is bytes/s,
@@ -51,18 +51,18 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class PlannedOperation:
+class GridOperation:
     """An operation with its size: the configuration that is run, the bytes that it writes, and the
     seconds that it should take; `limit_s` seconds after which it is cut off."""
 
-    operation: Operation
+    operation: ProbedOperation
     point: Point
     written_bytes: int
     expected_s: float
     limit_s: float
 
 
-def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> Operation:
+def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> ProbedOperation:
     values: dict[str, LevelValue] = {
         "workload.name": workload,
         "workload.file_size": units.exact(size, "B"),
@@ -74,16 +74,16 @@ def _transfer(name: str, workload: str, size: int, clients: int, cache: str) -> 
         # Data is forced to disk, else the caches of servers would hide their disks.
         values["workload.fsync"] = True
     reads = workload == "sequential_read"
-    return Operation(name, values, True, reads, size == LARGE_BYTES)
+    return ProbedOperation(name, values, True, reads, size == LARGE_BYTES)
 
 
-def _metadata(operation: str) -> Operation:
+def _metadata(operation: str) -> ProbedOperation:
     values: dict[str, LevelValue] = {
         "workload.name": "metadata",
         "workload.operation": operation,
         "workload.clients": 1,
     }
-    return Operation(operation, values, False, operation != "create")
+    return ProbedOperation(operation, values, False, operation != "create")
 
 
 WRITE, READ = "sequential_write", "sequential_read"
@@ -101,7 +101,7 @@ OPERATIONS = (
 
 def planned(
     scenario: Scenario, time_s: float, free_bytes: int | None = None, in_memory: bool = False
-) -> list[PlannedOperation]:
+) -> list[GridOperation]:
     """The operations with sizes that take about `time_s` seconds together, by the description.
 
     `free_bytes`: space of the place; None if unknown. `in_memory`: files are in memory only, so
@@ -124,11 +124,11 @@ def planned(
     return [_sized(scenario, one, share_s, most) for one in operations]
 
 
-def _is_cold(operation: Operation) -> bool:
+def _is_cold(operation: ProbedOperation) -> bool:
     return operation.values.get("workload.cache") == "cold"
 
 
-def _in_memory(operation: Operation) -> Operation:
+def _in_memory(operation: ProbedOperation) -> ProbedOperation:
     """An operation without forcing data to disk."""
     return replace(
         operation,
@@ -137,8 +137,8 @@ def _in_memory(operation: Operation) -> Operation:
 
 
 def _sized(
-    scenario: Scenario, operation: Operation, share_s: float, most_bytes: float
-) -> PlannedOperation:
+    scenario: Scenario, operation: ProbedOperation, share_s: float, most_bytes: float
+) -> GridOperation:
     values = dict(operation.values)
     clients = int(values["workload.clients"])
     rate = _rate_per_s(scenario, values)
@@ -159,7 +159,7 @@ def _sized(
         "run.repetitions": 1,
         "run.timed": True,
     }
-    return PlannedOperation(
+    return GridOperation(
         operation,
         Point(scenario=scenario.with_values({**values, **values_of_run}), labels=values),
         size * count * clients,
@@ -168,12 +168,12 @@ def _sized(
     )
 
 
-def _weight(operation: Operation) -> float:
+def _weight(operation: ProbedOperation) -> float:
     return PREPARED_WEIGHT if operation.prepared else PLAIN_WEIGHT
 
 
 def _preparation_s(
-    scenario: Scenario, operation: Operation, values: Mapping[str, LevelValue]
+    scenario: Scenario, operation: ProbedOperation, values: Mapping[str, LevelValue]
 ) -> float:
     """Seconds that the file of one operation of each client takes to be made beforehand."""
     if not operation.prepared:
@@ -204,6 +204,6 @@ def _rate_per_s(scenario: Scenario, values: Mapping[str, LevelValue]) -> float:
     return situation.predict(situation.constants).rate_per_s
 
 
-def total_bytes(planned_operations: Sequence[PlannedOperation]) -> int:
+def total_bytes(planned_operations: Sequence[GridOperation]) -> int:
     """The bytes that all operations write, including the files that are read."""
     return sum(one.written_bytes for one in planned_operations)

@@ -10,7 +10,7 @@ from dfslab.spec import units
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.input_error import InputError
 
-Source = Literal["declared", "reported", "probed", "assumed"]
+FactSource = Literal["declared", "reported", "probed", "assumed"]
 CLIENT_LINK, SERVER_LINK = "client link", "server link"
 SERVER_DISK, LATENCY, COPY_RATE = "server disk", "network latency", "memory"
 PROCESSOR_SHARE = "share of a processor"
@@ -22,7 +22,7 @@ EMULATED = "all hosts of the testbed"
 # Standard deviation of the natural logarithm of a value, by how it is known: a declared rate is
 # that of a data sheet, a probed one varies with other work on the machine.
 DECLARED_SD, PROBED_SD, ASSUMED_SD = 0.03, 0.15, 1.0
-KNOWN_SD: dict[Source, float] = {
+KNOWN_SD: dict[FactSource, float] = {
     "declared": DECLARED_SD,
     "reported": DECLARED_SD,
     "probed": PROBED_SD,
@@ -54,7 +54,7 @@ class HardwareFact:
     value: float
     unit: str
     log_sd: float
-    source: Source
+    source: FactSource
     flag: str
     origin: str = ""
 

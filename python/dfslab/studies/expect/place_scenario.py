@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dfslab import discover
-from dfslab.instruments.discovery import machine
-from dfslab.instruments.discovery.place import Place
+from dfslab.instruments.discovery import client_machine
+from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.discovery.probes import Probed
 from dfslab.spec import units
 from dfslab.spec.check import check
@@ -21,7 +21,12 @@ from dfslab.spec.systems.filesystem import FileSystem
 from dfslab.spec.systems.standard import recordable, recorded
 from dfslab.spec.toml import TomlTable
 from dfslab.studies.expect import hardware_facts as facts
-from dfslab.studies.expect.hardware_facts import KNOWN_SD, DeclaredHardware, HardwareFact, Source
+from dfslab.studies.expect.hardware_facts import (
+    KNOWN_SD,
+    DeclaredHardware,
+    FactSource,
+    HardwareFact,
+)
 
 COPIES_ID = "Rp1"
 # Seconds of a read that the page cache answers, where it was not probed.
@@ -69,7 +74,7 @@ class PlaceScenario:
         return "\n".join([*lines, "", self.scenario.toml()])
 
 
-def scenario_of(place: Place, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
+def scenario_of(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> PlaceScenario:
     """Returns the scenario of a place. InputError names a flag that is wrong or does not fit."""
     system = discover.file_system(place.system)
     notes: list[str] = []
@@ -107,7 +112,7 @@ def scenario_of(place: Place, probed: Probed, given: DeclaredHardware) -> PlaceS
     return PlaceScenario(scenario, loaded, [*known, *shares], notes)
 
 
-def _processors(place: Place, probed: Probed) -> HardwareFact:
+def _processors(place: DiscoveredPlace, probed: Probed) -> HardwareFact:
     """The share of a processor that a thread of the client gets at present."""
     share = probed.processor_share
     sd = max(KNOWN_SD["probed"], facts.SHARE_SD * -math.log(share))
@@ -122,13 +127,15 @@ def _flagged(error: InputError, given: DeclaredHardware) -> tuple[str, object, s
     return error.key, error.value, error.allowed
 
 
-def _access(place: Place) -> TomlTable:
+def _access(place: DiscoveredPlace) -> TomlTable:
     if place.testbed is not None:
         return {"testbed": True}
     return {"uri": place.uri} if place.uri else {"directory": place.directory}
 
 
-def _settings(system: FileSystem, place: Place, given: DeclaredHardware) -> dict[str, float]:
+def _settings(
+    system: FileSystem, place: DiscoveredPlace, given: DeclaredHardware
+) -> dict[str, float]:
     settings = dict(place.discovery.settings)
     if given.copies:
         keys = [one.key for one in system.parameters if one.wu == COPIES_ID]
@@ -138,7 +145,7 @@ def _settings(system: FileSystem, place: Place, given: DeclaredHardware) -> dict
     return settings
 
 
-def _facts(place: Place, probed: Probed, given: DeclaredHardware) -> list[HardwareFact]:
+def _facts(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> list[HardwareFact]:
     """The hardware of a place. A local directory has a disk and memory only."""
     found = [_disk(place, probed, given)]
     if not place.is_local:
@@ -150,7 +157,7 @@ def _facts(place: Place, probed: Probed, given: DeclaredHardware) -> list[Hardwa
     return found
 
 
-def _disk(place: Place, probed: Probed, given: DeclaredHardware) -> HardwareFact:
+def _disk(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> HardwareFact:
     declared = facts.declared_disk("--server-disk", given.server_disk)
     name, flag = facts.SERVER_DISK, "--server-disk"
     if declared is not None:
@@ -171,7 +178,7 @@ def _disk(place: Place, probed: Probed, given: DeclaredHardware) -> HardwareFact
     return HardwareFact(name, rate, "B/s", KNOWN_SD["assumed"], "assumed", flag)
 
 
-def _links(place: Place, given: DeclaredHardware) -> list[HardwareFact]:
+def _links(place: DiscoveredPlace, given: DeclaredHardware) -> list[HardwareFact]:
     client = _link(
         (facts.CLIENT_LINK, "--client-link", given.client_link),
         _clients(place.deployment),
@@ -197,7 +204,7 @@ def _link(
     name, flag, text = named
     declared = facts.declared_link(flag, text)
     by_testbed = _finite([one.adapter.bandwidth for one in groups])
-    choices: list[tuple[float | None, Source, str]] = [
+    choices: list[tuple[float | None, FactSource, str]] = [
         (declared, "declared", ""),
         (by_testbed, "reported", "testbed"),
         (shown, "reported", f"/sys/class/net/{interface}"),
@@ -208,7 +215,7 @@ def _link(
     return HardwareFact(name, value, "B/s", KNOWN_SD[source], source, flag, origin)
 
 
-def _latency(place: Place, probed: Probed, given: DeclaredHardware) -> HardwareFact:
+def _latency(place: DiscoveredPlace, probed: Probed, given: DeclaredHardware) -> HardwareFact:
     declared = facts.declared_latency("--latency", given.latency)
     name, flag = facts.LATENCY, "--latency"
     if declared is not None:
@@ -229,14 +236,16 @@ def _latency(place: Place, probed: Probed, given: DeclaredHardware) -> HardwareF
 
 def _deployment(
     system: FileSystem,
-    place: Place,
+    place: DiscoveredPlace,
     probed: Probed,
     given: DeclaredHardware,
     known: Sequence[HardwareFact],
     settings: dict[str, float],
     notes: list[str],
 ) -> Deployment:
-    here = _ThisMachine(machine.cores(), machine.memory_bytes(), probed.call_s or USUAL_CALL_S)
+    here = _ThisMachine(
+        client_machine.cores(), client_machine.memory_bytes(), probed.call_s or USUAL_CALL_S
+    )
     if place.deployment is not None:
         return _of_testbed(place.deployment, here, known)
     disk = _disk_table(probed, given)
@@ -295,7 +304,7 @@ def _disk_table(probed: Probed, given: DeclaredHardware) -> Disk:
 
 def _servers_count(
     system: FileSystem,
-    place: Place,
+    place: DiscoveredPlace,
     given: DeclaredHardware,
     settings: dict[str, float],
     notes: list[str],

@@ -19,7 +19,7 @@ from dfslab.testbeds.daemon import spawn, tied_to_owner
 from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts import disk, kernel, network
 from dfslab.testbeds.hosts.control_groups import ControlGroups
-from dfslab.testbeds.hosts.host import DATA_ADAPTER, Host, child_of, hold, launch_init
+from dfslab.testbeds.hosts.host import DATA_ADAPTER, IDLE, INIT, Host, child_of, hold, launch_init
 from dfslab.testbeds.hosts.machine import check_machine, cores_of, disk_limits, link_of
 from dfslab.testbeds.hosts.process import LiveProcess
 
@@ -30,7 +30,8 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Made:
-    """Resources of a testbed that were created and must be removed by name.
+    """Resources of a testbed that were created. They must be removed by name when the testbed is
+    taken down.
 
     `processes`: first processes of hosts; `devices`: loop devices.
     """
@@ -42,8 +43,9 @@ class Made:
 class Cluster:
     """The emulated hosts of a testbed.
 
-    `note` is called with every resource after its creation and before its use, so that it can be
-    removed. `images` returns a folder in memory that is removed with the testbed.
+    The function `note` is called with every resource after its creation and before its use, so that
+    the resource can be removed. The function `images` returns a folder in memory that is removed
+    with the testbed.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Cluster:
             )
 
     def of(self, role: str) -> list[Host]:
-        """The hosts of a role, in the order of the deployment.
+        """Returns the hosts of a role, in the order of the deployment.
 
         A host that runs n instances of the role appears n times.
         """
@@ -108,7 +110,7 @@ class Cluster:
 
     @property
     def groups(self) -> str:
-        """The name that the control groups of the testbed have below every controller."""
+        """Returns the name that the control groups of the testbed have below every controller."""
         return self._limits.name
 
     def host(self, name: str) -> Host:
@@ -136,11 +138,11 @@ class Cluster:
 
     @contextmanager
     def whole_processors(self) -> Iterator[None]:
-        """A context in which the processor limits of all hosts are lifted.
+        """Returns a context in which the processor limits of all hosts are lifted.
 
-        Daemons start and are JIT-compiled without limits. A share describes what a running daemon
-        does for clients, and a JVM that starts under a limit would size its thread pools by the
-        limit.
+        Daemons are started and JIT-compiled in it. A node's share of the processor describes what a
+        running daemon does for clients, and a JVM that starts under a limit would size its thread
+        pools by the limit.
         """
         shared = [group for _, group in self.deployment.nodes() if group.share < 1]
         if not shared:
@@ -197,7 +199,7 @@ class Cluster:
         Returns the PID of the switch.
         """
         log = self.folder / "hosts.log"
-        switch = hold(["unshare", "-n"], log, self._env, self._owned)
+        switch = hold(["unshare", "-n", *IDLE], log, self._env, self._owned)
         parents = [
             (name, group, launch_init(log, self._env, self._owned))
             for name, group in self.deployment.nodes()
@@ -311,7 +313,7 @@ def _await_inits(pids: Sequence[int], log: Path, clock: Clock = REAL) -> None:
     exist."""
     deadline = clock.monotonic_s() + START_LIMIT_S
     for pid in pids:
-        while _name(pid) != "tini":
+        while _name(pid) not in (INIT[0], IDLE[0]):
             if not _name(pid) or clock.monotonic_s() > deadline:
                 raise TestbedError(
                     "died",

@@ -1,7 +1,8 @@
 """Limits a host's processor, memory and disk by control groups of version 1 or 2.
 
-Version 1 attributes the write-back of dirty pages to the kernel, so disk limits are set in the root
-group, one line for each device. They then apply to direct I/O, fsync and write-back alike.
+Version 1 attributes the write-back of dirty pages to the kernel. In version 1 the disk limits are
+therefore set in the root group, with one line for each device. They then apply to direct I/O, fsync
+and write-back alike.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dfslab.spec.clock import REAL, Clock
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 REMOVE_WAIT_S = 5.0
-# Disk limit -> (file that sets it in version 1, key of io.max in version 2).
+# The limits of a disk. Each has the file that sets it in version 1, and its key of io.max in
+# version 2.
 DISK = {
     "read_bytes_per_s": ("blkio.throttle.read_bps_device", "rbps"),
     "write_bytes_per_s": ("blkio.throttle.write_bps_device", "wbps"),
@@ -97,7 +99,7 @@ class ControlGroups:
                 _remove_group(path)
 
     def folders(self) -> list[Path]:
-        """The existing control groups of the testbed."""
+        """Returns the existing control groups of the testbed."""
         places = [self._root] if self.unified else [self._root / "cpu", self._root / "memory"]
         return [place / self.name for place in places if (place / self.name).is_dir()]
 
@@ -143,5 +145,5 @@ def _remove_group(path: Path, clock: Clock = REAL) -> None:
 
 
 def everybody(root: Path = ROOT) -> list[Path]:
-    """The folders of the control groups of all testbeds on this machine."""
+    """Returns the folders of the control groups of all testbeds on this machine."""
     return sorted({*root.glob("dfslab-*"), *root.glob("*/dfslab-*")})

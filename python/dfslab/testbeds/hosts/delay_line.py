@@ -13,9 +13,10 @@ from dfslab import _core
 
 
 def main(lines: str) -> int:
-    """Delays packets until the process is interrupted.
+    """Delays packets until the process is interrupted. Returns 1 if a packet queue cannot be
+    opened.
 
-    `lines`: the delays of the links as JSON. Returns 1 if a packet queue cannot be opened.
+    `lines`: the delays of the links as JSON.
     """
     try:
         print(_core.delay_line(lines, lambda: print("ready", flush=True)), flush=True)

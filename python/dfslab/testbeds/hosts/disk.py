@@ -1,6 +1,7 @@
 """Emulates the disks of hosts.
 
-A disk is an image file on a loop device with rate limits; the device detaches itself.
+A disk is an image file on a loop device with rate limits. The kernel detaches the device when it is
+no longer mounted.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from dfslab.testbeds.hosts.control_groups import ControlGroups
 BLOCK = Path("/sys/block")
 FREE_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
-# File system -> command that creates it. The image is a new sparse file, so nothing needs to be
-# discarded or written first.
+# For each file system, the command that creates it. The image is a new sparse file, so nothing
+# needs to be discarded or written first.
 _MAKE = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"],
@@ -62,21 +63,21 @@ def attach(path: Path) -> LoopDevice:
 
 
 def detach(disk: LoopDevice) -> None:
-    """Asks the kernel to detach the device as soon as it is no longer mounted."""
+    """Makes the kernel detach the device when it is no longer mounted."""
     _run(["losetup", "-d", disk.node])
 
 
 def read_bytes(device: str) -> int:
-    """Bytes read from a device ("major:minor") since it was attached.
+    """Returns the number of bytes read from a device ("major:minor") since it was attached.
 
-    Page-cache hits are not included.
+    Reads that the page cache answers are not included.
     """
     counts = Path(f"/sys/dev/block/{device}/stat").read_text().split()
     return int(counts[2]) * SECTOR_BYTES
 
 
 def attached(folders: Sequence[Path]) -> list[LoopDevice]:
-    """The loop devices whose image is in one of the folders."""
+    """Returns the loop devices whose image is in one of the folders."""
     return [disk for disk, image in _devices() if any(f in image.parents for f in folders)]
 
 

@@ -28,7 +28,8 @@ STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
 DISK_S = 1.3
-# Seconds that are ignored at the start, because a rate-limited disk first uses its burst credit.
+# Seconds that are ignored at the start of a measurement, because a rate-limited disk first exceeds
+# its rate until its burst credit is used up.
 DISK_SKIP_S = 0.35
 DISK_REQUEST_BYTES = 1 << 18
 DISK_FILE_BYTES = 256 << 20
@@ -39,8 +40,8 @@ TIMEOUT_S = 10.0
 # other.
 TOGETHER_BYTES_PER_S = 1.5e9
 ATTEMPTS = 6
-# Before attempt n, the measurement pauses n times this long in seconds, because disturbances by
-# other work last for seconds.
+# Before attempt n, the measurement pauses for n times this number of seconds, because other work on
+# the machine disturbs measurements for seconds.
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
@@ -50,8 +51,9 @@ DELAY_SHARE = 0.10
 class Check:
     """One measured quantity of one host, compared with its declared value.
 
-    `declared`: None if the quantity is not emulated. `allowed`: permitted deviation. `holds`:
-    whether the deviation is permitted.
+    `declared` is None if the quantity is not emulated. `allowed` is the largest permitted
+    difference between the measured and the declared value. `holds` is whether the difference is
+    permitted.
     """
 
     host: str
@@ -100,8 +102,8 @@ def measure(
 
 
 def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str]]:
-    """The kinds of hardware in a cluster as texts: (kinds of its links, kinds of its
-    rate-limited disks). Equal hardware has the same kind."""
+    """Returns the kinds of the links of a cluster, and the kinds of its rate-limited disks. A kind
+    is a text that describes the hardware, so that equal hardware has the same kind."""
     tolerance = cluster.deployment.tolerance
     links = {f"{link} {tolerance}" for link in cluster.links}
     limited = [group for _, group in cluster.deployment.nodes() if _is_limited(group, storing)]
@@ -109,7 +111,8 @@ def _kinds(cluster: Cluster, storing: frozenset[str]) -> tuple[set[str], set[str
 
 
 def _is_limited(group: NodeGroup, storing: frozenset[str]) -> bool:
-    """Whether a node has a role that stores data (a role in `storing`) and a rate-limited disk."""
+    """Returns whether a node has a role that stores data (a role in `storing`) and a rate-limited
+    disk."""
     stores = storing & {role for role, count in group.roles.items() if count}
     return bool(stores) and not (
         math.isinf(group.disk.write_rate) and math.isinf(group.disk.read_rate)
@@ -169,14 +172,14 @@ def check_links(cluster: Cluster) -> list[Check]:
 
 
 def _slower(one: float | None, other: float | None) -> float | None:
-    """The smaller of two declared rates, in which None stands for an unlimited rate."""
+    """Returns the smaller of two declared rates. None stands for an unlimited rate."""
     declared = [rate for rate in (one, other) if rate is not None]
     return min(declared, default=None)
 
 
 def stream(source: Host, sink: Host) -> float:
-    """The rate of one TCP stream from `source` to `sink` in steady state, in bytes per second on
-    the wire."""
+    """Returns the rate of one TCP stream from `source` to `sink` in steady state, in bytes per
+    second on the wire."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -239,14 +242,14 @@ def _trips(cluster: Cluster) -> list[Check]:
 
 
 def round_trip(source: Host, sink: Host) -> float:
-    """Median round-trip time in seconds of one byte from `source` to `sink` and back, between
-    user-space sockets."""
+    """Returns the median time in seconds of the round trip of one byte from `source` to `sink` and
+    back, between user-space sockets."""
     return statistics.median(_round_trips(source, sink))
 
 
 def least_round_trip(source: Host, sink: Host) -> float:
-    """The 10 % quantile of the round-trip times in seconds. It estimates the delay of the link
-    alone.
+    """Returns the 10 % quantile of the round-trip times in seconds. It estimates the delay of the
+    link alone.
 
     Slower round trips include waiting for processors that other work on the machine occupies.
     """
@@ -254,7 +257,7 @@ def least_round_trip(source: Host, sink: Host) -> float:
 
 
 def _round_trips(source: Host, sink: Host) -> list[float]:
-    """The times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
+    """Returns the times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -320,18 +323,19 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 
 
 def direct_write(path: Path) -> float:
-    """The write rate in bytes per second with direct I/O. The file is created if it is missing."""
+    """Returns the write rate in bytes per second with direct I/O. The file is created if it is
+    missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 
 def direct_read(path: Path) -> float:
-    """Read rate in bytes per second with direct I/O."""
+    """Returns the read rate in bytes per second with direct I/O."""
     return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
 
 
 def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
-    """The rate in bytes per second of direct I/O, after the burst credit is used up. `move`: reads
-    or writes one block at an offset.
+    """Returns the rate in bytes per second of direct I/O, after the burst credit is used up. `move`
+    is the function that reads or writes one block at an offset.
 
     The rate is the slope of a regression of bytes over time. A limiter that refills ten times a
     second gives a staircase, on which the slope between two single points can be far off.

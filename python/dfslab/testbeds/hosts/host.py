@@ -1,8 +1,9 @@
 """Emulates one host by network, mount, UTS and PID namespaces, which the host's first process keeps
 alive.
 
-Nothing of a host has a name on the machine. When its first process (an init that reaps children) is
-killed, the kernel removes the host's daemons, mounts and network adapters.
+None of these resources has a name on the machine that would outlive the host. When the host's first
+process (an init that reaps children) is killed, the kernel removes the host's daemons, mounts and
+network adapters.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from dfslab.testbeds.errors import TestbedError, last_lines
 from dfslab.testbeds.hosts.namespaces import in_network, prefix, rooted_at
 from dfslab.testbeds.hosts.process import LiveProcess
 
-INIT = ["tini", "-s", "--", "sleep", "infinity"]
+IDLE = ["sleep", "infinity"]
+# The first process of a PID namespace adopts its orphans.
+INIT = ["tini", "-s", "--", *IDLE]
 FORK_WAIT_S = 60.0
 COMMAND_LIMIT_S = 300.0
 DATA_ADAPTER = "eth0"
@@ -31,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 def child_of(pid: int, clock: Clock = REAL) -> int:
-    """The PID of the only child of a process that has just forked.
+    """Returns the PID of the only child of process `pid`, which has just forked.
 
     Raises TestbedError if no child appears.
     """
@@ -65,11 +68,11 @@ class Host:
 
     @property
     def disk(self) -> Path:
-        """The mount point of the host's disk, inside the host."""
+        """Returns the mount point of the host's disk, inside the host."""
         return self.folder / "disk"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """The command line that runs `words` in this host, under the host's limits."""
+        """Returns the command line that runs `words` in this host, under the host's limits."""
         entering = [*prefix(self.init.pid), *words]
         if not self.groups:
             return entering
@@ -118,12 +121,12 @@ class Host:
         return in_network(self.init.pid, work)
 
     def path(self, inside: Path | str) -> Path:
-        """The path by which this process opens the path `inside` of the host, across the host's
-        mounts."""
+        """Returns the path by which this process opens the path `inside` of the host, across the
+        host's mounts."""
         return rooted_at(self.init.pid, Path(inside))
 
     def mounted(self, inside: Path | str) -> bool:
-        """Whether a file system is mounted at a path of the host.
+        """Returns whether a file system is mounted at a path of the host.
 
         After a failed mount, the path is a plain directory.
         """
@@ -134,7 +137,7 @@ class Host:
         return any(line.split()[4] == str(inside) for line in table.splitlines())
 
     def processes(self, name: str) -> list[LiveProcess]:
-        """The host's processes that run the program `name`."""
+        """Returns the host's processes that run the program `name`."""
         own = os.readlink(f"/proc/{self.init.pid}/ns/pid")
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -147,16 +150,21 @@ class Host:
         return found
 
     def log(self, daemon: str) -> Path:
-        """The log file of one of the host's daemons."""
+        """Returns the log file of one of the host's daemons."""
         return self.folder / f"{daemon}.log"
 
 
 def hold(
     words: Sequence[str], log_path: Path, env: Mapping[str, str], owned: bool
 ) -> subprocess.Popen:
-    """Starts a process that keeps namespaces alive. If `owned` is true, it dies with this
-    process."""
-    command = [*words, *INIT]
+    """Starts a process that keeps namespaces alive. If `owned` is true, the process ends when this
+    process ends.
+
+    `words` end with the program that keeps the namespaces alive. Only a PID namespace ends all its
+    processes with the first one; elsewhere the program must not have a child, which would outlive
+    the program.
+    """
+    command = list(words)
     return spawn(tied_to_owner(command) if owned else command, log_path, env, Path("/"))
 
 
@@ -174,6 +182,7 @@ def launch_init(log_path: Path, env: Mapping[str, str], owned: bool) -> subproce
         "--mount-proc",
         "--propagation",
         "private",
+        *INIT,
     ]
     return hold(words, log_path, env, owned)
 
@@ -231,7 +240,7 @@ class HostDaemon(Daemon):
 class AdoptedDaemon(Daemon):
     """A daemon that another daemon started.
 
-    `find` returns its process, `revive` starts it again.
+    The function `find` returns its process. The function `revive` starts it again.
     """
 
     def __init__(

@@ -25,7 +25,8 @@ class Feature:
     disables: str
 
 
-# Feature -> (command that is tried in new namespaces, what does not work without the feature).
+# The features that are tried. Each has a command that is run in new namespaces, and a text that
+# says what does not work without the feature.
 _TRIALS = {
     "namespaces": ("true", "hosts: only testbeds of a single node can be started"),
     "veth": ("ip link add v0 type veth peer name v1", "links between hosts"),
@@ -44,13 +45,13 @@ _TRIALS = {
 
 @cache
 def has(name: str) -> bool:
-    """Whether the kernel feature `name` is available to this user."""
+    """Returns whether the kernel feature `name` is available to this user."""
     return next(feature.present for feature in features() if feature.name == name)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Every feature that testbeds use. A process tries each feature only once."""
+    """Returns every feature that testbeds use. A process tries each feature only once."""
     found = [Feature(name, _tried(trial), lack) for name, (trial, lack) in _TRIALS.items()]
     groups = Path("/sys/fs/cgroup")
     controllers = _words(groups / "cgroup.controllers")
@@ -77,7 +78,7 @@ def features() -> tuple[Feature, ...]:
 
 
 def _tried(command: str) -> bool:
-    """Whether a command succeeds in new namespaces. The namespaces end with the command."""
+    """Returns whether a command succeeds in new namespaces. The namespaces end with the command."""
     words = ["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "sh", "-c", command]
     try:
         return (
@@ -102,7 +103,7 @@ def _words(path: Path) -> list[str]:
 
 
 def lacks(*names: str) -> list[str]:
-    """One line of text for each of the named features that is missing."""
+    """Returns one line of text for each of the named features that is missing."""
     return [
         f"{f.name}: not on this machine; disables {f.disables}"
         for f in features()
@@ -111,7 +112,8 @@ def lacks(*names: str) -> list[str]:
 
 
 def missing_programs() -> list[str]:
-    """The Debian packages of those programs that emulated hosts need and that are missing."""
+    """Returns the Debian packages of those programs that emulated hosts need and that are
+    missing."""
     needed = {
         "tini": "tini",
         "ip": "iproute2",

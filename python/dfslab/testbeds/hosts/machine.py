@@ -12,7 +12,7 @@ from dfslab.testbeds.hosts.network import MOST_HOSTS, EmulatedLink
 
 
 def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
-    """The link to emulate for a node of a group.
+    """Returns the link to emulate for a node of a group.
 
     An infinite bandwidth means that the rate is not limited.
     """
@@ -28,7 +28,8 @@ def link_of(group: NodeGroup, deployment: Deployment) -> EmulatedLink:
 
 
 def disk_limits(group: NodeGroup) -> dict[str, float]:
-    """Disk limit -> rate of all disks of a node together. Infinite rates are left out."""
+    """Returns the rate limits of a node's disks together, by the name of the limit. Infinite rates
+    are left out."""
     declared = group.disk
     rates = {
         "read_bytes_per_s": declared.read_rate * declared.count,
@@ -41,12 +42,12 @@ def disk_limits(group: NodeGroup) -> dict[str, float]:
 
 
 def cores_of(group: NodeGroup) -> float:
-    """The number of cores of this machine that a node's processors get."""
+    """Returns the number of cores of this machine that a node's processors get."""
     return float(group.processors * group.cores * group.share)
 
 
 def not_made(deployment: Deployment) -> list[str]:
-    """Declared properties of a deployment that this machine cannot emulate.
+    """Returns the declared properties of a deployment that this machine cannot emulate.
 
     The hosts can run without them.
     """

@@ -22,7 +22,8 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# The effects of the emulation on the hardware (such as its own delay), which deployments declare.
+# The effects that the emulation itself has on the hardware, such as its added delay. Deployments
+# declare these effects.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
@@ -44,12 +45,12 @@ class EmulatedLink:
 
     @property
     def delayed(self) -> bool:
-        """Whether packets on this link must be delayed or dropped by the emulation."""
+        """Returns whether packets on this link must be delayed or dropped by the emulation."""
         return self.delay_s >= LEAST_DELAY_S or self.jitter_s > 0 or self.loss > 0
 
 
 def address(number: int) -> str:
-    """The IP address of host `number`, counted from 1.
+    """Returns the IP address of host `number`, counted from 1.
 
     The networks of different testbeds are isolated, so they use the same addresses.
     """
@@ -58,7 +59,7 @@ def address(number: int) -> str:
 
 
 def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
-    """Shell commands that connect and shape the port of every host.
+    """Returns shell commands that connect and shape the port of every host.
 
     They run in the switch's network namespace.
     """
@@ -78,7 +79,7 @@ def switch_script(hosts: Sequence[Host], links: Sequence[EmulatedLink]) -> str:
 
 
 def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
-    """Shell commands that set a host's address, rate, delay and congestion control.
+    """Returns shell commands that set a host's address, rate, delay and congestion control.
 
     They run in the host.
     """
@@ -100,12 +101,13 @@ def host_script(host: Host, link: EmulatedLink, congestion: str) -> str:
 
 
 def cut_script(number: int) -> str:
-    """Shell commands that disconnect host `number`. They run in the switch's network namespace."""
+    """Returns shell commands that disconnect host `number`. They run in the switch's network
+    namespace."""
     return f"ip link set p{number} down"
 
 
 def plug_script(number: int, link: EmulatedLink) -> str:
-    """Shell commands that restore the declared link at the port of host `number`.
+    """Returns shell commands that restore the declared link at the port of host `number`.
 
     They run in the switch's network namespace.
     """
@@ -118,23 +120,22 @@ def plug_script(number: int, link: EmulatedLink) -> str:
 
 
 def slow_script(adapter: str, link: EmulatedLink, rate_bytes_per_s: float) -> str:
-    """Shell commands that reduce the rate of a link at one of its ends, the network adapter
-    `adapter`."""
+    """Returns shell commands that reduce the rate of a link at one of its ends to
+    `rate_bytes_per_s`. `adapter` is the network adapter at this end."""
     return "\n".join(shaper(adapter, replace(link, rate_bytes_per_s=rate_bytes_per_s)))
 
 
 def declared_script(link: EmulatedLink) -> str:
-    """Shell commands that restore the declared rate of a host's adapter. They run in the host."""
+    """Returns shell commands that restore the declared rate of a host's adapter. They run in the
+    host."""
     delays = _delay(link) if link.delayed and kernel.has("netem") else []
     gone = f"tc qdisc del dev {DATA_ADAPTER} root 2>/dev/null || true"
     return "\n".join([gone, *shaper(DATA_ADAPTER, link), *delays])
 
 
 def shaper(adapter: str, link: EmulatedLink) -> list[str]:
-    """Shell commands that limit the rate of an adapter; a limit that was set earlier is replaced.
-
-    Empty if the link has no rate limit.
-    """
+    """Returns shell commands that limit the rate of an adapter, in place of any limit that was set
+    earlier. The list is empty if the link has no rate limit."""
     if link.rate_bytes_per_s is None:
         return []
     burst = max(LEAST_BURST_BYTES, round(link.rate_bytes_per_s * BURST_S))
@@ -147,7 +148,7 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Shell commands that delay incoming packets on a host.
+    """Returns shell commands that delay incoming packets on a host.
 
     A delay on the sending side would throttle the sender's own queues.
     """
@@ -166,10 +167,8 @@ def _delay(link: EmulatedLink) -> list[str]:
 
 
 def delay_line(hosts: Sequence[Host], links: Sequence[EmulatedLink], seed: int) -> list[str] | None:
-    """The command line of the process that delays packets.
-
-    None if no link has delays, or if the kernel has netem.
-    """
+    """Returns the command line of the process that delays packets. Returns None if no link has
+    delays, or if the kernel has netem, which then delays the packets."""
     if kernel.has("netem"):
         return None
     lines = [

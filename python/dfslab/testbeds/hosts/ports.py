@@ -48,8 +48,8 @@ class Reservations:
 def free_ports(
     count: int, reservations: Reservations, taken: Collection[int] = (), address: str = LOOPBACK
 ) -> list[int]:
-    """`count` ports that can be bound now and are not in `taken`. They are reserved for this
-    process.
+    """Finds `count` ports that can be bound now and are not in `taken`, reserves them for this
+    process, and returns them.
 
     The search covers a range outside the ephemeral ports, so that no outgoing connection takes a
     port before the daemon binds it. The reservation keeps the port from other searches until then.
@@ -67,7 +67,7 @@ def free_ports(
 
 
 def _is_free(port: int, address: str, reservations: Reservations) -> bool:
-    """Whether a port is free.
+    """Returns whether a port is free, and reserves it.
 
     The port is reserved first and then tried, because a daemon of another testbed may listen on it
     after the reservation was released.
@@ -76,8 +76,8 @@ def _is_free(port: int, address: str, reservations: Reservations) -> bool:
 
 
 def _window() -> list[int]:
-    """The ports to try, in ascending order from a random one on; the first port follows the last
-    one."""
+    """Returns the ports to try. They begin at a random port and ascend; after the last port of the
+    range, they continue with the first one."""
     first_ephemeral = int(_EPHEMERAL.read_text().split()[0])
     window = list(range(max(1024, first_ephemeral - WINDOW), first_ephemeral))
     start = random.randrange(len(window))
@@ -85,7 +85,7 @@ def _window() -> list[int]:
 
 
 def can_listen(port: int, address: str = LOOPBACK) -> bool:
-    """Whether a server could listen on a port of `address` now."""
+    """Returns whether a server could listen on a port of `address` now."""
     with socket.socket() as probe:
         # Servers set SO_REUSEADDR when they bind. With it, a closed connection that lingers does
         # not block the port.

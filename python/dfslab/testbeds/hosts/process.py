@@ -27,7 +27,7 @@ _PROC = Path("/proc")
 
 
 def boot_id() -> str:
-    """The kernel's identifier of the current boot."""
+    """Returns the kernel's identifier of the current boot."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -41,7 +41,7 @@ class LiveProcess:
 
     @classmethod
     def of(cls, pid: int) -> LiveProcess:
-        """The process that has this PID now. Raises ProcessLookupError if there is none."""
+        """Returns the process that has this PID now. Raises ProcessLookupError if there is none."""
         stat = _state_and_start(pid)
         if stat is None:
             raise ProcessLookupError(pid)
@@ -60,15 +60,15 @@ class LiveProcess:
         return f"{self.pid}:{self.start_ticks}:{self.boot}"
 
     def state(self) -> str:
-        """The state of the process: "running", "paused" (stopped by a signal) or "dead" (ended,
-        whether reaped or not)."""
+        """Returns the state of the process: "running", "paused" (stopped by a signal) or "dead"
+        (ended, whether reaped or not)."""
         stat = _state_and_start(self.pid)
         if stat is None or stat[1] != self.start_ticks or self.boot != boot_id():
             return "dead"
         return {"Z": "dead", "X": "dead", "T": "paused", "t": "paused"}.get(stat[0], "running")
 
     def alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Returns whether the process has not ended."""
         return self.state() != "dead"
 
     def signal(self, number: signal.Signals) -> bool:
@@ -85,9 +85,9 @@ class LiveProcess:
         return True
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Waits until the process has ended.
+        """Waits until the process has ended. Returns whether it has.
 
-        Returns False if it still runs after `timeout_s` seconds.
+        The result is False if the process still runs after `timeout_s` seconds.
         """
         handle = self._open()
         if handle is None:
@@ -100,7 +100,7 @@ class LiveProcess:
             os.close(handle)
 
     def children(self) -> list[LiveProcess]:
-        """Child processes of the process's main thread that have not been reaped."""
+        """Returns the child processes of the process's main thread that have not been reaped."""
         if not self.alive():
             return []
         found = []
@@ -111,7 +111,7 @@ class LiveProcess:
         return found
 
     def resident_bytes(self) -> int:
-        """Resident memory in bytes; 0 if the process has ended."""
+        """Returns the resident memory of the process in bytes; 0 if the process has ended."""
         if self.alive():
             with suppress(psutil.NoSuchProcess):
                 return int(psutil.Process(self.pid).memory_info().rss)
@@ -168,7 +168,7 @@ def kill(processes: Sequence[LiveProcess]) -> None:
 
 
 def marked(mark: str) -> list[LiveProcess]:
-    """Every live process whose environment variable MARK has the value `mark`, except this
+    """Returns every live process whose environment variable MARK has the value `mark`, except this
     process."""
     wanted = f"{MARK}={mark}".encode()
     found = []

@@ -14,8 +14,9 @@ import sys
 from dfslab.testbeds.errors import TestbedError
 from dfslab.testbeds.hosts.host import Host
 
-# Processor limits apply to periods of 0.1 s, so a run of 0.4 s measures up to a fifth too much.
-# Each kernel therefore runs for ten periods at a time, and the median of its runs is used.
+# A processor limit applies to each period of 0.1 s, so a run of 0.4 s measures up to a fifth more
+# than the limit allows. Each kernel therefore runs for ten periods at a time, and the median of its
+# runs is used.
 KERNEL_S = 1.0
 LIMIT_S = 60.0
 PROGRAM = """
@@ -38,8 +39,8 @@ print(math.prod(rates) ** (1 / len(rates)))
 
 
 def score(host: Host, kernel_s: float = KERNEL_S) -> float:
-    """The score of a host's processor: kernel runs per second within the host's limits, as the
-    geometric mean over the kernels.
+    """Returns the score of a host's processor. It is the number of kernel runs per second within
+    the host's limits, as the geometric mean over the kernels.
 
     Raises TestbedError if the host cannot run the kernels.
     """

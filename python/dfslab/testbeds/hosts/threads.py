@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """A context with a pool of `count` threads. Its end waits until their work has ended, also
-    after an error.
+    """Returns a context with a pool of `count` threads. The context ends when the work of all
+    threads has ended, also after an error.
 
-    After Ctrl-C the threads are not awaited. They end by themselves, because the testbed that they
-    work on is taken down.
+    After Ctrl-C, the end of the context does not wait for the threads. They end by themselves,
+    because the testbed that they work on is taken down.
     """
     pool = ThreadPoolExecutor(count)
     interrupted = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from dfslab.cli.exchange.tools.requested import Options, Requested
+from dfslab.cli.exchange.tools.requested import Requested, ToolOptions
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -68,7 +68,7 @@ REFUSED = {
     "--flock": "files are not locked",
     "--help": "`elbencho --help` has elbencho's; `dfslab compat --help` has this command's",
 }
-OPTIONS = Options(
+OPTIONS = ToolOptions(
     "elbencho",
     valued={"-t", "-s", "-b", "-n", "-N", "-i", "--iodepth", "--timelimit"},
     plain={"-w", "-r", "-F", "--stat", "--direct", "--mmap", *NOTHING_TO_SET},

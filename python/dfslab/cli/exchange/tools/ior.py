@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from dfslab.cli.exchange.tools.requested import Given, Options, Requested
+from dfslab.cli.exchange.tools.requested import GivenOptions, Requested, ToolOptions
 from dfslab.documents.measured_load import MeasuredPhase
 from dfslab.result import Result
 from dfslab.spec.design import LevelValue
@@ -37,7 +37,7 @@ REFUSED = {
     "-p": "files are not allocated before they are written",
     "-y": "is not an option of the POSIX interface of IOR 3",
 }
-OPTIONS = Options(
+OPTIONS = ToolOptions(
     "ior",
     valued={"-np", "-N", "-a", "-b", "-t", "-s", "-i", "-o", "-Q", "-T"},
     plain={"-F", "-C", "-e", "-Y", "-w", "-r", "-B", "--posix.odirect", *NOTHING_TO_SET},
@@ -89,7 +89,7 @@ def requested(words: Sequence[str]) -> Requested:
 
 
 def _shared(
-    given: Given, block: int, transfer: int, segments: int, tasks: int
+    given: GivenOptions, block: int, transfer: int, segments: int, tasks: int
 ) -> dict[str, LevelValue]:
     """Returns the settings of a workload in which all tasks share one file.
 

@@ -36,7 +36,7 @@ class Requested:
 
 
 @dataclass
-class Given:
+class GivenOptions:
     """The parsed words of a command line of the benchmark `tool`: the options without a value
     (`flags`), the options with a value (`values`), and all other words."""
 
@@ -66,7 +66,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Options:
+class ToolOptions:
     """The options that a benchmark has: those with a value (`valued`) and those without (`plain`).
     `aliases`: the short name of each long option. `refused`: the rejected options, each with the
     reason."""
@@ -77,10 +77,10 @@ class Options:
     refused: Mapping[str, str]
     aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def read(self, words: Sequence[str]) -> Given:
+    def read(self, words: Sequence[str]) -> GivenOptions:
         """Parses a command line. Raises InputError that names every option that is rejected or
         unknown."""
-        given, waiting = Given(self.tool), list(words)
+        given, waiting = GivenOptions(self.tool), list(words)
         refused: dict[str, str] = {}
         while waiting:
             word = waiting.pop(0)

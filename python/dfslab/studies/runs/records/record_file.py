@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dfslab.studies.runs import stored
 from dfslab.studies.runs.records import record
 from dfslab.studies.runs.records.record import DamagedResult, Head, ResultKey
-from dfslab.studies.runs.records.record_index import Entry
+from dfslab.studies.runs.records.record_index import IndexEntry
 
 # A longer line is no record; the profile of a large trace takes some 10 MB.
 MOST_RECORD_BYTES = 256 << 20
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Known:
+class KnownRecords:
     """What is known of a file of records.
 
     `run`: the identifier in its first line. `end`: the end of its last whole line. `number`: of its
@@ -53,12 +53,12 @@ class Known:
     run: str = ""
     end: int = 0
     number: int = 0
-    listed: list[Entry] = field(default_factory=list)
-    entries: dict[ResultKey, Entry] = field(default_factory=dict)
+    listed: list[IndexEntry] = field(default_factory=list)
+    entries: dict[ResultKey, IndexEntry] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: IndexEntry) -> None:
         """Counts one intact record; it replaces an earlier one of the same key."""
         self.listed.append(entry)
         self.entries[entry.key] = entry
@@ -107,16 +107,16 @@ class RecordFile:
             raise DamagedResult("belongs to another scenario.toml than that of its folder")
         return str(head["run"])
 
-    def opened(self) -> Known:
+    def opened(self) -> KnownRecords:
         """The state of the file from its first line, without any record.
 
         DamagedResult as for `run_of`. A file without a whole line is as no file.
         """
         for offset, line in self._lines(0):
-            return Known(run=self.run_of(line), end=offset + len(line))
-        return Known()
+            return KnownRecords(run=self.run_of(line), end=offset + len(line))
+        return KnownRecords()
 
-    def intact(self, known: Known) -> Iterator[Line]:
+    def intact(self, known: KnownRecords) -> Iterator[Line]:
         """The intact records behind `known.end`. Damage is added to `known`: changed lines, and
         numbers that are missing or come twice."""
         expected = known.number + 1
@@ -140,13 +140,13 @@ class RecordFile:
             known.replaced.update(head.replaces)
             yield Line(offset, line, head)
 
-    def scan(self, known: Known) -> Known:
+    def scan(self, known: KnownRecords) -> KnownRecords:
         """Adds everything behind `known.end` to `known`, and returns it."""
         for offset, line, head in self.intact(known):
-            known.add(Entry(offset, len(line), head.number, head.key, head.complete))
+            known.add(IndexEntry(offset, len(line), head.number, head.key, head.complete))
         return known
 
-    def line(self, entry: Entry) -> bytes:
+    def line(self, entry: IndexEntry) -> bytes:
         """The content of one record; less if the file is shorter."""
         with self.path.open("rb") as file:
             file.seek(entry.offset)

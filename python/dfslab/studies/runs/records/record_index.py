@@ -18,7 +18,7 @@ from dfslab.spec.files.outputs import write_atomically
 from dfslab.studies.runs.records.record import ResultKey
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """One intact record: first byte, length in bytes, number, key, and whether the result is
     complete."""
 
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
         return self.offset + self.size_bytes
 
 
-def read(path: Path, run: str) -> list[Entry]:
+def read(path: Path, run: str) -> list[IndexEntry]:
     """The entries of the index of the run with the identifier `run`, up to the first damaged one;
     none if there is no index of that run."""
     try:
@@ -50,24 +50,24 @@ def read(path: Path, run: str) -> list[Entry]:
         intact.append(line[9:])
     rows = json.loads(b"[" + b",".join(intact) + b"]")
     return [
-        Entry(offset, size, number, ResultKey(method, point, repetition), complete)
+        IndexEntry(offset, size, number, ResultKey(method, point, repetition), complete)
         for offset, size, number, method, point, repetition, complete in rows
     ]
 
 
-def write(path: Path, run: str, entries: Iterable[Entry]) -> None:
+def write(path: Path, run: str, entries: Iterable[IndexEntry]) -> None:
     """Writes the whole index. A folder that cannot be written keeps none."""
     with suppress(OSError):
         write_atomically(path, _line([run]) + _lines(entries))
 
 
-def append(path: Path, entries: Iterable[Entry]) -> None:
+def append(path: Path, entries: Iterable[IndexEntry]) -> None:
     """Adds entries to an index. Without room for them, they are read from the records again."""
     with suppress(OSError), path.open("ab") as file:
         file.write(_lines(entries))
 
 
-def _lines(entries: Iterable[Entry]) -> bytes:
+def _lines(entries: Iterable[IndexEntry]) -> bytes:
     return b"".join(
         _line([one.offset, one.size_bytes, one.number, *one.key, one.complete]) for one in entries
     )

@@ -10,8 +10,8 @@ from dfslab.result import Result
 from dfslab.spec.files.outputs import sync_folder
 from dfslab.studies.runs.records import record, record_index
 from dfslab.studies.runs.records.record import DamagedResult, ResultKey
-from dfslab.studies.runs.records.record_file import Damage, Known, RecordFile, place_of
-from dfslab.studies.runs.records.record_index import Entry
+from dfslab.studies.runs.records.record_file import Damage, KnownRecords, RecordFile, place_of
+from dfslab.studies.runs.records.record_index import IndexEntry
 
 INDEX = "records.index"
 
@@ -22,7 +22,7 @@ class RecordLog:
     def __init__(self, run_folder: Path) -> None:
         self._file = RecordFile(run_folder)
         self._index = self.path.with_name(INDEX)
-        self._known = Known()
+        self._known = KnownRecords()
         self._size_bytes = 0
         self._is_checked = False
 
@@ -73,7 +73,7 @@ class RecordLog:
         entries = []
         for line, result in zip(lines, results, strict=True):
             key, number = record.key_of(result), known.number + 1
-            entries.append(Entry(known.end, len(line), number, key, result.complete))
+            entries.append(IndexEntry(known.end, len(line), number, key, result.complete))
             known.add(entries[-1])
         self._size_bytes = known.end
         if first:
@@ -101,7 +101,7 @@ class RecordLog:
         """The names of damaged files, and the damaged places, whose results were measured again."""
         return self._file.scan(self._file.opened()).replaced
 
-    def _opened(self) -> Known:
+    def _opened(self) -> KnownRecords:
         """What is known of the file, from its index and from the records behind the index.
 
         DamagedResult if its first line is damaged, or of a later format or another scenario.
@@ -115,7 +115,7 @@ class RecordLog:
             self._is_checked = False
         return self._known
 
-    def _checked(self, descriptor: int) -> Known:
+    def _checked(self, descriptor: int) -> KnownRecords:
         """What a writer knows of the file. The first time, all records are checked, an interrupted
         last line is cut off, and the index is written again."""
         indexed = self._opened()
@@ -129,7 +129,7 @@ class RecordLog:
         return self._known
 
 
-def _replaced_by(keys: set[ResultKey], known: Known) -> list[str]:
+def _replaced_by(keys: set[ResultKey], known: KnownRecords) -> list[str]:
     """The places of damage that a writer of results with these keys replaces: damaged records of
     the same keys or of keys with an intact record, and places that show no key, because a run that
     is resumed measures again whatever it lacks."""
@@ -140,7 +140,7 @@ def _replaced_by(keys: set[ResultKey], known: Known) -> list[str]:
     ]
 
 
-def _cut_off(indexed: Known, end: int) -> list[Damage]:
+def _cut_off(indexed: KnownRecords, end: int) -> list[Damage]:
     """The records that the index knows, but that are behind the end of the file."""
     return [
         Damage(f"record {one.number}", "is missing: the file was cut off before it", one.key)

@@ -16,7 +16,7 @@ from dfslab.spec.files.outputs import Output
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
-    from dfslab.instruments.discovery.place import Place
+    from dfslab.instruments.discovery.place import DiscoveredPlace
     from dfslab.instruments.discovery.probes import Probed
     from dfslab.studies.expect.place_scenario import PlaceScenario
 
@@ -34,14 +34,14 @@ ServerDisk = Annotated[
 ServerLink = Annotated[
     str | None, typer.Option("--server-link", metavar="RATE", help='Of each server: "25Gbit".')
 ]
-ClientLink = Annotated[
+ClientLinkOption = Annotated[
     str | None,
     typer.Option("--client-link", metavar="RATE", help="Of this client; else as reported."),
 ]
 Latency = Annotated[
     str | None, typer.Option("--latency", metavar="TIME", help='One way, to servers: "0.1 ms".')
 ]
-Servers = Annotated[
+ServersOption = Annotated[
     int | None, typer.Option("--servers", min=1, help="Data servers; else as reported.")
 ]
 Copies = Annotated[
@@ -62,9 +62,9 @@ def expect(
     ] = "60s",
     server_disk: ServerDisk = None,
     server_link: ServerLink = None,
-    client_link: ClientLink = None,
+    client_link: ClientLinkOption = None,
     latency: Latency = None,
-    servers: Servers = None,
+    servers: ServersOption = None,
     copies: Copies = None,
     web: Web = None,
     as_json: AsJson = False,
@@ -117,9 +117,9 @@ def init(
     ] = None,
     server_disk: ServerDisk = None,
     server_link: ServerLink = None,
-    client_link: ClientLink = None,
+    client_link: ClientLinkOption = None,
     latency: Latency = None,
-    servers: Servers = None,
+    servers: ServersOption = None,
     copies: Copies = None,
     web: Web = None,
     force: Force = False,
@@ -155,7 +155,7 @@ def init(
 
 def _discovered(
     place: str, texts: Mapping[str, str | None], servers: int | None, copies: int | None
-) -> tuple[Place, Probed, PlaceScenario]:
+) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
     """Finds out which file system a place (a directory or a server) belongs to, probes its
     hardware, and makes a scenario of it. `texts`: the given text of each hardware option; None if
     the option is not given."""

@@ -1,5 +1,7 @@
 //! Tests that the engine and the naive reference engine fire alike on small random nets.
 
+mod lean;
+
 use serde_json::{json, Value as Json};
 
 use crate::reference::Reference;
@@ -16,6 +18,9 @@ enum Form {
     Any,
     Keyed,
     Plain,
+    /// With a key or not, and with nothing that a run over clusters does not cover: no lists or
+    /// texts, no weights, no inhibitor arcs.
+    Lean,
 }
 
 /// Guards of nets with a key, for transitions with two and with three input arcs.
@@ -46,6 +51,9 @@ impl Maker {
     }
 
     fn net(&mut self) -> Json {
+        if self.1 == Form::Lean {
+            return self.lean_net();
+        }
         let places = 3 + self.below(4);
         let random_place = match self.1 {
             Form::Any => self.below(places * 3),

@@ -1,0 +1,280 @@
+//! The cells of a run over clusters, and the order in which transitions fire.
+//!
+//! A cell holds the waiting tokens of a cluster that have one key, in first-in first-out lanes. A
+//! transition that can fire with several cells takes the cell whose token for the first input arc
+//! arrived first.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::BuildHasherDefault;
+
+use super::plan::ClusterTable;
+use crate::bucket::NONE;
+use crate::compiled::{Key, LANES_MAX};
+use crate::marking::KeyHasher;
+use crate::stream::Stream;
+
+/// The waiting tokens of one cluster with one key. A cell fills one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Cell {
+    /// The lanes that hold tokens, as a set of bits.
+    pub(super) filled: u8,
+    /// Whether the cell is found through the hash table. Such a cell is freed when it is empty.
+    pub(super) hashed: bool,
+    /// The members of the cluster that have an entry in their list of ready cells for this cell and
+    /// its present first token of their first input arc, as a set of bits.
+    pub(super) queued: u32,
+    /// Where the tables of the cluster begin.
+    pub(super) table: ClusterTable,
+    /// The first and the last token of each lane. Undefined for a lane without tokens.
+    pub(super) lanes: [(u32, u32); LANES_MAX],
+}
+
+/// How the cells of one cluster are found by their keys.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    /// The cell for each value of the only joined field, or NONE. Contains only values below
+    /// `limit`. The cell of a cluster without joined fields has the value 0.
+    pub(super) direct: Vec<u32>,
+    by_key: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+    free: Vec<u32>,
+    limit: u64,
+}
+
+/// All cells of a run.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    pub(super) cells: Vec<Cell>,
+    /// For each cell, its cluster and its key.
+    keys: Vec<(u32, Key)>,
+    pub(super) directories: Vec<Directory>,
+}
+
+impl Cells {
+    /// No cells. `limits` has, for each cluster, the limit below which the values of its joined
+    /// field are looked up in a table.
+    pub(super) fn new(limits: Vec<u64>) -> Self {
+        let directory = |limit| Directory {
+            limit,
+            ..Directory::default()
+        };
+        Self {
+            directories: limits.into_iter().map(directory).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The cell with a key; makes the cell if there is none. `single` is true if the key is at most
+    /// one field.
+    #[inline(never)]
+    pub(super) fn of_key(
+        &mut self,
+        (cluster, table): (u32, ClusterTable),
+        key: Key,
+        single: bool,
+    ) -> u32 {
+        let directory = &mut self.directories[cluster as usize];
+        if let Some(&cell) = directory.by_key.get(&key) {
+            return cell;
+        }
+        // Values such as numbers of clients are dense and recur, so a table suits them. Values that
+        // a run counts up, such as numbers of jobs, would make a table grow without bound: their
+        // cells are freed and used again, so the number of cells does not grow with the values.
+        let dense = directory.limit.max(4 * self.cells.len() as u64);
+        let direct = single && key[0] < dense;
+        let cell = directory.free.pop().unwrap_or_else(|| {
+            self.cells.push(Cell {
+                filled: 0,
+                hashed: true,
+                queued: 0,
+                table,
+                lanes: [(NONE, NONE); LANES_MAX],
+            });
+            self.keys.push((cluster, key));
+            self.cells.len() as u32 - 1
+        });
+        self.keys[cell as usize] = (cluster, key);
+        self.cells[cell as usize].hashed = !direct;
+        if !direct {
+            directory.by_key.insert(key, cell);
+            return cell;
+        }
+        let at = key[0] as usize;
+        if at >= directory.direct.len() {
+            directory.direct.resize(at + 1, NONE);
+        }
+        directory.direct[at] = cell;
+        cell
+    }
+
+    /// Frees an empty cell that is found through the hash table.
+    #[inline(never)]
+    pub(super) fn free(&mut self, cell: u32) {
+        let (cluster, key) = &self.keys[cell as usize];
+        let directory = &mut self.directories[*cluster as usize];
+        directory.by_key.remove(key);
+        directory.free.push(cell);
+    }
+}
+
+/// A cell with which a transition can fire: the arrival number of the cell's token for the first
+/// input arc, the cell, and the arrival number of the last token of the binding when the entry was
+/// made.
+pub(super) type Entry = (u64, u32, u64);
+
+/// The state of a transition: the cells with which it can fire, and what its firings use. The cell
+/// whose token for the first input arc arrived first is kept apart, since most often it is the only
+/// one.
+#[derive(Debug)]
+pub(super) struct State {
+    /// The sort key of the transition among those that are enabled; `NO_TURN` if it is not enabled.
+    pub(super) turn: Turn,
+    /// Arrival number of the first cell's token for the first input arc; u64::MAX if there is no
+    /// cell.
+    pub(super) lead: u64,
+    pub(super) cell: u32,
+    /// Arrival number of the last token of the binding when the first cell's entry was made.
+    pub(super) latest: u64,
+    /// Whether a monitor observes the firings.
+    pub(super) is_watched: bool,
+    /// Number of firings.
+    pub(super) fired: u64,
+    pub(super) stream: Stream,
+    /// The other cells. An entry is out of date if the cell's first token is another one, or if
+    /// another arc finds no token.
+    rest: BinaryHeap<Reverse<Entry>>,
+}
+
+impl State {
+    pub(super) fn new(fired: u64, stream: Stream, is_watched: bool) -> Self {
+        Self {
+            turn: NO_TURN,
+            lead: u64::MAX,
+            cell: NONE,
+            latest: 0,
+            is_watched,
+            fired,
+            stream,
+            rest: BinaryHeap::new(),
+        }
+    }
+
+    /// Adds a cell. Returns true if it is now the first one.
+    #[inline(always)]
+    pub(super) fn add(&mut self, entry: Entry) -> bool {
+        if self.lead == u64::MAX {
+            (self.lead, self.cell, self.latest) = entry;
+            return true;
+        }
+        self.add_to_others(entry)
+    }
+
+    #[inline(never)]
+    fn add_to_others(&mut self, entry: Entry) -> bool {
+        if entry.0 > self.lead {
+            self.rest.push(Reverse(entry));
+            return false;
+        }
+        self.rest.push(Reverse((self.lead, self.cell, self.latest)));
+        (self.lead, self.cell, self.latest) = entry;
+        true
+    }
+
+    /// Removes the first cell; the next one becomes the first.
+    #[inline(always)]
+    pub(super) fn drop_first(&mut self) {
+        if self.rest.is_empty() {
+            self.lead = u64::MAX;
+            return;
+        }
+        self.next_becomes_first();
+    }
+
+    #[inline(never)]
+    fn next_becomes_first(&mut self) {
+        if let Some(Reverse(next)) = self.rest.pop() {
+            (self.lead, self.cell, self.latest) = next;
+        }
+    }
+
+    /// Number of cells after the first one, including entries that are out of date.
+    pub(super) fn others(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The entries after the first one, as an array in no order.
+    pub(super) fn take_others(&mut self) -> Vec<Reverse<Entry>> {
+        std::mem::take(&mut self.rest).into_vec()
+    }
+
+    /// Replaces the entries after the first one.
+    pub(super) fn set_others(&mut self, entries: Vec<Reverse<Entry>>) {
+        self.rest = entries.into();
+    }
+}
+
+/// Sort key of an enabled transition: its priority level, the arrival number of the last token of
+/// its binding, and its index. The smallest key fires next.
+pub(super) type Turn = u128;
+
+/// The sort key of a transition that is not enabled.
+pub(super) const NO_TURN: Turn = Turn::MAX;
+
+/// The sort key of an enabled transition.
+#[inline(always)]
+pub(super) fn turn_of(level: u32, latest: u64, transition: u32) -> Turn {
+    (u128::from(level) << 96) | (u128::from(latest) << 32) | u128::from(transition)
+}
+
+/// The sort keys of enabled transitions, in ascending order. Keys of transitions that are no longer
+/// enabled, or have another key now, are skipped when they are met. A new key is nearly always the
+/// largest of its priority, since arrival numbers rise, so that it is appended.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    keys: Vec<Turn>,
+    /// Number of keys at the start of `keys` that were removed already.
+    removed: usize,
+}
+
+impl Turns {
+    #[inline(always)]
+    pub(super) fn add(&mut self, turn: Turn) {
+        if self.keys.len() == self.keys.capacity() {
+            self.make_room();
+        }
+        self.keys.push(turn);
+        let waiting = &mut self.keys[self.removed..];
+        let mut at = waiting.len() - 1;
+        while at > 0 && waiting[at - 1] > turn {
+            waiting[at] = waiting[at - 1];
+            at -= 1;
+        }
+        waiting[at] = turn;
+    }
+
+    /// Forgets the keys that were removed, if there are many, or else reserves room for more keys.
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if 2 * self.removed > self.keys.len() {
+            self.keys.drain(..self.removed);
+            self.removed = 0;
+        } else {
+            self.keys.reserve(64);
+        }
+    }
+
+    /// Removes and returns the smallest key.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Turn> {
+        let first = self.keys.get(self.removed).copied();
+        match first {
+            Some(_) => self.removed += 1,
+            None => {
+                self.keys.clear();
+                self.removed = 0;
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,183 @@
+//! Evaluates the inscriptions of a run over clusters: fields of new tokens, delays, locals and
+//! numbers of tokens.
+
+use super::plan::Delay;
+use super::{ClusterRun, Failed, HEADER};
+use crate::clock::nanoseconds;
+use crate::engine::Engine;
+use crate::error::NetError;
+use crate::expression::{exponential, Binding, Fault, Value};
+use crate::stream::Stream;
+
+impl<const N: usize> ClusterRun<'_, '_, N> {
+    /// Stores the error of a firing, made by `error`, if it is the first one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fail<T>(
+        &mut self,
+        error: impl FnOnce(&mut Engine<'_>) -> NetError,
+    ) -> Result<T, Failed> {
+        self.engine.marking.now_ns = self.now_ns;
+        let found = error(self.engine);
+        self.error.get_or_insert_with(|| Box::new(found));
+        Err(Failed)
+    }
+
+    /// The field values of tokens, for evaluating an inscription.
+    #[inline(always)]
+    pub(super) fn binding<'a>(&'a self, tokens: &'a [u32]) -> Binding<'a> {
+        let words = self.records.as_flattened();
+        Binding {
+            rows: words.get(HEADER..).unwrap_or_default(),
+            stride: N,
+            tokens,
+            library: &self.engine.net.library,
+            parameters: &self.engine.marking.parameters,
+            depth: 0,
+            now_ns: self.now_ns,
+            lists: &self.engine.marking.lists,
+        }
+    }
+
+    /// Evaluates an inscription of a transition with the tokens of a binding.
+    #[inline(never)]
+    fn word_of(&mut self, value: &Value, transition: usize, chosen: &[u32]) -> Result<u64, Fault> {
+        let mut stream = self.states[transition].stream.clone();
+        let word = value.of(self.binding(chosen), &mut stream);
+        self.states[transition].stream = stream;
+        word
+    }
+
+    /// Evaluates the value of a field of an output arc's token.
+    #[inline(always)]
+    pub(super) fn value(
+        &mut self,
+        value: &Value,
+        transition: usize,
+        (arc, field): (usize, u16),
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match value {
+            Value::Constant(word) => return Ok(*word),
+            Value::Field { arc, field } => return Ok(self.field(chosen[usize::from(*arc)], *field)),
+            Value::Counted { arc, field, change } => {
+                let old = self.field(chosen[usize::from(*arc)], *field) as i64;
+                if let Some(new) = old.checked_add(*change) {
+                    return Ok(new as u64);
+                }
+            }
+            _ => {}
+        }
+        match self.word_of(value, transition, chosen) {
+            Ok(word) => Ok(word),
+            Err(fault) => {
+                self.fail(|engine| engine.no_field(transition, (arc, usize::from(field)), fault))
+            }
+        }
+    }
+
+    /// Evaluates a delay and returns it in nanoseconds. `arc` is the number of the output arc that
+    /// states the delay; None for the delay of the transition.
+    #[inline(always)]
+    pub(super) fn delay_ns(
+        &mut self,
+        delay: &Delay,
+        transition: usize,
+        arc: Option<usize>,
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        match delay {
+            Delay::Constant(delay_ns) => Ok(*delay_ns),
+            Delay::Exponential(mean_s) => {
+                let word = exponential(*mean_s, &mut self.states[transition].stream);
+                self.in_range(f64::from_bits(word), transition, arc)
+            }
+            Delay::Any(value) => match self.word_of(value, transition, chosen) {
+                Ok(word) => self.in_range(f64::from_bits(word), transition, arc),
+                Err(fault) => self.fail(|engine| {
+                    let words = engine.delay_words(transition, arc);
+                    engine.fault(transition, &words, fault)
+                }),
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn in_range(
+        &mut self,
+        delay_s: f64,
+        transition: usize,
+        arc: Option<usize>,
+    ) -> Result<u64, Failed> {
+        match nanoseconds(delay_s) {
+            Some(delay_ns) => Ok(delay_ns),
+            None => self.fail(|engine| engine.no_delay(delay_s, transition, arc)),
+        }
+    }
+
+    /// Evaluates a transition's locals (values computed once per firing) in order. Each may use the
+    /// earlier ones.
+    #[inline(never)]
+    pub(super) fn compute_locals(
+        &mut self,
+        transition: usize,
+        chosen: &[u32],
+    ) -> Result<(), Failed> {
+        let net = self.engine.net;
+        for (at, value) in net.transitions[transition].locals.iter().enumerate() {
+            match self.word_of(value, transition, chosen) {
+                Ok(word) => self.engine.marking.parameters[at] = word,
+                Err(fault) => return self.fail(|engine| engine.no_local(transition, at, fault)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of tokens that an output arc with a computed count makes.
+    pub(super) fn turns(
+        &mut self,
+        transition: usize,
+        arc: usize,
+        chosen: &[u32],
+    ) -> Result<u64, Failed> {
+        let net = self.engine.net;
+        let Some(count) = &net.transitions[transition].outputs[arc].count else {
+            return Ok(1);
+        };
+        let word = self.word_of(count, transition, chosen);
+        self.engine.marking.now_ns = self.now_ns;
+        match self.engine.turns_of(transition, arc, word) {
+            Ok(turns) => Ok(turns),
+            Err(error) => self.fail(|_| error),
+        }
+    }
+
+    /// Passes a firing to the monitors that observe the transition.
+    #[cold]
+    pub(super) fn tell_monitors(
+        &mut self,
+        transition: usize,
+        chosen: &[u32],
+    ) -> Result<(), Failed> {
+        let mut monitors = std::mem::take(&mut self.engine.monitors);
+        let mut unused = Stream::new(0, 0, 0);
+        let observes = self.engine.observes;
+        let mut failed = None;
+        for &index in self.engine.watchers(transition) {
+            let binding = self.binding(chosen);
+            let monitor = &mut monitors[index as usize];
+            let found = monitor.fired(transition, self.now_ns, binding, observes, &mut unused);
+            if let Err(fault) = found {
+                failed = Some((index, fault));
+                break;
+            }
+        }
+        self.engine.monitors = monitors;
+        match failed {
+            None => Ok(()),
+            Some((index, fault)) => {
+                self.fail(|engine| engine.fault(transition, &format!(", monitor {index}"), fault))
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Fires nets in which every token waits in a cell of a cluster: queues and servers joined by a
+//! key, keyed counters, and places that one transition reads.
+//!
+//! A run takes the tokens of an engine over, fires until there is a reason to pause, and gives the
+//! tokens back. The firing rule and the random draws are those of the engine (see `engine`), but a
+//! run finds the next firing with fewer steps. A token is one record: its position and its field
+//! values are adjacent in memory.
+
+mod cells;
+mod fire;
+mod inscribe;
+mod plan;
+mod transfer;
+mod waiting;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::bucket::NONE;
+use crate::engine::Engine;
+use crate::error::{NetError, Result};
+use crate::event_list::EventList;
+use crate::run::{Reason, STOP_INTERVAL};
+use cells::{Cells, State, Turns};
+pub(crate) use plan::ClusterPlan;
+
+/// Number of words of a token's record before its field values.
+const HEADER: usize = 2;
+
+/// The position of a token in transit whose cell is not known yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The conditions under which a run pauses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The run pauses before the first event after this time.
+    pub(crate) pause_ns: u64,
+    pub(crate) max_firings: u64,
+    pub(crate) max_instant_firings: u64,
+    pub(crate) max_tokens: usize,
+    /// A monitor's index and the number of its observations at which the replication ends.
+    pub(crate) until: Option<(usize, u64)>,
+}
+
+/// Why a run paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Nothing can fire up to the time at which the run pauses.
+    Idle,
+    /// The replication ends.
+    Ended(Reason),
+    /// There were more firings at one instant than allowed.
+    Livelock,
+    /// There are more tokens than allowed.
+    Growth,
+}
+
+/// The sign that a firing failed. The error is in `ClusterRun::error`, so that functions of the
+/// firing loop return only one word.
+#[derive(Clone, Copy, Debug)]
+struct Failed;
+
+/// The state of a run over clusters. `N` is the number of words of a token's record. The engine
+/// keeps the monitors and the numbers of tokens in places.
+struct ClusterRun<'e, 'n, const N: usize> {
+    engine: &'e mut Engine<'n>,
+    plan: &'n ClusterPlan,
+    now_ns: u64,
+    firings: u64,
+    /// Number of events that were created.
+    sequence: u64,
+    /// The records of all tokens. Word 0 is the arrival number of a waiting token, or the position
+    /// of a token in transit. Word 1 is the next token of a linked list (low half) and the place
+    /// (high half); a freed token has the place NONE. The field values follow.
+    records: Vec<[u64; N]>,
+    free_token: u32,
+    live: usize,
+    arrivals: u64,
+    cells: Cells,
+    states: Vec<State>,
+    turns: Turns,
+    events: EventList,
+    /// For each place, whether the number of its tokens is counted.
+    counted: Vec<bool>,
+    /// Whether sums for the laws of stations are collected.
+    has_laws: bool,
+    error: Option<Box<NetError>>,
+}
+
+/// Fires the net of an engine, from its present state, until there is a reason to pause. `stop` is
+/// the flag that stops a replication.
+pub(crate) fn run<'n>(
+    engine: &mut Engine<'n>,
+    plan: &'n ClusterPlan,
+    limits: Limits,
+    stop: &AtomicBool,
+) -> Result<Pause> {
+    // The width of a record is a constant of the code, so that a token is found without a
+    // multiplication.
+    match engine.net.stride + HEADER {
+        0..=4 => run_with::<4>(engine, plan, limits, stop),
+        5 => run_with::<5>(engine, plan, limits, stop),
+        6..=8 => run_with::<8>(engine, plan, limits, stop),
+        9..=16 => run_with::<16>(engine, plan, limits, stop),
+        _ => run_with::<66>(engine, plan, limits, stop),
+    }
+}
+
+fn run_with<'n, const N: usize>(
+    engine: &mut Engine<'n>,
+    plan: &'n ClusterPlan,
+    limits: Limits,
+    stop: &AtomicBool,
+) -> Result<Pause> {
+    let mut run = ClusterRun::<'_, '_, N>::take_over(engine, plan);
+    let pause = run.fire_until(limits, stop);
+    if let Some(error) = run.error.take() {
+        return Err(*error);
+    }
+    run.give_back()?;
+    Ok(pause.unwrap_or(Pause::Idle))
+}
+
+impl<const N: usize> ClusterRun<'_, '_, N> {
+    fn fire_until(
+        &mut self,
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> std::result::Result<Pause, Failed> {
+        loop {
+            let instant_end = self.firings.saturating_add(limits.max_instant_firings);
+            let mut check_at = self.next_check(limits, instant_end);
+            while let Some(transition) = self.next_transition() {
+                self.fire(transition)?;
+                if self.firings < check_at && self.live <= limits.max_tokens {
+                    continue;
+                }
+                if let Some(pause) = self.pause_now(limits, instant_end, stop) {
+                    return Ok(pause);
+                }
+                check_at = self.next_check(limits, instant_end);
+            }
+            match self.events.next_time_ns() {
+                Some(time_ns) if time_ns <= limits.pause_ns => self.advance(time_ns)?,
+                _ => return Ok(Pause::Idle),
+            }
+        }
+    }
+
+    /// The number of firings at which the limits have to be compared next.
+    #[inline(always)]
+    fn next_check(&self, limits: Limits, instant_end: u64) -> u64 {
+        match limits.until {
+            Some(_) => self.firings + 1,
+            None => {
+                let next_stop = (self.firings | (STOP_INTERVAL - 1)) + 1;
+                next_stop
+                    .min(limits.max_firings)
+                    .min(instant_end.saturating_add(1))
+            }
+        }
+    }
+
+    /// The reason for which the run has to pause after a firing, if there is one.
+    #[inline(never)]
+    fn pause_now(&self, limits: Limits, instant_end: u64, stop: &AtomicBool) -> Option<Pause> {
+        let enough = |(monitor, count): (usize, u64)| self.engine.monitors[monitor].count >= count;
+        if self.firings > instant_end {
+            Some(Pause::Livelock)
+        } else if self.live > limits.max_tokens {
+            Some(Pause::Growth)
+        } else if limits.until.is_some_and(enough) {
+            Some(Pause::Ended(Reason::Until))
+        } else if self.firings >= limits.max_firings {
+            Some(Pause::Ended(Reason::MaxFirings))
+        } else if self.firings.is_multiple_of(STOP_INTERVAL) && stop.load(Ordering::Relaxed) {
+            Some(Pause::Ended(Reason::Stopped))
+        } else {
+            None
+        }
+    }
+
+    /// Moves simulated time to `time_ns`. All tokens that become available at that time arrive.
+    #[inline(always)]
+    fn advance(&mut self, time_ns: u64) -> std::result::Result<(), Failed> {
+        self.now_ns = time_ns;
+        while self.events.next_time_ns() == Some(time_ns) {
+            let Some(event) = self.events.pop() else {
+                break;
+            };
+            let mut token = event.first_token;
+            while token != NONE {
+                let record = &self.records[token as usize];
+                let (position, links) = (record[0], record[1]);
+                self.arrive(token, position, (links >> 32) as u32)?;
+                token = links as u32;
+            }
+        }
+        Ok(())
+    }
+
+    /// The enabled transition that fires next, or None.
+    #[inline(always)]
+    fn next_transition(&mut self) -> Option<u32> {
+        loop {
+            let turn = self.turns.pop()?;
+            let transition = turn as u32;
+            if self.states[transition as usize].turn == turn {
+                return Some(transition);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Moves the tokens of an engine to a run over clusters, and back.
+
+use super::cells::{Cells, State, Turns};
+use super::waiting::links;
+use super::{ClusterPlan, ClusterRun, HEADER, UNKNOWN};
+use crate::bucket::NONE;
+use crate::compiled::{Cluster, Net};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::event_list::{Event, EventList, NO_LINE};
+use crate::marking::{direct_limits, Tokens};
+
+/// For each cluster, the limit below which values of its joined field are looked up in a table.
+fn cluster_limits(net: &Net) -> Vec<u64> {
+    let limits = direct_limits(net);
+    let limit = |cluster: &Cluster| {
+        let members = cluster.members.iter();
+        let limits = members.map(|one| limits[one.transition as usize]);
+        limits.max().unwrap_or(0)
+    };
+    net.clusters.iter().map(limit).collect()
+}
+
+impl<'e, 'n, const N: usize> ClusterRun<'e, 'n, N> {
+    /// Takes over the tokens of an engine.
+    pub(super) fn take_over(engine: &'e mut Engine<'n>, plan: &'n ClusterPlan) -> Self {
+        let net = engine.net;
+        let width = net.stride;
+        let marking = &mut engine.marking;
+        let rows = marking.rows.chunks_exact(width);
+        let tokens = marking.nodes.tokens.iter().zip(rows);
+        let records = tokens.map(|(token, row)| {
+            let mut record = [0; N];
+            (record[0], record[1]) = (UNKNOWN, links(token.place, token.next));
+            record[HEADER..HEADER + width].copy_from_slice(row);
+            record
+        });
+        let records = records.collect();
+        let (free, waiting) = (marking.free_tokens(), marking.waiting());
+        let counted = marking.count_nothing();
+        let streams = engine.streams.iter().zip(&engine.fired).enumerate();
+        let states = streams
+            .map(|(at, (stream, &fired))| State::new(fired, stream.clone(), engine.is_watched(at)));
+        let mut run = Self {
+            plan,
+            now_ns: engine.marking.now_ns,
+            firings: engine.firings,
+            sequence: engine.sequence,
+            records,
+            free_token: NONE,
+            live: engine.marking.live,
+            arrivals: 0,
+            cells: Cells::new(cluster_limits(net)),
+            states: states.collect(),
+            turns: Turns::default(),
+            events: std::mem::replace(&mut engine.events, EventList::new(net.lines)),
+            counted: vec![false; net.places.len()],
+            has_laws: engine.laws.are_collected(),
+            error: None,
+            engine,
+        };
+        for token in free {
+            run.records[token as usize][1] = links(NONE, run.free_token);
+            run.free_token = token;
+        }
+        for token in waiting {
+            let place = (run.records[token as usize][1] >> 32) as u32;
+            if run.arrive(token, UNKNOWN, place).is_err() {
+                break;
+            }
+        }
+        run.counted.clone_from(&counted);
+        run.engine.marking.count_again(counted);
+        run
+    }
+
+    /// Gives the tokens back to the engine.
+    pub(super) fn give_back(self) -> Result<()> {
+        let Self {
+            engine,
+            records,
+            states,
+            events,
+            ..
+        } = self;
+        engine.marking.now_ns = self.now_ns;
+        engine.firings = self.firings;
+        engine.sequence = self.sequence;
+        for (at, state) in states.into_iter().enumerate() {
+            (engine.fired[at], engine.streams[at]) = (state.fired, state.stream);
+        }
+        let (count, width) = (records.len(), engine.net.stride);
+        let mut tokens = Tokens {
+            rows: Vec::with_capacity(count * width),
+            places: Vec::with_capacity(count),
+            free: Vec::new(),
+            waiting: Vec::new(),
+            live: self.live,
+        };
+        let mut travels = vec![false; count];
+        let mut pending: Vec<(Event, Vec<u32>)> = Vec::new();
+        for &event in events.pending() {
+            let mut chain = Vec::new();
+            let mut token = event.first_token;
+            while token != NONE {
+                travels[token as usize] = true;
+                chain.push(token);
+                token = records[token as usize][1] as u32;
+            }
+            pending.push((event, chain));
+        }
+        let mut waiting = Vec::new();
+        for (token, record) in (0u32..).zip(&records) {
+            let place = (record[1] >> 32) as u32;
+            tokens
+                .rows
+                .extend_from_slice(&record[HEADER..HEADER + width]);
+            tokens.places.push(if place == NONE { 0 } else { place });
+            if place != NONE && !travels[token as usize] {
+                waiting.push((record[0], token));
+            }
+        }
+        waiting.sort_unstable();
+        tokens.waiting = waiting.into_iter().map(|entry| entry.1).collect();
+        let mut free = self.free_token;
+        while free != NONE {
+            tokens.free.push(free);
+            free = records[free as usize][1] as u32;
+        }
+        engine.refill(tokens)?;
+        for (event, chain) in pending {
+            for pair in chain.windows(2) {
+                engine.marking.nodes.tokens[pair[0] as usize].next = pair[1];
+            }
+            engine.events.push(event, NO_LINE);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,361 @@
+//! Tokens that arrive in a cell, and the transitions that can fire with the tokens of a cell.
+
+use std::cmp::Reverse;
+
+use super::cells::{turn_of, Entry, NO_TURN};
+use super::plan::{Move, PlaceSeat, RangedSeat};
+use super::{ClusterRun, Failed, HEADER, UNKNOWN};
+use crate::bucket::NONE;
+use crate::compiled::{Filter, Key, KeyKind, Lanes, Seat, Test, KEY_FIELDS_MAX};
+use crate::expression::evaluate;
+use crate::stream::Stream;
+
+/// The position of a token that no transition takes.
+const NOWHERE: u64 = UNKNOWN - 1;
+
+/// The place and the next token of a token, in one word.
+#[inline(always)]
+pub(super) fn links(place: u32, next: u32) -> u64 {
+    (u64::from(place) << 32) | u64::from(next)
+}
+
+/// A cell and a lane, in one word.
+#[inline(always)]
+pub(super) fn position_of(cell: u32, lane: u32) -> u64 {
+    (u64::from(lane) << 32) | u64::from(cell)
+}
+
+impl<const N: usize> ClusterRun<'_, '_, N> {
+    /// Makes a token available in its place. `position` is its cell and lane, or UNKNOWN.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, token: u32, position: u64, place: u32) -> Result<(), Failed> {
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        let record = &mut self.records[token as usize];
+        record[0] = arrival;
+        record[1] = links(place, NONE);
+        if self.counted[place as usize] {
+            self.count(place, token, 1);
+        }
+        let mut position = position;
+        if position >= NOWHERE {
+            if position == UNKNOWN {
+                position = self.position_on_arrival(token, place)?;
+            }
+            if position == NOWHERE {
+                return Ok(());
+            }
+        }
+        let (cell, lane) = (position as u32, (position >> 32) as usize);
+        let found = &mut self.cells.cells[cell as usize];
+        let ends = &mut found.lanes[lane];
+        let bit = 1 << lane;
+        if found.filled & bit != 0 {
+            let last = std::mem::replace(&mut ends.1, token);
+            self.link(last, token);
+            return Ok(());
+        }
+        *ends = (token, token);
+        found.filled |= bit;
+        let able = self.plan.able[found.table.able as usize + usize::from(found.filled)];
+        let mut gained = able & !found.queued;
+        found.queued |= gained;
+        let members = found.table.members;
+        while gained != 0 {
+            let local = gained.trailing_zeros();
+            gained &= gained - 1;
+            let transition = self.plan.members[(members + local) as usize];
+            let this = &self.plan.moves[transition as usize];
+            let lead = match this.single && usize::from(this.lanes[0]) == lane {
+                true => arrival,
+                false => self.lead_of(cell, this.masks[0]),
+            };
+            self.enqueue(this, transition, (lead, cell, arrival));
+        }
+        Ok(())
+    }
+
+    /// Makes `next` the token after `token` in a linked list.
+    #[inline(always)]
+    pub(super) fn link(&mut self, token: u32, next: u32) {
+        let word = &mut self.records[token as usize][1];
+        *word = (*word & !u64::from(u32::MAX)) | u64::from(next);
+    }
+
+    /// Counts a token that arrives in a place, or leaves it.
+    #[inline(never)]
+    pub(super) fn count(&mut self, place: u32, token: u32, change: i32) {
+        self.engine.marking.now_ns = self.now_ns;
+        self.engine.marking.count(place, token, change);
+    }
+
+    /// Notes that a transition can fire with the cell of an entry.
+    #[inline(always)]
+    fn enqueue(&mut self, this: &Move, transition: u32, entry: Entry) {
+        let state = &mut self.states[transition as usize];
+        if state.add(entry) {
+            state.turn = turn_of(this.level, entry.2, transition);
+            self.turns.add(state.turn);
+        } else if state.others() > 64 + 4 * self.cells.cells.len() {
+            self.remove_stale(transition);
+        }
+    }
+
+    /// Notes that a transition can fire with a cell whose tokens arrived earlier. `own` is the
+    /// transition as a member of its cluster.
+    #[inline(never)]
+    pub(super) fn enqueue_again(&mut self, cell: u32, transition: u32, own: u32) {
+        self.cells.cells[cell as usize].queued |= own;
+        let this = &self.plan.moves[transition as usize];
+        let latest = self.latest_of(cell, transition);
+        let lead = self.lead_of(cell, this.masks[0]);
+        self.enqueue(this, transition, (lead, cell, latest));
+    }
+
+    /// The token that arrived first in the lanes `mask` of a cell, and its lane. At least one of
+    /// these lanes must hold a token.
+    #[inline(always)]
+    pub(super) fn first_of(&self, cell: u32, mask: u32) -> (u32, u8) {
+        let found = &self.cells.cells[cell as usize];
+        let mut left = u32::from(found.filled) & mask;
+        let mut lane = left.trailing_zeros() as u8;
+        let mut first = found.lanes[usize::from(lane)].0;
+        left &= left.wrapping_sub(1);
+        while left != 0 {
+            let next = left.trailing_zeros() as u8;
+            let other = found.lanes[usize::from(next)].0;
+            if self.arrival_of(other) < self.arrival_of(first) {
+                (first, lane) = (other, next);
+            }
+            left &= left - 1;
+        }
+        (first, lane)
+    }
+
+    #[inline(always)]
+    fn arrival_of(&self, token: u32) -> u64 {
+        self.records[token as usize][0]
+    }
+
+    #[inline(always)]
+    fn lead_of(&self, cell: u32, mask: u32) -> u64 {
+        self.arrival_of(self.first_of(cell, mask).0)
+    }
+
+    /// The arrival number of the last token of a transition's binding with the tokens of a cell.
+    #[inline(always)]
+    fn latest_of(&self, cell: u32, transition: u32) -> u64 {
+        let this = &self.plan.moves[transition as usize];
+        let masks = this.masks[..usize::from(this.arc_count)].iter();
+        masks.fold(0, |latest, &mask| latest.max(self.lead_of(cell, mask)))
+    }
+
+    /// Whether a transition can fire with the tokens of a cell.
+    #[inline(always)]
+    fn is_able(&self, cell: u32, own: u32) -> bool {
+        let found = &self.cells.cells[cell as usize];
+        self.plan.able[found.table.able as usize + usize::from(found.filled)] & own != 0
+    }
+
+    /// Finds the first cell of a transition again, after tokens of its first cell were taken, and
+    /// updates its sort key.
+    #[inline(always)]
+    pub(super) fn refresh(&mut self, transition: u32) {
+        let state = &mut self.states[transition as usize];
+        if state.lead == u64::MAX {
+            state.turn = NO_TURN;
+            return;
+        }
+        let this = &self.plan.moves[transition as usize];
+        if this.others == 0 {
+            // No other transition takes tokens from the cells, so each entry is up to date.
+            state.turn = turn_of(this.level, state.latest, transition);
+            self.turns.add(state.turn);
+            return;
+        }
+        self.refresh_first(transition);
+    }
+
+    #[inline(never)]
+    fn refresh_first(&mut self, transition: u32) {
+        let this = &self.plan.moves[transition as usize];
+        loop {
+            let state = &mut self.states[transition as usize];
+            let (lead, cell) = (state.lead, state.cell);
+            if lead == u64::MAX {
+                state.turn = NO_TURN;
+                return;
+            }
+            let is_present = self.is_present(cell, this.masks[0], lead);
+            if is_present && self.is_able(cell, this.own) {
+                let latest = self.latest_of(cell, transition);
+                let turn = turn_of(this.level, latest, transition);
+                let state = &mut self.states[transition as usize];
+                if state.turn != turn {
+                    state.turn = turn;
+                    self.turns.add(turn);
+                }
+                return;
+            }
+            if is_present {
+                self.cells.cells[cell as usize].queued &= !this.own;
+            }
+            self.states[transition as usize].drop_first();
+        }
+    }
+
+    /// Whether the first token in the lanes `mask` of a cell has the arrival number `lead`.
+    #[inline(always)]
+    fn is_present(&self, cell: u32, mask: u32, lead: u64) -> bool {
+        let filled = u32::from(self.cells.cells[cell as usize].filled);
+        filled & mask != 0 && self.lead_of(cell, mask) == lead
+    }
+
+    /// Removes entries that are out of date from a transition's list of ready cells.
+    #[cold]
+    fn remove_stale(&mut self, transition: u32) {
+        let mask = self.plan.moves[transition as usize].masks[0];
+        let mut entries = self.states[transition as usize].take_others();
+        entries.sort_unstable();
+        entries.dedup();
+        entries.retain(|&Reverse((lead, cell, _))| self.is_present(cell, mask, lead));
+        self.states[transition as usize].set_others(entries);
+    }
+
+    /// The cell and lane that a token will enter, as soon as its fields are known. UNKNOWN if the
+    /// cell may be freed before the token arrives.
+    #[inline(always)]
+    pub(super) fn position_early(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
+        if let Some(position) = self.permanent_position(token, place) {
+            return Ok(position);
+        }
+        let position = self.position_of_any(token, place)?;
+        match position != NOWHERE && self.cells.cells[position as u32 as usize].hashed {
+            true => Ok(UNKNOWN),
+            false => Ok(position),
+        }
+    }
+
+    #[inline(never)]
+    fn position_on_arrival(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
+        self.position(token, place)
+    }
+
+    /// The cell and lane that a token enters; makes the cell if there is none.
+    #[inline(always)]
+    pub(super) fn position(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
+        match self.permanent_position(token, place) {
+            Some(position) => Ok(position),
+            None => self.position_of_any(token, place),
+        }
+    }
+
+    /// The cell and lane that a token enters, if the cell is found by a table. Such a cell is never
+    /// freed.
+    #[inline(always)]
+    fn permanent_position(&self, token: u32, place: u32) -> Option<u64> {
+        let (cluster, key, lane) = match &self.plan.seats[place as usize] {
+            PlaceSeat::Plain { cluster, lane, key } => (*cluster, *key, *lane),
+            PlaceSeat::Ranged(seat) => (seat.cluster, seat.key, self.ranged_lane(token, seat)),
+            PlaceSeat::Other => return None,
+        };
+        let word = key.map_or(0, |field| self.field(token, field));
+        let cell = *self.cells.directories[cluster as usize]
+            .direct
+            .get(word as usize)?;
+        (cell != NONE && lane != NONE).then(|| position_of(cell, lane))
+    }
+
+    /// The lane of a token whose place has tests of ranges; NONE if no transition takes the token.
+    #[inline(always)]
+    fn ranged_lane(&self, token: u32, seat: &RangedSeat) -> u32 {
+        let mut outcome = 0;
+        for (at, range) in seat.ranges.iter().enumerate() {
+            let value = self.field(token, range.field) as i64;
+            let passed = (range.low <= value && value <= range.high) == range.inside;
+            outcome |= usize::from(passed) << at;
+        }
+        seat.lane_of[outcome & 15]
+    }
+
+    #[inline(never)]
+    fn position_of_any(&mut self, token: u32, place: u32) -> Result<u64, Failed> {
+        let net = self.engine.net;
+        let Some(seat) = &net.places[place as usize].seat else {
+            return Ok(NOWHERE);
+        };
+        let lane = match &seat.lanes {
+            Lanes::One(lane) => *lane,
+            Lanes::Tested { tests, lane_of } => self.tested_lane(token, tests, lane_of)?,
+        };
+        if lane == NONE {
+            return Ok(NOWHERE);
+        }
+        let word = match seat.key_kind {
+            KeyKind::None => 0,
+            KeyKind::One(field) => self.field(token, field),
+            KeyKind::Several => u64::MAX,
+        };
+        let directory = &self.cells.directories[seat.cluster as usize];
+        let cell = match directory.direct.get(word as usize) {
+            Some(&cell) if cell != NONE => cell,
+            _ => self.cell_of_token(token, seat),
+        };
+        Ok(position_of(cell, lane))
+    }
+
+    #[inline(always)]
+    pub(super) fn field(&self, token: u32, field: u16) -> u64 {
+        self.records[token as usize][HEADER + usize::from(field)]
+    }
+
+    #[inline(never)]
+    fn cell_of_token(&mut self, token: u32, seat: &Seat) -> u32 {
+        let mut key: Key = [0; KEY_FIELDS_MAX];
+        for (word, &field) in key.iter_mut().zip(&seat.keys) {
+            *word = self.field(token, field);
+        }
+        let single = seat.key_kind != KeyKind::Several;
+        let cluster = (seat.cluster, self.plan.tables[seat.cluster as usize]);
+        self.cells.of_key(cluster, key, single)
+    }
+
+    /// The lane of a token whose place has tests; NONE if no transition takes the token.
+    #[inline(always)]
+    fn tested_lane(&mut self, token: u32, tests: &[Test], lane_of: &[u32]) -> Result<u32, Failed> {
+        let net = self.engine.net;
+        let mut outcome = 0;
+        for (at, test) in tests.iter().enumerate() {
+            if let Some((field, word)) = test.constant {
+                if self.field(token, field) != word {
+                    continue;
+                }
+            }
+            let view = &net.views[test.view as usize];
+            let passed = match &view.filter {
+                Filter::Always => true,
+                Filter::Within {
+                    field,
+                    low,
+                    high,
+                    inside,
+                } => {
+                    let found = self.field(token, *field) as i64;
+                    (*low..=*high).contains(&found) == *inside
+                }
+                Filter::Code(code) => {
+                    let mut unused = Stream::new(0, 0, 0);
+                    match evaluate(code, self.binding(&[token]), &mut unused) {
+                        Ok(word) => word != 0,
+                        Err(fault) => {
+                            let transition = view.transition as usize;
+                            return self.fail(|engine| engine.fault(transition, ", guard", fault));
+                        }
+                    }
+                }
+            };
+            outcome |= usize::from(passed) << at;
+        }
+        Ok(lane_of[outcome])
+    }
+}

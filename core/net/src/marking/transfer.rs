@@ -1,0 +1,80 @@
+//! Gives the tokens of a marking away and takes tokens back, for runs that keep the waiting tokens
+//! in another form.
+
+use super::Marking;
+use crate::bucket::{Token, NONE};
+
+/// All tokens of a run, without the order in which transitions find them.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    /// The field values of each token, one row after the other.
+    pub(crate) rows: Vec<u64>,
+    /// The place of each token; of no meaning for a freed token.
+    pub(crate) places: Vec<u32>,
+    /// The freed tokens.
+    pub(crate) free: Vec<u32>,
+    /// The tokens available in their places, in order of arrival.
+    pub(crate) waiting: Vec<u32>,
+    /// Number of tokens that are not freed.
+    pub(crate) live: usize,
+}
+
+impl Marking<'_> {
+    /// The tokens available in their places, in order of arrival.
+    pub(crate) fn waiting(&self) -> Vec<u32> {
+        let mut waiting: Vec<u32> = self.available().collect();
+        waiting.sort_unstable_by_key(|&token| self.nodes.tokens[token as usize].arrival);
+        waiting
+    }
+
+    /// The freed tokens.
+    pub(crate) fn free_tokens(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut free = self.free_token;
+        while free != NONE {
+            found.push(free);
+            free = self.nodes.tokens[free as usize].next;
+        }
+        found
+    }
+
+    /// Stops counting tokens, for tokens that are counted already. Returns which places were
+    /// counted.
+    pub(crate) fn count_nothing(&mut self) -> Vec<bool> {
+        let nothing = vec![false; self.counted.len()];
+        std::mem::replace(&mut self.counted, nothing)
+    }
+
+    /// Counts the tokens of these places again.
+    pub(crate) fn count_again(&mut self, counted: Vec<bool>) {
+        self.counted = counted;
+    }
+
+    /// Replaces all tokens. Numbers of tokens in places, time integrals and stays are kept: they
+    /// must be those of the new tokens. Returns false if a guard fails; the failure is then in
+    /// `guard_fault`.
+    #[must_use]
+    pub(crate) fn refill(&mut self, tokens: Tokens) -> bool {
+        let counted = self.count_nothing();
+        let mut fresh = Marking::new(self.net);
+        fresh.now_ns = self.now_ns;
+        fresh.counted = std::mem::take(&mut self.counted);
+        std::mem::swap(&mut fresh.lists, &mut self.lists);
+        std::mem::swap(&mut fresh.parameters, &mut self.parameters);
+        std::mem::swap(&mut fresh.counts, &mut self.counts);
+        std::mem::swap(&mut fresh.areas, &mut self.areas);
+        std::mem::swap(&mut fresh.stays, &mut self.stays);
+        fresh.live = tokens.live;
+        fresh.rows = tokens.rows;
+        fresh.nodes.tokens = tokens.places.into_iter().map(Token::new).collect();
+        for &token in tokens.free.iter().rev() {
+            fresh.nodes.tokens[token as usize].next = fresh.free_token;
+            fresh.free_token = token;
+        }
+        let arrived = tokens.waiting.iter();
+        let good = arrived.fold(true, |good, &token| good & fresh.arrive(token));
+        *self = fresh;
+        self.count_again(counted);
+        good
+    }
+}

@@ -1,0 +1,84 @@
+"""Makes the scenario of `dfslab replay FILE DIRECTORY` from a surveyed trace and the options."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.cli.quick.directory import (
+    SPACE_SHARE,
+    check_directory,
+    folder_name,
+    positive_quantity,
+    this_machine,
+)
+from dfslab.imports.survey import TraceSurvey
+from dfslab.spec import units
+from dfslab.spec.input_error import InputError
+from dfslab.spec.model import build
+from dfslab.spec.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a trace is replayed, as the options say it.
+
+    `time`: limit of each repetition. `space`: limit of the files' size; "" is SPACE_SHARE of the
+    free space. `speed`: 0 replays calls back to back, 1 at the recorded times, 2 twice as fast.
+    """
+
+    time: str = "60s"
+    space: str = ""
+    speed: float = 0.0
+    repetitions: int = 3
+    is_cold: bool = False
+
+
+def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOptions) -> Scenario:
+    """Returns the scenario that replays a trace in `directory`. InputError names the option that is
+    wrong, or says that the directory has too little space."""
+    check_directory(directory)
+    time_s = positive_quantity("--time", options.time, "s")
+    _check_space(trace, found, directory, options.space)
+    return build(
+        Scenario,
+        {
+            "schema": 1,
+            "name": folder_name(Path(f"replay-{trace.name}"), is_path=False),
+            "title": f"How fast is {trace.name} in {directory}?",
+            "deployment": {"node": [this_machine()]},
+            "file_system": {"name": "local", "access": {"directory": str(directory.resolve())}},
+            "workload": {
+                "name": "replay",
+                "trace": str(trace.resolve()),
+                "form": found.form,
+                "under": found.root,
+                "started_in": found.started_in,
+                "trace_clients": found.clients,
+                "clients": 1 + max(one.client for one in found.replay.given),
+                "rate_factor": options.speed,
+                "cache": "cold" if options.is_cold else "warm",
+            },
+            "run": {
+                "methods": ["measure"],
+                "repetitions": options.repetitions,
+                "timed": True,
+                "time_limit": units.exact(time_s, "s"),
+            },
+        },
+    )
+
+
+def _check_space(trace: Path, found: TraceSurvey, directory: Path, space: str) -> None:
+    """InputError if the files of the replay are larger than the free space or `--space`."""
+    needed = units.text(found.size_bytes, "B")
+    free_bytes = shutil.disk_usage(directory).free
+    if found.size_bytes > SPACE_SHARE * free_bytes:
+        allowed = (
+            f"the files of {trace.name} take up to {needed}; the directory has "
+            f"{units.text(free_bytes, 'B')} free, of which {SPACE_SHARE:.0%} may be used"
+        )
+        raise InputError("DIRECTORY", str(directory), allowed)
+    if space and found.size_bytes > positive_quantity("--space", space, "B"):
+        raise InputError("--space", space, f"the files of {trace.name} take up to {needed}")

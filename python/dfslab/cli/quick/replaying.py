@@ -1,0 +1,101 @@
+"""The command `replay`: an application's recorded file calls, repeated in another directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dfslab.cli.shared import (
+    AllowIncomplete,
+    AsJson,
+    Fresh,
+    Out,
+    Wide,
+    emit,
+    judged,
+    with_laboratory,
+)
+from dfslab.lazily import lazily
+from dfslab.spec.input_error import InputError
+
+if TYPE_CHECKING:
+    from dfslab.cli.quick import directory as directories
+    from dfslab.cli.quick import replay_scenario as scenarios
+    from dfslab.imports import survey as surveys
+    from dfslab.report.answers import replayed
+else:
+    directories = lazily("dfslab.cli.quick.directory")
+    scenarios = lazily("dfslab.cli.quick.replay_scenario")
+    surveys = lazily("dfslab.imports.survey")
+    replayed = lazily("dfslab.report.answers.replayed")
+
+app = typer.Typer()
+
+
+@app.command()
+def replay(
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Trace of strace -f -T -tt, DXT, blkparse, Darshan, or dfslab."
+        ),
+    ],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="Where the calls are repeated.")
+    ],
+    root: Annotated[
+        str,
+        typer.Option(metavar="DIR", help="The application's directory in the trace; else guessed."),
+    ] = "",
+    form: Annotated[
+        str, typer.Option(metavar="FORM", help="Form of FILE; else recognised (`dfslab list`).")
+    ] = "",
+    started_in: Annotated[
+        str, typer.Option(metavar="DIR", help="Where the application was started (strace).")
+    ] = "",
+    clients: Annotated[
+        int, typer.Option(min=0, help="Processes at once; 0: as many as the trace had.")
+    ] = 0,
+    speed: Annotated[
+        float, typer.Option(min=0, max=1e6, help="1: at the trace's times; 0: back to back.")
+    ] = 0.0,
+    time: Annotated[
+        str, typer.Option(metavar="TIME", help="Each repetition ends after this time.")
+    ] = "60s",
+    space: Annotated[
+        str, typer.Option(metavar="SIZE", help="Most bytes of files; else 80 % of what is free.")
+    ] = "",
+    repetitions: Annotated[int, typer.Option(min=1, help="Times that the trace is replayed.")] = 3,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Page caches emptied before each repetition.")
+    ] = False,
+    out: Out = Path("runs"),
+    fresh: Fresh = False,
+    allow_incomplete: AllowIncomplete = False,
+    wide: Wide = False,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat an application's recorded file calls in a directory, and compare their times.
+
+    The calls go to a folder that dfslab makes in the directory and removes afterwards.
+    """
+    directories.check_directory(directory)
+    requested = surveys.TraceRequest(form, root, started_in, clients)
+    found = surveys.survey(trace, requested)
+    options = scenarios.ReplayOptions(time, space, speed, repetitions, cold)
+    chosen = scenarios.scenario(trace, found, directory, options)
+    try:
+        done = with_laboratory(as_json, lambda lab: lab.run(lab.plan(chosen), out, fresh))
+    except InputError as error:
+        raise error.of(str(trace)) from error
+    report = replayed.report(found, done.results)
+    with judged(done.results, allow_incomplete):
+        emit(
+            as_json,
+            report.document(str(done.folder)),
+            *report.tables(wide),
+            *report.sentences(str(directory)),
+            f"run: {done.folder}",
+        )

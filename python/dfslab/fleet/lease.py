@@ -1,0 +1,110 @@
+"""Ends a cluster that dfslab started, and its agents, when the controller is gone.
+
+The controller's process may be killed, or its machine may fail. The scheduler of an SSH cluster,
+its workers and their agents run on other machines and would go on for ever. Each of them therefore
+holds a lease: the scheduler, as long as a client is connected to it; an agent, as long as the
+controller polls its output.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from distributed import Client
+
+from dfslab.spec.clock import REAL, Clock
+
+# Seconds without the controller after which a cluster or an agent stops.
+LEASE_S = 5.0
+POLL_S = 0.5
+# Dask's settings by which each process of a cluster imports this module at its start.
+PRELOAD = {f"distributed.{process}.preload": [__name__] for process in ("scheduler", "nanny")}
+# The scheduler's entry for tasks without a client, which is always there.
+NO_CLIENT = "fire-and-forget"
+
+
+class Lease:
+    """Counts the seconds since the controller was last known to live."""
+
+    def __init__(self, length_s: float = LEASE_S, clock: Clock = REAL) -> None:
+        self._length_s, self._clock = length_s, clock
+        self._renewed_s = clock.monotonic_s()
+
+    def renew(self) -> None:
+        """Notes that the controller lives."""
+        self._renewed_s = self._clock.monotonic_s()
+
+    def is_over(self) -> bool:
+        """Whether the controller has been silent for longer than the lease."""
+        return self._clock.monotonic_s() > self._renewed_s + self._length_s
+
+
+def watched(
+    lease: Lease,
+    end: Callable[[], object],
+    over: threading.Event,
+    lives: Callable[[], bool] = lambda: False,
+) -> None:
+    """Starts a thread that calls `end` once when the lease is over, unless `over` is set before.
+
+    The thread renews the lease while `lives` returns true.
+    """
+
+    def watch() -> None:
+        while not over.wait(POLL_S):
+            if lives():
+                lease.renew()
+            if lease.is_over():
+                end()
+                return
+
+    threading.Thread(target=watch, name="lease", daemon=True).start()
+
+
+def dask_setup(_server: Any) -> None:
+    """Ends a process of an SSH cluster when its connection ends. Dask calls this function in the
+    process, because `PRELOAD` names this module.
+
+    The standard input of the process comes from the connection. It has ended from the beginning
+    where the SSH server gives none; then only the lease ends the process.
+    """
+    if not select.select([0], [], [], 0)[0]:
+        threading.Thread(target=_end_with_input, name="connection", daemon=True).start()
+
+
+def _end_with_input() -> None:
+    with suppress(OSError):
+        while os.read(0, 1 << 10):
+            pass
+    os._exit(1)
+
+
+def close_without_clients(dask_scheduler: Any) -> None:
+    """Makes a scheduler close, with its workers, when no client has been connected for the time of
+    a lease. Runs on the scheduler."""
+
+    def has_clients() -> bool:
+        return any(name != NO_CLIENT for name in list(dask_scheduler.clients))
+
+    def close() -> None:
+        dask_scheduler.loop.add_callback(dask_scheduler.close, reason="the controller is gone")
+
+    watched(Lease(), close, threading.Event(), has_clients)
+
+
+def held(scheduler: str, connect_limit_s: float) -> Client:
+    """A client of a scheduler that dfslab started. The cluster ends soon after this client's
+    process has ended, or after the client is closed."""
+    client = Client(scheduler, timeout=connect_limit_s, set_as_default=False)
+    try:
+        client.run_on_scheduler(close_without_clients)
+    except BaseException:
+        with suppress(OSError, TimeoutError):
+            client.close(timeout=1)
+        raise
+    return client

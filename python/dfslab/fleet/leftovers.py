@@ -1,0 +1,151 @@
+"""Records the run directories that clients use, and finds those and the agents' files that killed
+runs left.
+
+A record is a file in the state folder whose owner holds a lock on it. The kernel releases the lock
+when the owner ends, also when it is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import PosixTarget
+from dfslab.testbeds.cache import home
+
+# The names that dfslab gives to run directories: 48 random bits, so that none is reused.
+NAME = re.compile(r"dfslab-[0-9a-f]{12}")
+
+
+@dataclass
+class RunRecord:
+    """The record of a run in progress. `answers`: whether the file system still answers calls."""
+
+    answers: bool = False
+
+
+@dataclass(frozen=True)
+class AbandonedRun:
+    """The run directory of a run that ended without removing it, and the record of the run."""
+
+    path: str
+    record: str
+
+
+def folder() -> Path:
+    """The folder of all records of run directories."""
+    return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "loads"
+
+
+def parts_folder() -> Path:
+    """The folder of the files that agents write on their hosts."""
+    return home("DFSLAB_STATE", "XDG_STATE_HOME", ".local/state") / "parts"
+
+
+@contextmanager
+def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
+    """A context in which the run directory of a plan is recorded.
+
+    The record stays if the directory does, or if the file system does not answer. Only directories
+    of a mounted file system are recorded: those of other targets cannot be removed without the
+    target.
+    """
+    target = plan.target
+    if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
+        yield RunRecord()
+        return
+    directory = Path(target.root).absolute() / plan.run_directory
+    record = folder() / f"{plan.run_directory}.json"
+    # Without a writable state folder, the run is not recorded.
+    descriptor = -1
+    with suppress(OSError):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.write(descriptor, json.dumps({"directory": str(directory)}).encode())
+    run = RunRecord()
+    try:
+        yield run
+    finally:
+        if descriptor >= 0:
+            with suppress(OSError):
+                if plan.keep or (run.answers and not os.path.lexists(directory)):
+                    record.unlink()
+            os.close(descriptor)
+
+
+def abandoned() -> list[AbandonedRun]:
+    """The run directories that are recorded, whose run has ended, and which still exist.
+
+    Records without a directory are removed.
+    """
+    found = []
+    for record in sorted(folder().glob("dfslab-*.json")):
+        directory = _left(record)
+        if directory is None:
+            continue
+        if os.path.lexists(directory):
+            found.append(AbandonedRun(str(directory), str(record)))
+        else:
+            record.unlink(missing_ok=True)
+    return found
+
+
+def remove(one: AbandonedRun) -> bool:
+    """Removes an abandoned run directory and its record, following no link.
+
+    Returns False if the directory is not one that dfslab made, or cannot be removed.
+    """
+    path = Path(one.path)
+    with suppress(OSError):
+        made = path.lstat()
+        if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.geteuid():
+            return False
+        # rmtree goes by descriptors: a folder that is swapped for a link meanwhile is not entered.
+        assert shutil.rmtree.avoids_symlink_attacks
+        shutil.rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):
+        return False
+    Path(one.record).unlink(missing_ok=True)
+    return True
+
+
+def abandoned_locks() -> list[str]:
+    """The lock files of agents that have ended without an answer."""
+    found = []
+    for lock in sorted(parts_folder().glob("*/clients-*.json.lock")):
+        with suppress(OSError), lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock.with_suffix("").exists():
+                found.append(str(lock))
+    return found
+
+
+def remove_lock(path: str) -> bool:
+    """Removes the lock file of an ended agent, and the folder of its run if it is empty."""
+    with suppress(OSError):
+        os.unlink(path)
+    with suppress(OSError):
+        os.rmdir(os.path.dirname(path))
+    return not os.path.lexists(path)
+
+
+def _left(record: Path) -> Path | None:
+    """The directory in a record whose owner has ended; None for any other file."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        descriptor = os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            directory = Path(json.load(file)["directory"])
+        if NAME.fullmatch(directory.name) and directory.name == record.stem:
+            return directory
+    return None

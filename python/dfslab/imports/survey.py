@@ -1,0 +1,260 @@
+"""Reads a recorded trace to plan its replay: its format, the application's directory, the number of
+clients, and which recorded calls become operations.
+"""
+
+from __future__ import annotations
+
+import heapq
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from dfslab.imports import contract, plain_file, replay
+from dfslab.imports.contract import CallImporter, FileCall, Recording, Replay, StreamImporter
+from dfslab.spec.input_error import InputError
+
+FILE, ROOT = "FILE", "--root"
+OUTSIDE = "outside the application's directory"
+WRONG_STATE = "file was already open, made or closed"
+# Directories of the system, which programs read at their start (File System Hierarchy Standard 3.0,
+# with the directories of Nix and snap packages).
+SYSTEM = tuple(
+    f"/{name}/"
+    for name in (
+        *("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "proc", "run"),
+        *("sbin", "snap", "sys", "usr", "var/cache", "var/lib"),
+    )
+)
+# Libraries of programs and interpreters, wherever they are installed.
+LIBRARY = re.compile(
+    r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
+)
+# Share of the calls outside the system's directories that the application's directory holds (a
+# choice: a rare log or temporary file elsewhere does not widen it).
+ROOT_SHARE = 0.8
+# Calls that look for files. Programs search many directories for what one of them holds.
+SEARCHES = frozenset(("stat", "exists", "get_xattr"))
+# Operations that make or remove a name, which other processes may then rely on.
+NAMING = frozenset(("create", "rename", "delete", "mkdir", "rmdir", "truncate"))
+# Lines of strace in which the first working directory is searched.
+FIRST_LINES = 5000
+# `strace -y` prints the directory that AT_FDCWD stands for; shells ask for it by getcwd.
+WORKING = re.compile(r'AT_FDCWD<(/[^>]*)>|getcwd\("(/[^"]*)"')
+MOST_CLIENTS = 64
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What the user states about a trace. Empty texts and 0 are guessed from the trace."""
+
+    form: str = ""
+    root: str = ""
+    started_in: str = ""
+    clients: int = 0
+
+
+@dataclass(frozen=True)
+class TraceSurvey:
+    """A trace and the plan of its replay.
+
+    `taken`: name of a recorded call -> calls that become operations. `left_out`: (name, reason) ->
+    calls that do not. `is_root_guessed`: `root` is a guess.
+    """
+
+    form: str
+    root: str
+    started_in: str
+    clients: int
+    replay: Replay
+    taken: Counter[str]
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    is_root_guessed: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """An upper bound of the bytes that the files of the replay take at the same time."""
+        ends: dict[tuple[int | None, int], int] = {}
+        for one in self.replay.given:
+            key = (one.owner, one.file)
+            ends[key] = max(ends.get(key, 0), one.offset_bytes + one.size_bytes)
+        return sum(ends.values())
+
+
+def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
+    """Reads a trace and plans its replay.
+
+    InputError, with the key FILE or the option, if the trace cannot be read or has no file
+    operation.
+    """
+    if path.is_dir():
+        raise InputError(FILE, str(path), "is a folder; needs the file that holds the trace")
+    if not path.is_file():
+        there = "is a pipe or device; save it to a file first" if path.exists() else "no such file"
+        raise InputError(FILE, str(path), there)
+    try:
+        form = requested.form or _form(path)
+        importer = contract.importer(form)
+        if isinstance(importer, StreamImporter):
+            return _of_stream(path, form, importer, requested)
+        return _of_calls(path, form, importer, requested)
+    except OSError as error:
+        raise InputError(FILE, str(path), f"cannot be read: {error.strerror}") from error
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(FILE, str(path), _with_other_forms(path, form, str(error))) from error
+
+
+def _form(path: Path) -> str:
+    """The name of the only importer that recognises the file."""
+    if not plain_file.beginning(path, 1):
+        raise InputError(FILE, str(path), "is empty")
+    found = contract.recognised(path)
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(found or contract.importers())
+    text = "is read by several forms" if found else "is in no known form"
+    raise InputError(FILE, str(path), f"{text}; --form names one of {known}")
+
+
+def _with_other_forms(path: Path, form: str, text: str) -> str:
+    others = [name for name in contract.recognised(path) if name != form]
+    return f"{text}; it looks like --form {' or '.join(others)}" if others else text
+
+
+def _of_stream(
+    path: Path, form: str, importer: StreamImporter, requested: TraceRequest
+) -> TraceSurvey:
+    """The survey of a stream that the load generator recorded. Its clients are in the file."""
+    for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
+        if value:
+            raise InputError(option, value, f"is for traces with paths; {form} has none")
+    found = importer.read(path)
+    clients = 1 + max(one.client for one in found.given)
+    if requested.clients not in (0, clients):
+        raise InputError("--clients", requested.clients, f"the recorded load has {clients} clients")
+    taken = Counter[str](one.operation for one in found.given)
+    return TraceSurvey(form, "/", "/", clients, found, taken)
+
+
+def _of_calls(
+    path: Path, form: str, importer: CallImporter, requested: TraceRequest
+) -> TraceSurvey:
+    left_out = Counter[tuple[str, str]]()
+
+    def leave_out(call: str, reason: str) -> None:
+        left_out[call, reason] += 1
+
+    started_in = requested.started_in or _started_in(path) if form == "strace" else "/"
+    calls = list(importer.read(path, Recording("/", started_in, leave_out)))
+    if not calls:
+        raise ValueError("holds no operation on files")
+    root = requested.root and posixpath.normpath(requested.root)
+    if root and not root.startswith("/"):
+        raise InputError(ROOT, requested.root, "must be an absolute directory of the trace")
+    root = root or root_of(calls)
+    kept = list(replay.under(calls, root))
+    if not kept:
+        where = root_of(calls)
+        raise InputError(ROOT, root, f"no call of the trace is on files there; most are in {where}")
+    taken = Counter(one.call for one in kept if one.call)
+    for name, number in (Counter(one.call for one in calls if one.call) - taken).items():
+        left_out[name, OUTSIDE] += number
+    clients = requested.clients or clients_of(kept)
+    processes = len({one.process for one in kept})
+    if clients > processes:
+        allowed = f"the trace has {processes} processes with calls in {root}; at most that many"
+        raise InputError("--clients", clients, allowed)
+    found = replay.replay(kept, clients)
+    for name, number in found.dropped.items():
+        left_out[name, WRONG_STATE] += number
+        taken[name] -= number
+    return TraceSurvey(
+        form, root, started_in, clients, found, +taken, left_out, not requested.root and root != "/"
+    )
+
+
+def _started_in(path: Path) -> str:
+    """The first working directory that strace printed; "/" if it printed none."""
+    with plain_file.lines(path) as lines:
+        for line in islice(lines, FIRST_LINES):
+            if found := WORKING.search(line):
+                return found[1] or found[2]
+    return "/"
+
+
+def root_of(calls: Sequence[FileCall]) -> str:
+    """The application's directory: the deepest one that holds ROOT_SHARE of the calls outside the
+    system's directories. "/" for block devices, which have no paths.
+
+    InputError for `--root` if the calls are spread over several directories.
+    """
+    paths = [one for one in calls if one.path.startswith("/")]
+    if not paths:
+        return "/"
+    own = [one for one in paths if not _is_of_system(one.path)] or paths
+    used = [one for one in own if one.operation not in SEARCHES] or own
+    folders = Counter(_folder(one) for one in used)
+    root = "/"
+    while True:
+        inner = Counter[str]()
+        for folder, number in folders.items():
+            if folder != root and f"{folder}/".startswith(root.rstrip("/") + "/"):
+                rest = folder[len(root.rstrip("/")) + 1 :]
+                inner[posixpath.join(root, rest.partition("/")[0])] += number
+        largest = inner.most_common(1)
+        if not largest or largest[0][1] < ROOT_SHARE * len(used):
+            break
+        root = largest[0][0]
+    if root == "/" and inner:
+        shown = ", ".join(f"{name} ({n / len(used):.0%})" for name, n in inner.most_common(3))
+        raise InputError(ROOT, None, f"the trace's calls are in {shown}: name one directory")
+    return root
+
+
+def _is_of_system(path: str) -> bool:
+    """Whether a file belongs to the system or to a library, not to the application's data."""
+    return f"{path}/".startswith(SYSTEM) or LIBRARY.search(path) is not None
+
+
+def _folder(call: FileCall) -> str:
+    """The directory that a call is on: the path of a listing, else the file's directory."""
+    return call.path if call.operation == "list" else posixpath.dirname(call.path)
+
+
+def clients_of(calls: Sequence[FileCall]) -> int:
+    """The number of clients that replay a trace: the largest number of processes with a call in
+    progress at the same time, at most MOST_CLIENTS.
+
+    It is 1 if a process uses a name that another process made or removed, because clients do not
+    wait for each other.
+    """
+    users: dict[str, set[int]] = {}
+    named: set[str] = set()
+    for one in calls:
+        for path in filter(None, (one.path, one.new_path)):
+            users.setdefault(path, set()).add(one.process)
+            if one.operation in NAMING:
+                named.add(path)
+    if any(len(users[path]) > 1 for path in named):
+        return 1
+    return min(MOST_CLIENTS, max(_in_progress(calls), default=1))
+
+
+def _in_progress(calls: Sequence[FileCall]) -> Iterator[int]:
+    """For each call, the number of processes with a call in progress when it starts."""
+    ends: list[tuple[float, int]] = []
+    active = Counter[int]()
+    for one in sorted(calls, key=lambda call: call.start_s):
+        while ends and ends[0][0] <= one.start_s:
+            _, process = heapq.heappop(ends)
+            active[process] -= 1
+            if not active[process]:
+                del active[process]
+        active[one.process] += 1
+        heapq.heappush(ends, (one.start_s + (one.duration_s or 0.0), one.process))
+        yield len(active)

@@ -1,0 +1,127 @@
+"""What the first screen of the page says besides the answer: changes with their gains, and what is
+not known, each with the command that would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfslab.report.answers.rates import ConfigurationRate, by_configuration
+from dfslab.report.answers.verdict import TOO_NOISY, RunAnswer, noise_of, verdict
+from dfslab.studies.check import Checked
+from dfslab.studies.compare import Comparison
+from dfslab.studies.contract import FinishedRun
+from dfslab.studies.decisions.advice_table import Recommendation
+from dfslab.studies.decisions.advised import Advised
+
+MOST_CHANGES = 3
+# Repetitions that a noisy run is advised to make, as the terminal advises.
+REPETITIONS = 10
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Something that the run cannot tell.
+
+    `command`: what to run to know it; "" if no command tells. `section`: name of the section of the
+    page that has more; "" for none.
+    """
+
+    text: str
+    command: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """The answer of a run in the sentences of the terminal, the changes that would gain, and what
+    is not known."""
+
+    answer: RunAnswer
+    is_measured: bool
+    changes: list[str]
+    unknown: list[Unknown]
+
+
+def first_screen(run: FinishedRun) -> FirstScreen | None:
+    """What the first screen of a run says; None if the run has no rates."""
+    answer = verdict(run)
+    if answer is None:
+        return None
+    measured = by_configuration(run.of_method("measure"))
+    return FirstScreen(answer, bool(measured), _changes(run, answer), _unknown(run, measured))
+
+
+def _changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
+    """The changes that gain most, each with its interval; or why they are withheld. Empty if no
+    advice was computed."""
+    advised = run.find(Advised)
+    if advised is None or not run.methods:
+        return []
+    if answer.is_withheld:
+        return ["Withheld, because what limits is not known."]
+    rows = advised.advice.rows
+    if not rows:
+        return ["No change is predicted to gain more than 2 %."]
+    known = [one for one in rows if not one.withheld]
+    if not known:
+        return [f"Withheld: {rows[0].withheld[0]}."]
+    return [_change(one) for one in known[:MOST_CHANGES]]
+
+
+def _change(one: Recommendation) -> str:
+    gain = one.gain
+    risk = f" Risk: {one.risk}." if one.risk else ""
+    return (
+        f"{one.change}: × {gain.gain:.2f} (90 %: {gain.low:.2f} to {gain.high:.2f}) for "
+        f"{'+'.join(one.operations)} in {one.configurations} of {one.total} configurations, sure: "
+        f"{gain.sureness}.{risk}"
+    )
+
+
+def _unknown(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
+    return [*_of_noise(run, measured), *_of_models(run), *_of_changes(run), *_of_checks(run)]
+
+
+def _of_noise(run: FinishedRun, measured: Sequence[ConfigurationRate]) -> list[Unknown]:
+    """What is not known because measurements are missing, too few or too noisy."""
+    if not measured:
+        return [
+            Unknown(
+                "Nothing was measured, so the error of the prediction is not known.",
+                "dfslab run RUN/scenario.toml --set 'run.methods=[\"measure\"]'",
+            )
+        ]
+    noise = noise_of(measured)
+    again = f"dfslab run RUN/scenario.toml --set run.repetitions={REPETITIONS}"
+    if noise is None:
+        return [Unknown("Nothing was repeated, so the noise between runs is not known.", again)]
+    if noise > TOO_NOISY:
+        text = f"Repeats differ by {noise:.0%}; differences below that are not visible."
+        return [Unknown(text, again)]
+    return []
+
+
+def _of_models(run: FinishedRun) -> list[Unknown]:
+    comparison = run.find(Comparison)
+    if comparison is None or comparison.held_out or not run.methods or not comparison.rows:
+        return []
+    text = "No configuration was held out, so the error of the models is not known"
+    return [Unknown(f"{text}: judge.hold_out of the scenario names configurations to hold out.")]
+
+
+def _of_changes(run: FinishedRun) -> list[Unknown]:
+    """The command that computes what changes would gain, if the run has no such figures."""
+    if run.find(Advised) is not None and run.methods:
+        return []
+    text = "What a change would gain was not computed."
+    return [Unknown(text, "dfslab advise RUN")]
+
+
+def _of_checks(run: FinishedRun) -> list[Unknown]:
+    checked = run.find(Checked)
+    if checked is None or not checked.findings:
+        return []
+    count = len(checked.findings)
+    rules = "1 rule doubts" if count == 1 else f"{count} rules doubt"
+    return [Unknown(f"{rules} figures of this run", section=Checked.study)]

@@ -1,0 +1,279 @@
+"""The report of a replay: which recorded calls were repeated, and their times then and now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from pydantic import JsonValue
+
+from dfslab.documents.metrics import LATENCY, key
+from dfslab.documents.table import (
+    Paragraph,
+    Table,
+    absent,
+    count,
+    heads,
+    number_text,
+    quantity,
+    words,
+)
+from dfslab.imports.survey import TraceSurvey
+from dfslab.report.answers.verdict import TOO_NOISY
+from dfslab.result import Result
+from dfslab.spec import units
+
+# Two times whose ratio is closer to 1 than this are called the same (a choice: repetitions of one
+# program on a quiet machine differ by as much).
+SAME = 0.05
+# Names of calls in a row of the narrow table of calls; the others are counted.
+MOST_NAMES = 3
+NOT_CALLED = "create"
+
+
+@dataclass(frozen=True)
+class OperationTimes:
+    """The times of one kind of operation in seconds per call.
+
+    `calls`: calls of the trace with a known duration. `recorded_s_mean`: their mean in the
+    recording; None if no duration is known. `replayed_s_mean`: mean of the replay. `replayed_s`:
+    mean of each repetition.
+    """
+
+    operation: str
+    calls: int
+    recorded_s_mean: float | None
+    replayed_s_mean: float
+    replayed_s: tuple[float, ...]
+
+    @property
+    def recorded_s(self) -> float:
+        """Time of all calls in the recording, in seconds; 0 if it is not known."""
+        return (self.recorded_s_mean or 0.0) * self.calls
+
+
+@dataclass(frozen=True)
+class ReplayReport:
+    """What a replay shows. `done` and `planned`: operations of one repetition, mean and number."""
+
+    survey: TraceSurvey
+    times: Sequence[OperationTimes]
+    repetitions: int
+    done: float
+    planned: int
+    cache: str
+
+    def tables(self, is_wide: bool = False) -> list[Table]:
+        """The tables for a terminal: recorded calls by name, and times by operation. `is_wide`:
+        every name of a call, not only the most frequent ones."""
+        most = len(self.survey.left_out) + len(self.survey.taken) if is_wide else MOST_NAMES
+        return [self._calls(most), self._times()]
+
+    def _calls(self, most: int) -> Table:
+        taken = words(_most_common(self.survey.taken, most))
+        rows = [[taken, words("replayed"), count(self.survey.taken.total())]]
+        by_reason: dict[str, Counter[str]] = {}
+        for (name, reason), number in self.survey.left_out.items():
+            by_reason.setdefault(reason, Counter())[name] += number
+        for reason, names in sorted(by_reason.items(), key=lambda one: -one[1].total()):
+            rows.append([words(_most_common(names, most)), words(reason), count(names.total())])
+        return Table(
+            "Recorded calls",
+            heads("calls", "what became of them", "number", left=("what became of them",)),
+            rows,
+        )
+
+    def _times(self) -> Table:
+        rows = []
+        for one in self.times:
+            known = one.recorded_s_mean
+            rows.append(
+                [
+                    words(one.operation),
+                    count(one.calls),
+                    absent() if known is None else quantity(known, "s"),
+                    quantity(one.replayed_s_mean, "s"),
+                    words(_times_as_long(one.replayed_s_mean, known)),
+                ]
+            )
+        title = "Mean time of a call"
+        return Table(title, heads("operation", "calls", "recorded", "here", "here/recorded"), rows)
+
+    def totals_s(self) -> tuple[float, list[float]] | None:
+        """Time of all calls with known durations: in the recording, and in each repetition, in
+        seconds. None if the recording has no durations."""
+        known = [one for one in self.times if one.recorded_s_mean is not None]
+        if not known:
+            return None
+        each = [
+            sum(one.replayed_s[turn] * one.calls for one in known)
+            for turn in range(self.repetitions)
+        ]
+        return sum(one.recorded_s for one in known), each
+
+    def sentences(self, directory: str) -> list[Paragraph]:
+        """One to three sentences: what was replayed, how the times compare, what they hold."""
+        found = [self._what(directory), self._compared(), self._conditions()]
+        return [Paragraph(one) for one in found if one]
+
+    def _what(self, directory: str) -> str:
+        taken = self.survey.taken.total()
+        total = taken + self.survey.left_out.total()
+        where = f" on files in {self.survey.root}" if self.survey.root != "/" else ""
+        guess = " (a guess; --root names another)" if self.survey.is_root_guessed else ""
+        text = f"Replayed {taken:,} of {total:,} calls, those{where}{guess}, in {directory}"
+        if not where:
+            text = f"Replayed {taken:,} of {total:,} calls in {directory}"
+        clients = self.survey.clients
+        text += f" by {clients} client{'s' if clients > 1 else ''}, {_turns(self.repetitions)}."
+        if self.done < self.planned:
+            share = self.done / self.planned
+            text += f" The time limit ended it after {share:.0%} of the operations; see --time."
+        return text
+
+    def _compared(self) -> str:
+        totals = self.totals_s()
+        if totals is None:
+            return (
+                "The recording has no durations, so the times here have nothing to be compared "
+                "with (strace -T records them)."
+            )
+        recorded_s, each_s = totals
+        here_s = float(np.mean(each_s))
+        noise = float(np.std(each_s, ddof=1) / here_s) if len(each_s) > 1 and here_s else None
+        shown = units.text(here_s, "s", 3)
+        then = units.text(recorded_s, "s", 3)
+        text = f"These calls took {then} in the recording and take {shown} here: "
+        if noise is not None and noise > TOO_NOISY:
+            return text + (
+                f"inconclusive, because repetitions differ by {noise:.0%}; repeat on a quiet "
+                "machine or with --repetitions 10."
+            )
+        text += f"{_in_words(here_s, recorded_s)}{self._most_of(here_s - recorded_s)}."
+        if noise is None:
+            return f"{text} Nothing was repeated, so the noise is not known."
+        return f"{text} Repetitions differ by {noise:.0%}."
+
+    def _most_of(self, difference_s: float) -> str:
+        """The operation with most of the difference, as the end of a sentence; "" if no operation
+        has half of it."""
+        gaps = [
+            ((one.replayed_s_mean - one.recorded_s_mean) * one.calls, one.operation)
+            for one in self.times
+            if one.recorded_s_mean is not None
+        ]
+        gap_s, name = max(gaps, key=lambda one: one[0] * np.sign(difference_s))
+        share = gap_s / difference_s if difference_s else 0.0
+        return f", mostly by {name} calls" if len(gaps) > 1 and share >= 0.5 else ""
+
+    def _conditions(self) -> str:
+        held = []
+        if self.survey.form == "strace":
+            held.append("recorded times hold what strace adds to each call")
+        if self.cache == "warm" and any(one.operation in ("pread", "read") for one in self.times):
+            held.append("reads here may come from this machine's memory (--cold reads from disk)")
+        return f"{'; '.join(held)[:1].upper()}{'; '.join(held)[1:]}." if held else ""
+
+    def document(self, folder: str) -> dict[str, JsonValue]:
+        """The report as a JSON document. Times are seconds, sizes bytes."""
+        totals = self.totals_s()
+        return {
+            "folder": folder,
+            "form": self.survey.form,
+            "root": self.survey.root,
+            "root_is_guessed": self.survey.is_root_guessed,
+            "clients": self.survey.clients,
+            "size_bytes": self.survey.size_bytes,
+            "taken": dict(self.survey.taken),
+            "left_out": [
+                {"call": name, "reason": reason, "calls": number}
+                for (name, reason), number in self.survey.left_out.items()
+            ],
+            "operations": [
+                {**asdict(one), "replayed_s": list(one.replayed_s)} for one in self.times
+            ],
+            "recorded_s": totals[0] if totals else None,
+            "replayed_s": [*totals[1]] if totals else None,
+            "done_share": self.done / self.planned,
+            "answer": [one.text for one in self.sentences("the directory")],
+        }
+
+
+def report(survey: TraceSurvey, results: Sequence[Result]) -> ReplayReport:
+    """Compares the measured results of a replay (one for each repetition) with its trace."""
+    planned = Counter[str](one.operation for one in survey.replay.given)
+    times = [one for name in planned if (one := _operation(name, planned, survey, results))]
+    times.sort(key=lambda one: -one.replayed_s_mean * one.calls)
+    done = [_done(result, name) for result in results for name in planned]
+    return ReplayReport(
+        survey,
+        times,
+        len(results),
+        sum(done) / len(results),
+        planned.total(),
+        results[0].point.scenario.workload.cache,
+    )
+
+
+def _operation(
+    name: str, planned: Counter[str], survey: TraceSurvey, results: Sequence[Result]
+) -> OperationTimes | None:
+    """The times of one kind of operation; None if no repetition did it, or if it is the creation
+    that belongs to a recorded open."""
+    durations = [
+        one
+        for given, one in zip(survey.replay.given, survey.replay.durations_s, strict=False)
+        if given.operation == name and one is not None
+    ]
+    # A system call that makes and opens a file becomes two operations, whose times are added.
+    joined = bool(survey.replay.durations_s) and planned["open"] > 0
+    if name == NOT_CALLED and joined:
+        return None
+    parts = [name, NOT_CALLED] if name == "open" and joined else [name]
+    if any(not _done(result, name) for result in results):
+        return None
+    each = tuple(
+        sum(_mean_s(result, part) * _done(result, part) for part in parts) / _done(result, name)
+        for result in results
+    )
+    known = float(np.mean(durations)) if durations else None
+    calls = len(durations) or planned[name]
+    return OperationTimes(name, calls, known, float(np.mean(each)), each)
+
+
+def _done(result: Result, operation: str) -> int:
+    """How many operations of one kind a repetition completed."""
+    counted = result.load.operations.get(operation) if result.load else None
+    return counted.count if counted else 0
+
+
+def _mean_s(result: Result, operation: str) -> float:
+    found = result.metrics.get(key(LATENCY, "mean", operation))
+    return found.value if found else 0.0
+
+
+def _times_as_long(here_s: float, recorded_s: float | None) -> str:
+    return f"× {number_text(here_s / recorded_s)}" if recorded_s else "–"
+
+
+def _in_words(here_s: float, recorded_s: float) -> str:
+    """The ratio of two times in words."""
+    if not recorded_s or not here_s:
+        return "no comparison"
+    ratio = here_s / recorded_s
+    if abs(ratio - 1) <= SAME:
+        return f"the same within {SAME:.0%}"
+    return f"{number_text(max(ratio, 1 / ratio))} times as {'slow' if ratio > 1 else 'fast'}"
+
+
+def _turns(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _most_common(names: Counter[str], most: int) -> str:
+    """The `most` most frequent names of calls with their numbers, as text."""
+    shown = [f"{name} {number:,}" for name, number in names.most_common(most)]
+    others = len(names) - len(shown)
+    return ", ".join(shown) + (f", {others} more" if others > 0 else "")

@@ -1,0 +1,118 @@
+"""The answer of a trace in one to three sentences: where the time goes, which faster step would
+shorten the whole, and how sure that is.
+"""
+
+from __future__ import annotations
+
+from dfslab.documents.table import percent_text
+from dfslab.documents.traces.call_path import CallPath
+from dfslab.documents.traces.trace_analysis import PartGain, TraceAnalysis
+from dfslab.documents.traces.trace_profile import Entry, Saving, TraceProfile
+from dfslab.report.paths import short_path
+from dfslab.spec import units
+
+# Length of a step's name in a sentence, in characters.
+MOST_NAME = 60
+# Call trees below which the answer asks for more (a choice: the 90 % interval of a mean of 20 calls
+# whose spread is as large as the mean is 0.37 of the mean in either direction).
+FEW_TREES = 20
+# Savings below this fraction of the end-to-end time are no answer (the bound below which
+# studies/traces/gain.py calls an interval narrow).
+NOTABLE = 0.02
+SURE, UNSURE = "faster", "cannot tell"
+
+
+def sentences(profile: TraceProfile) -> list[str]:
+    """The answer of a profile, one string for each sentence. It is empty for a profile without
+    timed calls."""
+    found = [_most_time(profile), _best_step(profile), _best_part(TraceAnalysis.of(profile))]
+    return [one for one in found if one][:3]
+
+
+def _most_time(profile: TraceProfile) -> str:
+    """Which step has the largest self time."""
+    timed = [one for one in profile.ranking if one.self_ns > 0]
+    if not timed:
+        return ""
+    most = max(timed, key=lambda one: one.self_ns)
+    what = "calls that servers counted" if profile.counted else f"{_trees(profile)} recorded"
+    return (
+        f"Most self time of the {what}: {_name(most.path)}, "
+        f"{percent_text(most.share)} ({_of_entry(most)})."
+    )
+
+
+def _trees(profile: TraceProfile) -> str:
+    number = profile.trees
+    return f"{number:,} call tree{'s' if number != 1 else ''}"
+
+
+def _of_entry(entry: Entry) -> str:
+    calls = f"{entry.count:,} call{'s' if entry.count != 1 else ''}"
+    timed = entry.count if entry.timed is None else entry.timed
+    if not timed:
+        return calls
+    return f"{calls}, mean {units.text(entry.total_s / timed, 's', 3)}"
+
+
+def _best_step(profile: TraceProfile) -> str:
+    """What the step with the largest saving would gain, and how sure that is."""
+    savings = profile.savings
+    if profile.counted:
+        return "Counters hold no call trees, so what a faster step would gain is not known."
+    if savings is None or not savings.steps:
+        return ""
+    factor = f"{savings.factor:g} times faster"
+    best = max(savings.steps, key=lambda one: one.saving)
+    sure = [one for one in savings.steps if one.verdict == SURE]
+    if not sure:
+        if best.verdict == UNSURE:
+            return (
+                f"No gain is sure: {_name(best.step)} {factor} would save {_interval(best)} of the "
+                "end-to-end time; a longer recording narrows that."
+            )
+        return f"No single step {factor} would shorten the whole noticeably."
+    chosen = max(sure, key=lambda one: one.saving)
+    text = (
+        f"{_name(chosen.step)} {factor} would save {_interval(chosen)} of the end-to-end time "
+        f"of {units.text(savings.end_to_end_s, 's', 3)}"
+    )
+    if savings.trees < FEW_TREES:
+        few = "one call tree tells" if savings.trees == 1 else f"{savings.trees} call trees tell"
+        return f"{text}; {few} little of others: record {FEW_TREES} or more."
+    return f"{text}."
+
+
+def _best_part(profile: TraceAnalysis) -> str:
+    """Which processor, disk or link would gain most, and how sure that is."""
+    if profile.parts is None or not profile.parts.parts:
+        return ""
+    factor = f"{profile.parts.factor:g} times faster"
+    best = max(profile.parts.parts, key=lambda one: one.saving)
+    sure = [one for one in profile.parts.parts if one.verdict == SURE and one.saving >= NOTABLE]
+    if not sure:
+        return (
+            f"Of the hardware, {best.part} {factor} would save most ({_bounds(best)}), but which "
+            "part gains is not sure from this trace."
+        )
+    chosen = max(sure, key=lambda one: one.saving)
+    text = f"Of the hardware, {chosen.part} {factor} surely saves {_bounds(chosen)}"
+    if chosen is not best:
+        text += f"; {best.part} may save more ({_bounds(best)}, not sure)"
+    return f"{text}."
+
+
+def _interval(step: Saving) -> str:
+    """A saving with its 90 % interval, as text."""
+    low, high = percent_text(step.low), percent_text(step.high)
+    return f"{percent_text(step.saving)} ({low} to {high})"
+
+
+def _bounds(part: PartGain) -> str:
+    """A part's saving with the bounds that the trace allows, as text."""
+    least, most = percent_text(part.least), percent_text(part.most)
+    return f"{percent_text(part.saving)}, the trace allows {least} to {most}"
+
+
+def _name(path: CallPath) -> str:
+    return short_path(path, MOST_NAME)

@@ -1,0 +1,65 @@
+"""The colours of the charts, for a light and for a dark page.
+
+The six colours were chosen by a search that maximises the smallest distance between any two of them
+and the text colour, for full colour vision and for protanopia, deuteranopia and tritanopia.
+`tests/unit/test_palette.py` simulates these kinds of vision and measures the distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shade:
+    """One colour as hexadecimal RGB: on a light page and on a dark page."""
+
+    light: str
+    dark: str
+
+
+GROUND = Shade("#ffffff", "#0d1117")
+INK = Shade("#1b1f24", "#e6edf3")
+# Name of a colour, as charts use it -> its shades.
+SHADES = {
+    "blue": Shade("#1389f1", "#5ec4fa"),
+    "orange": Shade("#e96b21", "#f77325"),
+    "green": Shade("#166549", "#138253"),
+    "pink": Shade("#cc61a5", "#ae4d95"),
+    "purple": Shade("#7e1d7d", "#8960fa"),
+    "brown": Shade("#594807", "#f9cb8b"),
+}
+# The colours of series to which no colour is assigned, in the order of use.
+SEQUENCE = tuple(SHADES)
+# Text colour: measurements. Grey: bounds and lines of reference.
+MEASURED, REFERENCE = "ink", "grey"
+# Each method has one fixed colour in all charts.
+_METHODS = {
+    "measure": MEASURED,
+    "sequence": "blue",
+    "petri": "orange",
+    "regression": "green",
+    "components": "pink",
+    "fitted": "purple",
+    "trace": "brown",
+    "mean": REFERENCE,
+    "ideal": REFERENCE,
+}
+
+
+def of_method(method: str) -> str:
+    """The name of a method's colour. A method without a fixed colour gets one by its name."""
+    return _METHODS.get(method) or SEQUENCE[sum(map(ord, method)) % len(SEQUENCE)]
+
+
+def of_place(place: int) -> str:
+    """The name of the colour of the series at index `place`; colours repeat after six series."""
+    return SEQUENCE[place % len(SEQUENCE)]
+
+
+def style_sheet() -> str:
+    """CSS variables of the colours: those of a light page, and those of a dark page for readers
+    who prefer one."""
+    light = "".join(f"--{name}:{shade.light};" for name, shade in SHADES.items())
+    dark = "".join(f"--{name}:{shade.dark};" for name, shade in SHADES.items())
+    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"

@@ -1,0 +1,187 @@
+"""Draws charts as SVG with HTML legends. Colours are CSS variables, so that one chart serves light
+and dark pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup, escape
+
+from dfslab.report.charts.figure import Axis, Panel, Series
+from dfslab.report.charts.marks import drawn_bars, drawn_series, swatch
+from dfslab.report.charts.scale import Scale, scale
+
+# Sizes in pixels of a panel among others, of a panel that stands alone, and of a row of bars.
+SMALL, ALONE = (340, 220), (430, 280)
+BAR_ROW, BAR_LEAST = 15, 30
+# Width in pixels of a character of tick labels, and of the widest labels of categories.
+CHARACTER, WIDEST_LABEL = 6.0, 180
+# Space around the drawing; an axis of categories has no title above it.
+TOP, BARE_TOP, RIGHT, BOTTOM = 22, 4, 14, 36
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The drawing area of one panel: its size in pixels and the scales of its axes."""
+
+    width: float
+    height: float
+    x: Scale
+    y: Scale
+
+
+def figure(
+    panels: Sequence[Panel], x_axis: Axis, y_axis: Axis, label: str, title: str = ""
+) -> Markup:
+    """HTML of a chart with one panel for each entry of `panels`.
+
+    The panels share the scales of both axes. `label` describes the chart for screen readers;
+    `title` is shown above it. Empty if there are no panels.
+    """
+    if not panels:
+        return Markup("")
+    size = ALONE if len(panels) == 1 else SMALL
+    shared_x = _with_limits(x_axis, (one for panel in panels for one in _values(panel, True)))
+    shared_y = _with_limits(y_axis, (one for panel in panels for one in _values(panel, False)))
+    drawn = Markup("").join(
+        _panel(one, one.x_axis or shared_x, one.y_axis or shared_y, size, label) for one in panels
+    )
+    caption = Markup("<figcaption>{}</figcaption>").format(title) if title else Markup("")
+    return Markup(
+        '<figure class="chart" aria-label="{}">{}{}<div class="panels{}">{}</div></figure>'
+    ).format(label, caption, _legend(panels), " alone" if len(panels) == 1 else "", drawn)
+
+
+def _values(panel: Panel, of_x: bool) -> Iterator[float | None]:
+    """The values of a panel along one axis, with the ends of intervals."""
+    for one in panel.series:
+        yield from one.x if of_x else one.y
+        if one.across == of_x:
+            yield from one.low
+            yield from one.high
+    for bars in panel.bars if of_x else ():
+        yield from (*bars.values, *bars.low, *bars.high)
+
+
+def _with_limits(axis: Axis, values: Iterable[float | None]) -> Axis:
+    """The axis with the limits of its scale over the values, unless it has limits or
+    categories."""
+    if axis.limits or axis.categories:
+        return axis
+    found = scale(axis, values, 0, 1)
+    return replace(axis, limits=(found.low, found.high))
+
+
+def _panel(panel: Panel, x_axis: Axis, y_axis: Axis, size: tuple[int, int], label: str) -> Markup:
+    width, height = size
+    if y_axis.categories:
+        row = max(BAR_LEAST, BAR_ROW * len(panel.bars) + 12)
+        height = BARE_TOP + BOTTOM + row * len(y_axis.categories)
+    ys = list(_values(panel, False))
+    ends = (BARE_TOP, height - BOTTOM) if y_axis.categories else (height - BOTTOM, TOP)
+    y = scale(y_axis, ys, *ends)
+    widest = max((len(text) for _, text in y.ticks), default=0) * CHARACTER
+    left = min(WIDEST_LABEL, widest) + 12
+    frame = Frame(width, height, scale(x_axis, _values(panel, True), left, width - RIGHT), y)
+    parts = [_x_grid(frame, x_axis.title), _y_grid(frame, y_axis)]
+    parts += [drawn_bars(panel.bars, frame.x, frame.y)]
+    parts += [drawn_series(one, frame.x, frame.y) for one in panel.series]
+    parts += [_rules(panel, frame)]
+    title = Markup("<p>{}</p>").format(panel.title) if panel.title else Markup("")
+    return Markup(
+        '<div class="panel">{}<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></div>'
+    ).format(
+        title,
+        width,
+        height,
+        f"{label}: {panel.title}" if panel.title else label,
+        Markup("").join(parts),
+    )
+
+
+def _x_grid(frame: Frame, title: str) -> Markup:
+    """Grid lines and labels of the horizontal axis. A label that would overlap the one before is
+    left out."""
+    top, bottom = sorted((frame.y.start, frame.y.end))
+    parts: list[str] = []
+    reached = -math.inf
+    for value, text in frame.x.ticks:
+        place = frame.x.place(value)
+        parts.append(f'<path class="grid" d="M{place:.1f} {top:.1f}V{bottom:.1f}"/>')
+        half = len(text) * CHARACTER / 2
+        # A label at the right edge is moved to the left, so that it is not cut.
+        centre = min(place, frame.width - half - 1)
+        if centre - half > reached + 4:
+            reached = centre + half
+            parts.append(_text(centre, bottom + 14, text, "middle"))
+    middle = (frame.x.start + frame.x.end) / 2
+    if title:
+        parts.append(_text(middle, bottom + 30, title, "middle", "title"))
+    return Markup("".join(parts))
+
+
+def _y_grid(frame: Frame, axis: Axis) -> Markup:
+    parts: list[str] = []
+    if axis.title:
+        parts.append(_text(2, TOP - 9, axis.title, "start", "title"))
+    for value, text in frame.y.ticks:
+        place = frame.y.place(value)
+        if not axis.categories:
+            parts.append(
+                f'<path class="grid" d="M{frame.x.start:.1f} {place:.1f}H{frame.x.end:.1f}"/>'
+            )
+        shown = _cut(text, WIDEST_LABEL)
+        hint = f"<title>{escape(text)}</title>" if shown != text else ""
+        parts.append(_text(frame.x.start - 6, place + 4, shown, "end", hint=hint))
+    return Markup("".join(parts))
+
+
+def _cut(text: str, width: float) -> str:
+    """The text, shortened by an ellipsis to `width` pixels."""
+    most = int(width / CHARACTER)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _rules(panel: Panel, frame: Frame) -> Markup:
+    top, bottom = sorted((frame.y.start, frame.y.end))
+    parts: list[str] = []
+    for turn, rule in enumerate(panel.rules):
+        place = frame.x.place(rule.x)
+        parts.append(f'<path class="rule" d="M{place:.1f} {top:.1f}V{bottom:.1f}"/>')
+        # Labels of rules that are close to each other are placed one below the other.
+        left = place > (frame.x.start + frame.x.end) / 2
+        shift, anchor = (-4, "end") if left else (4, "start")
+        parts.append(_text(place + shift, top + 11 + 13 * (turn % 3), rule.label, anchor))
+    return Markup("".join(parts))
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", hint: str = "") -> str:
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
+        f"{hint}{escape(text)}</text>"
+    )
+
+
+def _legend(panels: Sequence[Panel]) -> Markup:
+    """HTML list of the names of all series and bars, each once, with a sample of their style."""
+    samples: dict[str, Markup] = {}
+    for panel in panels:
+        for bars in panel.bars:
+            samples.setdefault(bars.name, swatch(bars))
+        for one in panel.series:
+            if one.named:
+                samples.setdefault(one.name, swatch(_sample(one)))
+    samples.pop("", None)
+    if not samples:
+        return Markup("")
+    items = Markup("").join(
+        Markup("<li>{}{}</li>").format(sample, name) for name, sample in samples.items()
+    )
+    return Markup('<ul class="legend">{}</ul>').format(items)
+
+
+def _sample(series: Series) -> Series:
+    """The style of a series without its data."""
+    return replace(series, x=(), y=(), low=(), high=(), hints=(), hollow=series.hollow[:1])

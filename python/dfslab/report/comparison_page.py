@@ -1,0 +1,82 @@
+"""The page of two runs compared: what differs in sentences, a chart of the changes with their
+intervals, and the table."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from dfslab.documents.metrics import RATE, REGISTRY, parsed
+from dfslab.documents.table import Tab
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Mark, Panel, Rule, Series
+from dfslab.report.charts.svg import figure
+from dfslab.report.page import Rendered, page_of
+from dfslab.report.page_table import contents, folded, signed
+from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
+
+MOST_ROWS = 40
+# Verdict -> colour and shape of its points. Other verdicts found no difference.
+STYLES: dict[str, tuple[str, Mark]] = {
+    "higher": ("blue", "circle"),
+    "lower": ("orange", "square"),
+    "no difference found": (palette.REFERENCE, "diamond"),
+    "cannot tell": (palette.REFERENCE, "triangle"),
+}
+
+
+def render(found: ComparedRuns) -> str:
+    """HTML of the page that compares two runs."""
+    answer = Markup("").join(Markup("<p>{}</p>").format(one) for one in found.sentences())
+    table = folded("All comparisons", contents(found.table(), titled=False), opened=True)
+    body = Markup('<div class="answer">{}</div>').format(answer) + _chart(found) + table
+    parts = [Rendered("comparison", "Answer", 0, body, "", Tab.ANSWER)]
+    title = f"What differs in {found.after}, compared with {found.before}?"
+    return page_of("Two runs compared", title, "compared by dfslab", parts)
+
+
+def _chart(found: ComparedRuns) -> Markup:
+    """HTML of a chart with one panel for each metric and one row for each configuration. If there
+    are more than MOST_ROWS comparisons, those with the smallest adjusted p are drawn."""
+    ordered = sorted(found.rows, key=lambda one: one.adjusted)[:MOST_ROWS]
+    panels = []
+    # Rates come first, then times by operation.
+    for metric in sorted({one.metric for one in ordered}, key=lambda one: (RATE not in one, one)):
+        rows = sorted(
+            (one for one in ordered if one.metric == metric), key=lambda one: one.configuration
+        )
+        categories = Axis(categories=[one.configuration or "all" for one in rows])
+        panels.append(
+            Panel(_label(metric), _series(rows), rules=[Rule(1.0, "")], y_axis=categories)
+        )
+    title = "Ratio of every metric: after / before"
+    return figure(panels, Axis("after / before, 90 % interval", log=True), Axis(), title, title)
+
+
+def _label(metric: str) -> str:
+    """The name of a metric in words, with its operation."""
+    key = parsed(metric)
+    known = REGISTRY.get(key.name)
+    words = known.label if known else key.name
+    return f"{key.operation}: {words}" if key.operation else words
+
+
+def _series(rows: list[ComparedMetric]) -> list[Series]:
+    """The ratios of one metric: one series for each verdict, with a colour and a shape for it."""
+    found = []
+    for verdict, (colour, mark) in STYLES.items():
+        own = [(float(place), one) for place, one in enumerate(rows) if one.verdict == verdict]
+        if own:
+            found.append(
+                Series(
+                    verdict,
+                    colour,
+                    [1 + one.change for _, one in own],
+                    [place for place, _ in own],
+                    mark=mark,
+                    low=[1 + one.low for _, one in own],
+                    high=[1 + one.high for _, one in own],
+                    across=True,
+                    hints=[f"{one.configuration}: {signed(one.change)}" for _, one in own],
+                )
+            )
+    return found

@@ -1,0 +1,127 @@
+"""Renders the section on what limits the configurations: by each model, and by the growth of the
+measured rates with the number of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from dfslab.documents.table import Tab
+from dfslab.report.answers.growth import scaling
+from dfslab.report.answers.rates import by_configuration, short_names
+from dfslab.report.answers.verdict import verdict
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Bars, Panel
+from dfslab.report.charts.svg import figure
+from dfslab.report.contract import PageSection
+from dfslab.report.page_table import note, percent, table, wide
+from dfslab.result import Result
+from dfslab.studies.contract import FinishedRun
+
+TITLE = "Limits by configuration"
+ORDER = 13
+EMPTY = "No method named what limits, and the number of clients was not varied."
+MOST_NAMES, MOST_PANELS, MOST_BARS = 4, 6, 6
+SHARE = (
+    "Share: by how many per cent the time of an operation would change if the limit took one per "
+    "cent more time."
+)
+SHOWN = "What the time of an operation depends on, by {method}"
+WITHHELD = (
+    "The tables and charts below are what models say. The answer above withholds it, because the "
+    "measurements do not support it."
+)
+
+
+def render(study: FinishedRun) -> Markup | None:
+    """Returns HTML: a sentence on growth with clients, and a chart and a table for each model that
+    names limits. None if there is neither."""
+    answer = verdict(study)
+    growth = scaling(by_configuration(study.of_method("measure")))
+    # Growth that is smaller than the noise is not stated, as in the answer.
+    if answer is not None and not any(growth in one for one in answer.sentences):
+        growth = ""
+    models = {name: _limited(study.of_method(name)) for name in study.methods}
+    parts = [_model(name, found) for name, found in models.items() if found]
+    if not parts and not growth:
+        return None
+    withheld = bool(parts) and answer is not None and answer.is_withheld
+    return (
+        (Markup("<p>{}</p>").format(growth) if growth else Markup(""))
+        + (note(WITHHELD) if withheld else Markup(""))
+        + Markup("").join(parts)
+    )
+
+
+def _limited(results: Sequence[Result]) -> list[Result]:
+    """The results that name a limit."""
+    return [one for one in results if one.limits or one.binding]
+
+
+def _model(name: str, found: Sequence[Result]) -> Markup:
+    names = short_names(one.labels for one in found)
+    groups: dict[str, list[int]] = {}
+    for place, one in enumerate(found):
+        groups.setdefault(one.limits[0].name if one.limits else one.binding, []).append(place)
+    rows = [
+        [
+            wide(limit),
+            f"{len(places)} of {len(found)}",
+            _shares(found, places),
+            _named(names, places),
+        ]
+        for limit, places in sorted(groups.items(), key=lambda one: -len(one[1]))
+    ]
+    head = ["limit", "configurations", "share", "which"]
+    return (
+        Markup("<h3>By {}</h3>").format(name)
+        + table(head, rows)
+        + note(SHARE)
+        + dependence(name, found, names)
+    )
+
+
+def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
+    """The range of the shares of a limit over its configurations, as text."""
+    known = [found[place].limits[0].share for place in places if found[place].limits]
+    if not known:
+        return "–"
+    low, high = min(known), max(known)
+    return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+
+
+def _named(names: Sequence[str], places: Sequence[int]) -> Markup:
+    shown = "; ".join(names[place] for place in places[:MOST_NAMES])
+    more = len(places) - MOST_NAMES
+    return wide(shown + (f"; and {more} more" if more > 0 else ""))
+
+
+def dependence(
+    method: str, found: Sequence[Result], names: Sequence[str], most: int = MOST_PANELS
+) -> Markup:
+    """HTML of a chart with one panel for each of at most `most` configurations, evenly selected:
+    bars of the shares by which the resources determine the time of an operation.
+
+    Configurations with a single limit are left out. Empty if no configuration has several.
+    """
+    known = [place for place, one in enumerate(found) if len(one.limits) > 1]
+    if not known:
+        return Markup("")
+    step = max(1, -(-len(known) // most))
+    panels = []
+    for place in known[::step]:
+        limits = found[place].limits[:MOST_BARS]
+        bars = Bars(
+            "",
+            palette.of_method(method),
+            [one.share for one in limits],
+            hints=[f"{one.name}: {percent(one.share)}. {one.meaning}" for one in limits],
+        )
+        categories = Axis(categories=[one.name for one in limits])
+        panels.append(Panel(names[place], bars=[bars], y_axis=categories))
+    title = SHOWN.format(method=method)
+    return figure(panels, Axis("share", "%", from_zero=True), Axis(), title, title)
+
+
+SECTION = PageSection(TITLE, ORDER, EMPTY, render, Tab.LIMITS)

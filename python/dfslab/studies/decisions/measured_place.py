@@ -1,0 +1,32 @@
+"""Checks whether the models know the place that a run has measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.instruments.existing import existing
+from dfslab.spec.model import InputError
+from dfslab.spec.scenario import read
+
+# The description of a plain directory.
+LOCAL = "local"
+
+
+def check_is_described(source: Path) -> None:
+    """Raises InputError if a run measured a directory as a plain one, although it is on a mount of
+    a described file system: the models would be those of a local disk."""
+    if not source.is_dir() or not (source / "scenario.toml").exists():
+        return
+    choice = read(source / "scenario.toml").file_system
+    directory = Path(choice.access.directory)
+    if choice.name != LOCAL or not choice.access.directory or not directory.is_dir():
+        return
+    found = existing(str(directory)).file_system
+    if found not in ("", LOCAL):
+        title = discover.file_system(found).title
+        allowed = (
+            f"measured {directory} as a plain directory, but it is on {title}: "
+            f"`dfslab init {directory}` writes its scenario, which whatif, advise and run take"
+        )
+        raise InputError("RUN", str(source), allowed)

@@ -1,0 +1,1 @@
+"""Builds the documentation site: pages from the code, and the documents of the repository."""

@@ -1,0 +1,238 @@
+"""Tests of the five kinds of pages in a real browser: size, first paint, tabs, width of a phone,
+print, tables, and accessibility on light and dark pages."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from support.pages import KINDS
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+from screenshot import ARGUMENTS, CHROMIUM, open_page  # noqa: E402
+
+pytestmark = pytest.mark.browser
+# The largest page of a run, in bytes.
+MOST_BYTES = 1_500_000
+# Waits until the browser reports its first paint, in ms after the page was asked for.
+FIRST_PAINT = """() => new Promise((done) => {
+  new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
+    .observe({type: "paint", buffered: true});
+})"""
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# Problems that any reader meets: elements without a name, repeated ids, headings that skip a level,
+# scrolling regions that the keyboard cannot reach.
+PROBLEMS = """() => {
+  const visible = [...document.body.querySelectorAll("*")].filter((one) => one.checkVisibility());
+  const name = (one) => (one.getAttribute("aria-label") || one.textContent || one.title
+    || one.labels?.[0]?.textContent || "").trim();
+  const found = [];
+  for (const one of visible) {
+    if (one.matches("a, button, input, select, svg[role=img]") && !name(one))
+      found.push(`no name: ${one.outerHTML.slice(0, 80)}`);
+    const scrolls = one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0
+      && ["auto", "scroll"].includes(getComputedStyle(one).overflowX);
+    if (scrolls && one.tabIndex < 0 && !one.querySelector("a, button"))
+      found.push(`no keyboard: ${one.outerHTML.slice(0, 80)}`);
+    if (one.matches("th:empty")) found.push("empty head");
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  ids.filter((one, place) => ids.indexOf(one) !== place).forEach((one) => found.push(`id ${one}`));
+  let level = 1;
+  for (const one of visible.filter((one) => one.matches("h1, h2, h3, h4"))) {
+    if (Number(one.tagName[1]) > level + 1) found.push(`heading ${one.textContent}`);
+    level = Number(one.tagName[1]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Returns the system's Chromium."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def path(request, tmp_path_factory) -> Path:
+    """Returns the path of one page of each kind."""
+    return KINDS[request.param](tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def run_page(tmp_path_factory) -> Path:
+    """Returns the path of the page of the recorded run."""
+    return KINDS["run"](tmp_path_factory.mktemp("page"))
+
+
+def opened(browser: Browser, path: Path, size: Any = WIDE, **options: Any) -> Page:
+    """Returns a new page of the browser that shows a file, without complaints."""
+    tab = browser.new_context(viewport=size, **options).new_page()
+    assert open_page(tab, path) == []
+    return tab
+
+
+def tabs(page: Page) -> list[str]:
+    """Returns the ids of the parts of the page that have a tab."""
+    return [str(one.get_attribute("href"))[1:] for one in page.locator("nav.tabs a").all()]
+
+
+def test_a_page_is_small_and_holds_no_library(browser, path, capsys):
+    page = opened(browser, path)
+    first_ms = page.evaluate(FIRST_PAINT)
+    height = page.evaluate("document.documentElement.scrollHeight")
+    size = path.stat().st_size
+    with capsys.disabled():
+        print(f"\n{path.name}: {size:,} bytes, {height:,} px high, first paint {first_ms:.0f} ms")
+    assert size < MOST_BYTES
+    assert "plotly" not in path.read_text(encoding="utf-8").lower()
+    assert page.locator("svg[role=img]").count() > 0
+    page.context.close()
+
+
+def test_the_answer_is_on_the_first_screen(browser, path):
+    page = opened(browser, path)
+    answer = page.locator(".answer").first.bounding_box()
+    assert answer is not None
+    assert answer["y"] + answer["height"] < WIDE["height"]
+    assert page.locator(".first .chart").first.is_visible()
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_no_page_sideways(browser, path, scheme):
+    page = opened(browser, path, PHONE, color_scheme=scheme)
+    for name in tabs(page) or [""]:
+        page.evaluate("name => { location.hash = name; }", name)
+        page.wait_for_timeout(50)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE["width"], name
+    page.context.close()
+
+
+def test_tabs_are_opened_by_address_mouse_and_keyboard(browser, run_page):
+    page = opened(browser, run_page)
+    names = tabs(page)
+    assert len(names) >= 5
+    assert page.locator("[role=tablist] [role=tab]").count() == len(names)
+    for name in names:
+        page.locator(f"nav.tabs a[href='#{name}']").click()
+        shown = [one for one in names if page.locator(f"#{one}").is_visible()]
+        assert shown == [name]
+        assert page.evaluate("location.hash") == f"#{name}"
+    page.keyboard.press("Home")
+    assert page.locator(f"#{names[0]}").is_visible()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(f"#{names[-1]}").is_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("a[aria-selected=true]").get_attribute("href") == f"#{names[0]}"
+    page.goto(f"{run_page.resolve().as_uri()}#provenance")
+    assert page.locator("#provenance").is_visible()
+    page.context.close()
+
+
+def test_without_scripts_and_in_print_everything_is_shown(browser, run_page):
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(run_page.resolve().as_uri())
+    names = tabs(plain)
+    assert all(plain.locator(f"#{one}").is_visible() for one in names)
+    plain.context.close()
+    page = opened(browser, run_page)
+    assert sum(page.locator(f"#{one}").is_visible() for one in names) == 1
+    page.emulate_media(media="print")
+    assert all(page.locator(f"#{one}").is_visible() for one in names)
+    assert not page.locator("nav.tabs").is_visible()
+    page.context.close()
+
+
+def test_tables_are_sorted_filtered_copied_and_saved(browser, run_page):
+    page = browser.new_context(permissions=["clipboard-read", "clipboard-write"]).new_page()
+    page.goto(f"{run_page.resolve().as_uri()}#predictions")
+    section = page.locator("#predictions")
+    rows = section.locator("tbody tr")
+    column = "#predictions tbody tr:not([hidden]) td:nth-child(2)"
+    section.locator("th button").nth(1).click()
+    values = [_first_number(text) for text in page.locator(column).all_inner_texts()]
+    assert len(values) > 3
+    assert values == sorted(values, reverse=True)
+    section.locator("th button").nth(1).click()
+    values = [_first_number(text) for text in page.locator(column).all_inner_texts()]
+    assert values == sorted(values)
+    name = rows.first.locator("td").first.inner_text()
+    section.locator("input[type=search]").fill(name.upper())
+    shown = page.locator("#predictions tbody tr:not([hidden])")
+    assert 0 < shown.count() < rows.count()
+    section.get_by_role("button", name="copy").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert len(copied.splitlines()) == 1 + shown.count()
+    with page.expect_download() as download:
+        section.get_by_role("button", name="download").click()
+    assert download.value.suggested_filename.endswith(".csv")
+    saved = Path(download.value.path()).read_text(encoding="utf-8")
+    assert saved.splitlines()[0].split(",")[:2] == ["configuration", "measured"]
+    assert len(saved.splitlines()) == 1 + shown.count()
+    page.context.close()
+
+
+def _first_number(text: str) -> float:
+    found = re.search(r"[\d,.]+", text)
+    assert found is not None
+    return float(found[0].replace(",", ""))
+
+
+def test_names_headings_and_keyboard_reach_everything(browser, path):
+    page = opened(browser, path)
+    for name in tabs(page) or [""]:
+        page.evaluate("name => { location.hash = name; }", name)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        page.wait_for_timeout(50)
+        assert page.evaluate(PROBLEMS) == [], name
+    page.context.close()
+
+
+def test_the_check_of_names_and_headings_can_fail(browser, tmp_path):
+    bad = tmp_path / "bad.html"
+    bad.write_text("<h1>a</h1><h3>b</h3><button></button><i id=x></i><i id=x></i>")
+    page = browser.new_page()
+    page.goto(bad.as_uri())
+    found = " ".join(page.evaluate(PROBLEMS))
+    assert all(one in found for one in ("heading b", "no name", "id x"))
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_critical_or_serious(browser, path, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = opened(browser, path, color_scheme=scheme)
+    # All parts are judged at once. Marks within charts are left out: they have no text, and axe
+    # takes a minute for them.
+    page.evaluate("document.body.classList.remove('tabbed')")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.wait_for_timeout(50)
+    found = axe.Axe().run(page, context={"exclude": [["svg"]]}).response["violations"]
+    grave = [
+        f"{one['id']}: {one['nodes'][0]['html'][:120]} {one['nodes'][0]['failureSummary']}"
+        for one in found
+        if one["impact"] in ("critical", "serious")
+    ]
+    assert grave == []
+    page.context.close()
+
+
+def test_axe_can_fail(browser, tmp_path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    bad = tmp_path / "bad.html"
+    bad.write_text("<html lang=en><title>t</title><main><button></button></main></html>")
+    page = browser.new_page()
+    page.goto(bad.as_uri())
+    found = axe.Axe().run(page).response["violations"]
+    assert "button-name" in {one["id"] for one in found}
+    page.close()

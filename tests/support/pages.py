@@ -1,0 +1,86 @@
+"""Pages of each kind as files, made of recorded, planted and predicted results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from dfslab.cli.traces import trace_work
+from dfslab.laboratory import Laboratory
+from dfslab.models import sequence
+from dfslab.report import comparison_page, page
+from dfslab.spec.check import checked
+from dfslab.spec.files.outputs import Output
+from dfslab.spec.scenario import read
+from dfslab.studies.contract import Findings, FinishedRun
+from dfslab.studies.decisions.paired_runs import compare_runs
+from dfslab.studies.systems import compared
+
+from support import recorded, synthetic
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def of_a_run(folder: Path) -> Path:
+    """Writes the page of the recorded run, which was measured, traced and predicted."""
+    run = Laboratory().reopen(recorded.copied(folder), lambda _: None)
+    return written(folder / "run.html", page.render(run))
+
+
+def of_predictions(folder: Path) -> Path:
+    """Writes the page of a run in which nothing was measured."""
+    scenario = read(SCENARIOS / "pvfs.toml")
+    model = sequence.make("sequence")
+    results = [model.run(point) for point in checked(scenario).points]
+    return written(folder / "predictions.html", page.render(FinishedRun(scenario, results)))
+
+
+def of_a_trace(folder: Path) -> Path:
+    """Writes the page of a trace of reads that the disks of three hosts serve."""
+    spans = folder / "spans.json"
+    spans.write_text(
+        json.dumps(synthetic.spans_of({"node-1": 1, "node-2": 3, "node-3": 1}, seed=8))
+    )
+    path = folder / "trace.html"
+    trace_work.write_trace_page(trace_work.profile([spans]), Output("--page", path))
+    return path
+
+
+def of_two_runs(folder: Path) -> Path:
+    """Writes the page that compares two planted runs, of which the second is twice as fast."""
+    before = synthetic.planted(noise=0.02, repetitions=4)
+    after = [
+        synthetic.measured(one.point, 2 * one.value(), one.repetition)
+        for one in synthetic.planted(noise=0.02, seed=6, repetitions=4)
+    ]
+    found = compare_runs(before, after, ("before", "after"), [])
+    return written(folder / "compared.html", comparison_page.render(found))
+
+
+def of_file_systems(folder: Path) -> Path:
+    """Writes the page of the file systems of the DFS-Perf report side by side, with planted
+    rates."""
+    scenario = read(SCENARIOS / "dfs-perf-figures.toml")
+    results = [
+        synthetic.measured(point, 500.0 * (1 + place % 7), repetition)
+        for place, point in enumerate(checked(scenario).points)
+        for repetition in range(2)
+    ]
+    run = FinishedRun(scenario, results, Findings.of(compared(results)))
+    return written(folder / "systems.html", page.render(run))
+
+
+def written(path: Path, text: str) -> Path:
+    """Writes the text of a page to a file and returns its path."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+KINDS: dict[str, Callable[[Path], Path]] = {
+    "run": of_a_run,
+    "predictions": of_predictions,
+    "trace": of_a_trace,
+    "two runs": of_two_runs,
+    "file systems": of_file_systems,
+}

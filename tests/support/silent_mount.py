@@ -1,0 +1,58 @@
+"""A FUSE file system that never answers, for tests of what then happens. Needs root.
+
+The protocol is that of the kernel's include/uapi/linux/fuse.h: a request begins with (length,
+operation, unique number) and an answer with (length, error, unique number).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+INIT = 26
+REQUEST = struct.Struct("<IIQ")
+# Major and minor version of the protocol, and the limits of the answer to INIT. All other fields
+# are 0.
+INIT_ANSWER = struct.Struct("<IIIIHHI40x")
+READ_BYTES = 1 << 17
+MNT_FORCE, MNT_DETACH = 1, 2
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def silent_mount(place: Path) -> Iterator[Path]:
+    """A context with a mount at `place` that accepts calls and never answers them.
+
+    The kernel holds a process in such a call even after SIGKILL, because the call was accepted. At
+    the end the mount's connection is aborted, so that every call in progress fails.
+    """
+    device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    if _libc.mount(b"silent", bytes(place), b"fuse.silent", 0, options.encode()):
+        number = ctypes.get_errno()
+        os.close(device)
+        raise OSError(number, os.strerror(number), str(place))
+    try:
+        request = os.read(device, READ_BYTES)
+        length, operation, unique = REQUEST.unpack_from(request)
+        assert operation == INIT, "the kernel begins with INIT"
+        body = INIT_ANSWER.pack(7, 31, 0, 0, 12, 9, 4096)
+        os.write(device, REQUEST.pack(REQUEST.size + len(body), 0, unique) + body)
+        threading.Thread(target=_accept, args=(device,), daemon=True).start()
+        yield place
+    finally:
+        _libc.umount2(bytes(place), MNT_FORCE)  # calls in progress fail with ENOTCONN
+        _libc.umount2(bytes(place), MNT_DETACH)
+        os.close(device)
+
+
+def _accept(device: int) -> None:
+    """Reads requests until the connection ends."""
+    with suppress(OSError):
+        while os.read(device, READ_BYTES):
+            pass

@@ -1,0 +1,97 @@
+"""Commands that run clients have a parent process, which ends as its child does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from dfslab import cli
+from support.waiting import wait_until
+
+# Only ends what hangs.
+HANGS_S = 300
+PROGRAM = """
+import os, signal, sys, time
+from dfslab.cli.live import attended
+print("parent", os.getpid(), flush=True)
+def work():
+    print("child", os.getpid(), flush=True)
+    {work}
+attended.run(work)
+"""
+
+
+def started(work: str) -> tuple[subprocess.Popen[str], int]:
+    """Starts a program that does `work` in an attended child, and returns it and the child's
+    PID."""
+    program = PROGRAM.format(work=work)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    parent, child = (int(process.stdout.readline().split()[1]) for _ in range(2))
+    assert parent == process.pid != child
+    return process, child
+
+
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [("pass", 0), ("sys.exit(2)", 2), ("sys.exit('why')", 1), ("1 / 0", 1), ("sys.exit(130)", 130)],
+)
+def test_the_exit_code_is_that_of_the_child(work, code):
+    process, _ = started(work)
+    _, said = process.communicate(timeout=HANGS_S)
+    assert process.returncode == code
+    assert ("ZeroDivisionError" in said) == (work == "1 / 0")
+    assert ("why" in said) == ("why" in work)
+
+
+def test_output_written_before_the_end_is_complete():
+    process, _ = started("print('x' * 100_000)")
+    written, _ = process.communicate(timeout=HANGS_S)
+    assert len(written.strip()) == 100_000
+
+
+def test_a_killed_parent_takes_its_child_along():
+    process, child = started("time.sleep(600)")
+    process.kill()
+    process.communicate(timeout=HANGS_S)
+    assert wait_until(lambda: not os.path.exists(f"/proc/{child}"), HANGS_S)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_reaches_the_child_once(number):
+    work = f"""
+    got = []
+    signal.signal({int(number)}, lambda *_: got.append(1))
+    print("ready", flush=True)
+    while not got:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    sys.exit(40 + len(got))
+    """.replace("\n    ", "\n    ").strip()
+    process, _ = started(work)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    process.communicate(timeout=HANGS_S)
+    assert process.returncode == 41
+
+
+def test_the_signal_that_ends_the_child_ends_the_parent():
+    process, child = started("time.sleep(600)")
+    os.kill(child, signal.SIGKILL)
+    process.communicate(timeout=HANGS_S)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_only_commands_that_run_clients_are_attended():
+    assert cli.loads(["measure", "quickstart"])
+    assert cli.loads(["trace", "record", "quickstart"])
+    assert not cli.loads(["trace", "report", "file"])
+    assert not cli.loads(["show", "filesystem", "hdfs"])
+    assert not cli.loads(["run", "/dev/stdin"]), "a background child cannot read the terminal"

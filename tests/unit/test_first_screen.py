@@ -1,0 +1,76 @@
+"""Tests of the page's first screen: it says what the terminal says, withholds what the terminal
+withholds, and names a command for what is not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dfslab.report.answers.first_screen import first_screen
+from dfslab.report.answers.verdict import verdict
+from dfslab.report.sections import summary
+from dfslab.spec.scenario import Scenario
+from dfslab.studies.checks.noise import noise_table, of_repetitions
+from dfslab.studies.contract import FinishedRun
+from support import synthetic
+from support.command import dfslab
+
+
+def run_of(noise: float, repetitions: int = 4) -> FinishedRun:
+    """Returns a run of planted measurements with lognormal noise of this width."""
+    scenario: Scenario = synthetic.scenario()
+    return FinishedRun(scenario, synthetic.planted(noise=noise, repetitions=repetitions))
+
+
+def test_the_sentences_are_those_of_the_terminal():
+    run = run_of(0.02)
+    found = first_screen(run)
+    assert found is not None
+    assert found.answer == verdict(run)
+    body = str(summary.render(run)).replace("&#39;", "'")
+    assert all(one in body for one in found.answer.sentences)
+
+
+def test_noise_withholds_limit_and_change_and_names_the_command():
+    found = first_screen(run_of(0.8))
+    assert found is not None
+    assert found.answer.is_withheld
+    assert any("run.repetitions=10" in one.command for one in found.unknown)
+    quiet = first_screen(run_of(0.02))
+    assert quiet is not None
+    assert not any("run.repetitions" in one.command for one in quiet.unknown)
+
+
+def test_without_repetitions_the_noise_is_not_known():
+    found = first_screen(run_of(0.0, repetitions=1))
+    assert found is not None
+    assert any("noise between runs is not known" in one.text for one in found.unknown)
+
+
+def test_a_prediction_says_that_nothing_was_measured():
+    points = synthetic.scenario().points()
+    results = [synthetic.predicted(one, 100.0, 80.0, 120.0, "sequence") for one in points]
+    found = first_screen(FinishedRun(synthetic.scenario(), results))
+    assert found is not None
+    assert not found.is_measured
+    assert any("Nothing was measured" in one.text for one in found.unknown)
+
+
+def test_no_rate_is_no_answer():
+    assert first_screen(FinishedRun(synthetic.scenario(), [])) is None
+    assert summary.render(FinishedRun(synthetic.scenario(), [])) is None
+
+
+def test_the_noise_that_configurations_share_is_printed_once():
+    results = synthetic.planted(noise=0.1, repetitions=3)
+    floors = of_repetitions(results)
+    table = noise_table(floors)
+    assert len(floors) > 1
+    assert len(table.rows) == 1
+    assert table.rows[0][0].text == f"each of {len(floors)} configurations"
+
+
+def test_a_page_of_a_comparison_needs_two_runs(tmp_path: Path):
+    answer = dfslab("compare", tmp_path, "--page", tmp_path / "page.html")
+    assert answer.returncode == 2
+    assert "--page" in answer.stderr
+    assert "needs two runs" in answer.stderr

@@ -1,0 +1,104 @@
+"""Tests that the five first questions of a storage engineer are answered in the sentences of the
+documented commands (docs/howto), and that the sentences agree with the documents behind them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from dfslab.documents.table import number_text
+from support.command import dfslab
+
+ROOT = Path(__file__).parents[2]
+HDFS_TRACE = ROOT / "scenarios" / "data" / "hdfs-trace"
+STRACE = "\n".join(
+    (
+        '10 09:00:00.000000 openat(AT_FDCWD, "/app/out", O_WRONLY|O_CREAT, 0666) = 3 <0.004000>',
+        '10 09:00:00.100000 write(3, "x"..., 8192) = 8192 <0.002000>',
+        "10 09:00:00.200000 fsync(3) = 0 <50.000000>",
+        "10 09:01:00.300000 close(3) = 0 <0.000500>",
+    )
+)
+
+
+def sentences(*words: object, **settings: object) -> str:
+    """The text of a command's output outside its tables, on one line."""
+    answer = dfslab(*words, env={"COLUMNS": "80"}, **settings)
+    assert answer.returncode == 0, answer.stderr
+    lines = [line for line in answer.stdout.splitlines() if not re.match(r"[┏┃┡│└]", line)]
+    return " ".join(" ".join(lines).split())
+
+
+def document(*words: object, **settings: object) -> dict:
+    answer = dfslab(*words, "--json", **settings)
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_how_fast_is_my_mount(tmp_path):
+    """The answer names the highest rate, its unit and configuration, and the page cache."""
+    words = ("measure", tmp_path, "--bs", "4k", "--rw", "read,randwrite", "--clients", "1")
+    short = ("--size", "1m", "--time", "60s", "--set", "workload.operations_per_client=20")
+    found = document(*words, *short, "--repetitions", "1", "-q", cwd=tmp_path)
+    said = " ".join(found["answer"])
+    rates = {
+        one["point"]["labels"]["workload.mode"]: one["metrics"]["rate_per_s"]["value"]
+        for one in found["results"]
+    }
+    for mode, unit in (("read", "reads"), ("randwrite", "writes")):
+        assert f"{number_text(rates[mode])} {unit}/s ({mode})" in said
+    assert "Page cache: reads and writes were not kept from this machine's memory" in said
+
+
+def test_a_server_or_a_faster_network():
+    """The answer compares both changes, each with its largest gain, and says how sure it is."""
+    words = ("whatif", "glusterfs", "servers +1", "client link 10 Gbit/s")
+    said, found = sentences(*words), document(*words)
+    best = {}
+    for row in found["rows"]:
+        best[row["change"]] = max(best.get(row["change"], 0.0), row["rate"]["gain"])
+    assert best["client link 10 Gbit/s"] > 1.3 > best["servers +1"]
+    for change, gain in best.items():
+        (sentence,) = re.findall(rf"(?<!and ){re.escape(change)}: write.*?groups below\)", said)
+        assert f"× {gain:.2f}" in sentence
+    assert "servers +1: write (sequential_write, shard 1): cannot tell" in said
+
+
+def test_hdfs_with_twenty_datanodes():
+    """More DataNodes alone gain nothing for one client. With as many clients, disks limit."""
+    words = ("whatif", "hdfs-hosts", "datanodes 20", "client nodes 20", "clients 20")
+    said, found = sentences(*words), document(*words)
+    gains = {row["change"]: row["rate"]["gain"] for row in reversed(found["rows"])}
+    assert gains["datanodes 20"] < 1.05
+    everything = "datanodes 20 and client nodes 20 and clients 20"
+    assert gains[everything] > 5
+    assert f"{everything}: write (replication 1): × {gains[everything]:.2f}" in said
+    assert re.search(rf"{everything}: .*?then limits: server\.disk", said)
+
+
+def test_what_limits_in_a_trace():
+    """The answer names the step with the largest sure saving, and its interval."""
+    said, found = sentences("trace", "report", HDFS_TRACE), document("trace", "report", HDFS_TRACE)
+    steps = [one for one in found["savings"]["steps"] if one["verdict"] == "faster"]
+    best = max(steps, key=lambda one: one["saving"])
+    assert f"2 times faster would save {best['saving']:.1%} ({best['low']:.1%} to" in said
+    assert "client:put/create_file_system 2 times faster would save" in said
+
+
+def test_my_application_elsewhere(tmp_path):
+    """The recording's fsync took 50 s. Any disk is faster, and the answer names fsync."""
+    (tmp_path / "app.strace").write_text(STRACE)
+    (tmp_path / "place").mkdir()
+    words = ("replay", "app.strace", "place", "--repetitions", "1", "-q")
+    said = sentences(*words, cwd=tmp_path)
+    assert "Replayed 4 of 4 calls, those on files in /app" in said
+    assert "These calls took 50 s in the recording and take" in said
+    assert re.search(r"times as fast, mostly by fsync calls\.", said)
+
+
+def test_a_ready_scenario_is_shown_by_name(tmp_path):
+    """The how-tos ask to copy a ready scenario."""
+    answer = dfslab("show", "scenario", "glusterfs", cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert 'name = "glusterfs"' in answer.stdout

@@ -1,0 +1,127 @@
+"""What killed runs left in the file system under test is known and removed; all else is kept."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from dfslab.fleet import leftovers
+from dfslab.spec.streams.plan import LoadPlan
+from dfslab.spec.streams.target import PosixTarget
+from support.command import dfslab
+from support.running_agent import endless
+
+RUN = "dfslab-0123456789ab"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """The state folder, which is empty."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("DFSLAB_STATE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A directory of the user with one file, which is under test."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    return folder
+
+
+def plan(data) -> LoadPlan:
+    target = PosixTarget(root=str(data))
+    return endless(data).model_copy(update={"target": target, "run_directory": RUN})
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dfslab.fleet import leftovers
+from dfslab.spec.streams.plan import LoadPlan
+with leftovers.recorded(LoadPlan.model_validate_json(sys.argv[1])):
+    Path(sys.argv[2]).mkdir()
+    (Path(sys.argv[2]) / "f0").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def left(data):
+    """The run directory of a process that was killed."""
+    words = (plan(data).text, str(data / RUN))
+    done = subprocess.run([sys.executable, "-P", "-c", KILLED, *words], check=False)
+    assert done.returncode == -signal.SIGKILL
+    return data / RUN
+
+
+def test_doctor_names_and_removes_the_files_of_a_killed_run(left, data):
+    named = json.loads(dfslab("doctor", "--json").stdout)
+    assert [one["path"] for one in named["runs"]] == [str(left)]
+    assert left.exists()
+    cleaned = dfslab("doctor", "--clean", "--json")
+    assert str(left) in json.loads(cleaned.stdout)["removed"]
+    assert [path.name for path in data.iterdir()] == ["mine"]
+    assert json.loads(dfslab("doctor", "--json").stdout)["runs"] == []
+
+
+def test_a_run_in_progress_is_not_abandoned(data):
+    with leftovers.recorded(plan(data)):
+        (data / RUN).mkdir()
+        assert leftovers.abandoned() == []
+
+
+def test_a_whole_run_leaves_no_record(data, state):
+    with leftovers.recorded(plan(data)) as run:
+        run.answers = True
+    assert list((state / "loads").iterdir()) == []
+
+
+def test_a_run_whose_file_system_does_not_answer_stays_recorded(data, state, monkeypatch):
+    def hangs(path):
+        raise AssertionError("the file system was asked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "lexists", hangs)
+        with leftovers.recorded(plan(data)):
+            pass
+    assert len(list((state / "loads").iterdir())) == 1
+    assert leftovers.abandoned() == []
+    assert list((state / "loads").iterdir()) == [], "nothing is there to be removed"
+
+
+def test_a_link_in_place_of_the_run_directory_is_kept(left, data, tmp_path):
+    (left / "f0").unlink()
+    left.rmdir()
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "precious").touch()
+    left.symlink_to(others)
+    (found,) = leftovers.abandoned()
+    assert not leftovers.remove(found)
+    assert (others / "precious").exists()
+
+
+@pytest.mark.parametrize("written", ["{}", "[", '{"directory": "/etc"}', '{"directory": 5}'])
+def test_a_record_that_dfslab_did_not_write_is_ignored(state, written):
+    (state / "loads").mkdir(parents=True)
+    (state / "loads" / f"{RUN}.json").write_text(written)
+    assert leftovers.abandoned() == []
+
+
+def test_only_locks_of_agents_without_an_answer_are_removed(state):
+    run = state / "parts" / "run"
+    run.mkdir(parents=True)
+    for name in ("clients-0-1.json.lock", "clients-1-2.json.lock", "clients-1-2.json"):
+        (run / name).touch()
+    (lock,) = leftovers.abandoned_locks()
+    assert lock.endswith("clients-0-1.json.lock")
+    assert leftovers.remove_lock(lock)
+    assert sorted(path.name for path in run.iterdir()) == [
+        "clients-1-2.json",
+        "clients-1-2.json.lock",
+    ]

@@ -1,0 +1,294 @@
+"""Kills `dfslab` at random moments of a sweep, and checks what remains and whether the sweep
+resumes.
+
+Each trial starts a sweep, sends SIGKILL to its process after a random time, waits until every
+process of the sweep has ended, runs `dfslab doctor --clean`, and completes the sweep. A trial fails
+if a process outlives the killed one by more than 15 s, if something is left that the doctor did not
+remove, if a stored result is damaged, or if a complete result was lost or measured again.
+
+    python -m verification.kills --systems local,dask,ssh,moosefs --trials 20 --seed 1
+
+Root and the daemons of the file systems are needed for testbeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+# Seconds for which a process may outlive the killed one.
+OUTLIVES_LIMIT_S = 15.0
+# Longest time from the start of a sweep to its kill, s: a testbed's start and some runs.
+KILL_WITHIN_S = {
+    "local": 4.0,
+    "dask": 10.0,
+    "ssh": 14.0,
+    "moosefs": 14.0,
+    "glusterfs": 16.0,
+    "hdfs": 25.0,
+}
+# Only ends what hangs.
+HANGS_S = 600.0
+POLL_S = 0.1
+MARK = "DFSLAB_KILL_TRIAL"
+DFSLAB = str(Path(sys.executable).with_name("dfslab"))
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+HEAD = """
+schema = 1
+name = "killed"
+"""
+TAIL = """
+[run]
+methods = ["measure"]
+repetitions = 3
+{run}
+[[sweep]]
+"workload.file_size" = ["64 KiB", "128 KiB"]
+"workload.clients" = [1, 2]
+"""
+WORKLOAD = """
+[workload]
+name = "sequential_write"
+operations_per_client = {operations}
+{nodes}
+"""
+MACHINE = """
+[file_system]
+name = "local"
+access = { directory = "data" }
+[[deployment.node]]
+roles = { client = 1, storage = 1 }
+"""
+NODE = """
+[[deployment.node]]
+name = "{name}"
+roles = {{ {role} = 1 }}
+adapter = {{ bandwidth = "100 Mbit/s" }}
+{disk}
+"""
+DISK = 'disk = { read_rate = "10 MB/s", write_rate = "10 MB/s", capacity = "2 GiB" }'
+ROLES = {
+    "moosefs": ("chunkserver", "master"),
+    "glusterfs": ("brick", ""),
+    "hdfs": ("datanode", "namenode"),
+}
+RESULTS = 12
+
+
+@dataclass
+class Trial:
+    """The outcome of one kill. `faults`: what went wrong, empty if nothing did."""
+
+    system: str
+    number: int
+    killed_after_s: float
+    had: int = 0
+    outlived_s: float = 0.0
+    removed: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def scenario(system: str, ssh: str = "") -> str:
+    """The text of a sweep's scenario on a file system, or with a kind of fleet."""
+    if system in ROLES:
+        storage, master = ROLES[system]
+        # A busy machine can emulate slow hardware only.
+        nodes = [
+            NODE.format(name=name, role=role, disk=DISK if name == "server" else "")
+            for name, role in (("server", storage), ("master", master), ("client", "client"))
+            if role
+        ]
+        choice = f'[file_system]\nname = "{system}"\naccess = {{ testbed = true }}\n'
+        choice += {"moosefs": "goal = 1\n", "hdfs": "replication = 1\n"}.get(system, "")
+        work = WORKLOAD.format(operations=20, nodes="")
+        return "\n".join([HEAD, *nodes, choice, work, TAIL.format(run="")])
+    run = {"dask": 'fleet = "dask"', "ssh": ssh}.get(system, "")
+    nodes_key = "" if system == "local" else "nodes = 2"
+    work = WORKLOAD.format(operations=1500, nodes=nodes_key)
+    return "\n".join([HEAD, MACHINE, work, TAIL.format(run=run)])
+
+
+def marked(mark: str) -> list[str]:
+    """The command lines of all live processes that inherited the trial's mark."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            dead = (entry / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            environment = (entry / "environ").read_bytes().split(b"\0")
+            if not dead and f"{MARK}={mark}".encode() in environment:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found.append(line.strip()[-100:])
+    return found
+
+
+def results(out: Path) -> dict[str, str]:
+    """The stored complete results of a sweep: name -> digest. Raises ValueError for a damaged
+    one."""
+    found = {}
+    for path in out.glob("killed/2*/results/*.json"):
+        content = path.read_bytes()
+        if json.loads(content)["complete"]:
+            found[path.name] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+class Trials:
+    """Runs trials in a folder of their own."""
+
+    def __init__(self, folder: Path, rng: random.Random) -> None:
+        self._folder, self._rng = folder, rng
+
+    def one(self, system: str, number: int) -> Trial:
+        """Kills one sweep and completes it."""
+        place = self._folder / f"{system}-{number}"
+        for name in ("data", "tmp", "state"):
+            (place / name).mkdir(parents=True)
+        trial = Trial(system, number, self._rng.uniform(0.1, KILL_WITHIN_S[system]))
+        mark = f"{os.getpid()}-{system}-{number}"
+        environment = {**os.environ, MARK: mark, "TMPDIR": str(place / "tmp")}
+        environment |= {"DFSLAB_STATE": str(place / "state")}
+        with fleet(system, place, environment) as ssh:
+            (place / "s.toml").write_text(scenario(system, ssh))
+            before = self._kill(trial, place, environment)
+            trial.outlived_s = self._outlived(trial, mark)
+            self._clean(trial, place, environment)
+            self._complete(trial, place, environment, before)
+        shutil.rmtree(place, ignore_errors=bool(trial.faults))
+        return trial
+
+    def _kill(self, trial: Trial, place: Path, environment: dict[str, str]) -> dict[str, str]:
+        with (place / "killed.log").open("wb") as log:
+            words = [DFSLAB, "measure", "s.toml", "--out", "out"]
+            child = subprocess.Popen(
+                words, cwd=place, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(trial.killed_after_s)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        try:
+            before = results(place / "out")
+        except ValueError as error:
+            trial.faults.append(f"a result is damaged: {error}")
+            before = {}
+        trial.had = len(before)
+        return before
+
+    @staticmethod
+    def _outlived(trial: Trial, mark: str) -> float:
+        began_s = time.monotonic()
+        while left := marked(mark):
+            if time.monotonic() > began_s + OUTLIVES_LIMIT_S:
+                trial.faults.append(f"alive after {OUTLIVES_LIMIT_S:g} s: {left[:3]}")
+                break
+            time.sleep(POLL_S)
+        return time.monotonic() - began_s
+
+    @staticmethod
+    def _clean(trial: Trial, place: Path, environment: dict[str, str]) -> None:
+        done = call("doctor", "--clean", "--json", place=place, environment=environment)
+        if done.returncode != 0:
+            trial.faults.append(f"doctor --clean: {done.stderr.strip()[-200:]}")
+            return
+        trial.removed = len(json.loads(done.stdout)["removed"])
+        left = [path for name in ("data", "tmp") for path in (place / name).iterdir()]
+        for name in ("beds", "loads", "parts"):
+            left += [path for path in (place / "state" / name).glob("*") if path.is_dir()]
+        # Dask's own cache of folders, which holds no data of a run.
+        left = [path for path in left if path.name != "dask-scratch-space"]
+        mounts = Path("/proc/self/mounts").read_text().splitlines()
+        held = [line for line in mounts if str(place) in line]
+        if left or held:
+            trial.faults.append(f"left: {[str(path) for path in left[:3]]} {held[:3]}")
+
+    @staticmethod
+    def _complete(
+        trial: Trial, place: Path, environment: dict[str, str], before: dict[str, str]
+    ) -> None:
+        done = call("measure", "s.toml", "--out", "out", place=place, environment=environment)
+        if done.returncode != 0:
+            trial.faults.append(f"resuming: {done.returncode} {done.stderr.strip()[-200:]}")
+        after = results(place / "out")
+        folders = list((place / "out" / "killed").glob("2*"))
+        # A sweep that was complete before the kill is followed by a new one.
+        if len(before) == RESULTS:
+            return
+        if len(folders) != 1 or len(after) != RESULTS:
+            trial.faults.append(f"{len(after)} of {RESULTS} results in {len(folders)} folders")
+        again = [name for name, digest in before.items() if after.get(name) != digest]
+        if again:
+            trial.faults.append(f"lost or measured again: {again}")
+
+
+def call(*words: str, place: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs `dfslab WORDS` to its end."""
+    return subprocess.run(
+        [DFSLAB, *words],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS_S,
+        check=False,
+    )
+
+
+@contextlib.contextmanager
+def fleet(system: str, place: Path, environment: dict[str, str]) -> Iterator[str]:
+    """A context with an SSH server if the system needs one; it yields the scenario's lines on the
+    cluster. Processes that the server starts inherit the trial's mark."""
+    if system != "ssh":
+        yield ""
+        return
+    sys.path.insert(0, str(REPOSITORY / "tests"))
+    from support.ssh_host import SCENARIO, SshHost
+
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        with SshHost(place) as host:
+            text = SCENARIO.format(**host.options())
+            cluster = text[text.index("[run.cluster]") :]
+            yield f'fleet = "ssh"\n{cluster}'
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def main() -> None:
+    """Runs the trials and prints one line of JSON for each. Exits with 1 if a trial failed."""
+    parser = argparse.ArgumentParser(prog="verification.kills", description=__doc__)
+    parser.add_argument("--systems", default=",".join(KILL_WITHIN_S))
+    parser.add_argument("--trials", type=int, default=20, help="kills of each system")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=None, help="where trials work")
+    given = parser.parse_args()
+    rng = random.Random(given.seed)
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="kills-", dir=given.folder) as folder:
+        trials = Trials(Path(folder), rng)
+        for number in range(given.trials):
+            for system in given.systems.split(","):
+                trial = trials.one(system, number)
+                failed += bool(trial.faults)
+                print(json.dumps(asdict(trial)), flush=True)
+    print(f"{failed} trials failed (seed {given.seed})", file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
