@@ -49,9 +49,10 @@ class Replay:
 
     `starts_s`: start time of each operation, in seconds after the first operation or after the
     start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
-    operation. `durations_s`: duration of the recorded call of each operation, None where it is not
-    known; the list is empty for importers of streams. `dropped`: recorded call -> how many of them
-    have no operation, because the file was in the wrong state, such as a close without an open.
+    operation. `durations_s`: duration in seconds of the recorded call of each operation; None where
+    it is unknown; empty for importers of streams. `dropped`: for each name of a recorded call, the
+    number of calls without an operation, because the file was in a wrong state, such as a close
+    without an open.
     """
 
     given: list[Given] = field(default_factory=list)
@@ -62,7 +63,8 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Keeps no account of the calls that an importer leaves out."""
+    """Ignores a recorded call that becomes no operation. It is the default of
+    `Recording.leave_out`."""
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def under(trace: Iterable[FileCall], directory: str) -> Iterator[FileCall]:
-    """The calls on files below a directory. Calls on block devices, which have no path, are
-    kept."""
+    """Yields the calls on files below a directory, and all calls on block devices, which have no
+    path."""
     start = directory.rstrip("/") + "/"
     for call in trace:
         if not call.path.startswith("/") or f"{call.path}/".startswith(start):
@@ -192,7 +192,7 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
     for moved in range(0, done.size_bytes, MOST_TRANSFER_BYTES):
         size_bytes = min(MOST_TRANSFER_BYTES, done.size_bytes - moved)
         offset_bytes = done.offset_bytes + moved
-        # The duration of the whole call is of none of its parts.
+        # The parts have no duration, because only the duration of the whole call is known.
         yield replace(done, offset_bytes=offset_bytes, size_bytes=size_bytes, duration_s=None)
 
 

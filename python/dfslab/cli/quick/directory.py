@@ -125,9 +125,9 @@ def this_machine() -> TomlTable:
 
 
 def folder_name(place: Path, is_path: bool = True) -> str:
-    """Returns a name for run folders: the place's full path (or, without `is_path`, the place as
-    it is written) with hyphens, such as `mnt-data`.
-    """
+    """Returns a name for run folders: the path of a place with hyphens, such as `mnt-data`. If
+    `is_path` is true, the path is made absolute; otherwise the name is made from the place as it is
+    written."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"

@@ -24,7 +24,8 @@ LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
 
 
 class _Request(NamedTuple):
-    """A queued request to a block device, in sectors."""
+    """A queued request to a block device. Its first sector and its number of sectors are in units
+    of 512 bytes."""
 
     start_s: float
     process: int
@@ -73,8 +74,10 @@ def calls(lines: Iterable[str]) -> list[FileCall]:
 
 
 def _call(one: _Request, lowest: int, ends: dict[tuple[str, int, int], list[float]]) -> FileCall:
-    """A request as a call. `ends`: times of completion of equal requests, the latest first; the
-    earliest one after the request's start is the request's own, and is taken out."""
+    """Converts a request to a call. `lowest`: first sector of the file. `ends`: for each request
+    (device, sector, sectors), the times in seconds at which equal requests were completed, the
+    latest first. The earliest time after the start of the request is its end, and is removed from
+    the list."""
     times = ends.get((one.device, one.sector, one.sectors), [])
     while times and times[-1] < one.start_s:
         times.pop()

@@ -28,7 +28,7 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# Reasons for which a call becomes no operation.
+# The reasons for which a recorded call becomes no operation.
 FAILED = "failed in the recording"
 BOOKKEEPING = "touches no file: descriptors, offsets, processes"
 NOTHING_MOVED = "end of file: no byte moved"
@@ -71,7 +71,8 @@ HELD: dict[str, OperationName] = {
     "fgetxattr": "get_xattr",
 }
 
-# System calls that change descriptors, offsets, directories or processes, and no file.
+# System calls that change only descriptors, offsets, working directories or processes. They change
+# no file.
 TRACKED = frozenset(
     (*SPAWNING, "chdir", "dup", "dup2", "dup3", "fcntl", "lseek", "_llseek", "fchdir")
 )
@@ -287,7 +288,7 @@ class _Trace:
 
 
 def _why_nothing(name: str, result: int) -> str:
-    """Why a successful system call becomes no operation."""
+    """Returns the reason for which a successful system call becomes no operation."""
     if name in TRACKED:
         return BOOKKEEPING
     return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE
