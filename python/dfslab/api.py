@@ -1,7 +1,7 @@
 """The Python interface of the laboratory: `import dfslab` offers all names of this module.
 
-Errors: `InputError` (the input is wrong) and `RunFailed` (the run failed), each with one line of
-text.
+The functions raise `InputError` if the input is wrong and `RunFailed` if a run failed. The text of
+each error is one line.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ class Run:
 
     @property
     def results(self) -> Sequence[Result]:
-        """All results, by method, configuration and repetition."""
+        """Returns all results of the run: one for each method, configuration and repetition, in the
+        order in which the scenario lists its configurations."""
         return self.finished.settled
 
     @property
     def answer(self) -> list[str]:
-        """The answer of the run in sentences: what was measured, what limits the rate, and what
-        would help. A sentence that the results do not support is left out."""
+        """Returns the answer of the run in sentences: what was measured, what limits the rate, and
+        what would increase it. A sentence that the results do not support is left out."""
         found = _verdict(self.finished)
         return found.sentences if found is not None else []
 
@@ -87,8 +88,9 @@ class Run:
         return "\n".join(self.answer)
 
     def rows(self) -> list[dict[str, Value]]:
-        """One row for each result: method, repetition, completeness, varied keys, and metrics.
-        Metrics are in SI units and have their keys as names, such as `latency_s_p99.read`."""
+        """Returns one row for each result. A row contains the method, the repetition, the
+        completeness, the values of the scenario keys that the run varies, and the metrics. Metrics
+        are in SI units and have their keys as names, such as `latency_s_p99.read`."""
         return [
             {
                 "method": one.method,
@@ -106,8 +108,8 @@ class Run:
 
 
 def scenario(source: ScenarioSource) -> Scenario:
-    """Returns the checked scenario in `source`: a file, the name of a ready scenario, or a table as
-    in TOML."""
+    """Checks a scenario and returns it. `source` is a scenario file, the name of a ready scenario,
+    or a mapping with the same tables and keys as a scenario file."""
     if isinstance(source, Scenario):
         found = source
     elif isinstance(source, Mapping):
@@ -119,7 +121,8 @@ def scenario(source: ScenarioSource) -> Scenario:
 
 
 def run(source: ScenarioSource, out: AnyPath = "runs", *, fresh: bool = False) -> Run:
-    """Runs every method that a scenario names, and writes a run folder with a page below `out`."""
+    """Runs every method that a scenario names. Creates a run folder below `out`, which contains the
+    results and an HTML page."""
     laboratory = Laboratory()
     return Run(laboratory.run(laboratory.plan(scenario(source)), Path(out), fresh, True))
 
@@ -131,8 +134,9 @@ def measure(
     *,
     fresh: bool = False,
 ) -> Run:
-    """Measures every configuration of a scenario, or transfers in a directory (`wanted`: which
-    transfers; None: the defaults). Writes a run folder below `out`."""
+    """Measures and writes a run folder below `out`. If `place` is a directory, transfers of data to
+    and from files in that directory are measured, as described by `wanted` (None: default
+    transfers). Otherwise `place` is a scenario, and each of its configurations is measured."""
     if isinstance(place, str | Path) and Path(place).is_dir():
         chosen = _of_directory(Path(place), wanted or Transfers())
     else:
@@ -144,9 +148,10 @@ def measure(
 def predict(
     source: ScenarioSource, method: str = "sequence", learnt_from: AnyPath | None = None
 ) -> list[Result]:
-    """Predicts every configuration of a scenario; nothing is measured.
+    """Predicts every configuration of a scenario by one method. Nothing is measured.
 
-    `learnt_from`: folder of a run; the method is first fitted to the measurements of that run.
+    `learnt_from`: folder of a run. If given, the method is first fitted to the measurements of that
+    run.
     """
     chosen = scenario(source).with_methods([method])
     folder = None if learnt_from is None else Path(learnt_from)
@@ -159,7 +164,8 @@ def load_run(folder: AnyPath) -> Run:
 
 
 def compare(found: Run) -> Comparison:
-    """Compares the predictions of a run with its measurements: errors and scores of each method."""
+    """Compares the predictions of a run with its measurements. Returns the errors of the
+    predictions and a score for each method."""
     return found.finished.find(Comparison) or _compare(found.results)
 
 
@@ -175,15 +181,15 @@ def advise(found: Run) -> Advised:
 
 
 def load_trace(*files: AnyPath) -> TraceProfile:
-    """Reads traces from files. Returns their profile: steps by calling context, with total and self
-    times."""
+    """Reads traces from files. Returns their profile, which lists the steps by calling context,
+    each with its total time and its self time (without nested steps)."""
     return _profile([Path(one) for one in files])
 
 
 def net(file: AnyPath) -> NetDefinition:
-    """Reads the Petri net in a file of JSON, PNML or CPN Tools."""
+    """Reads a Petri net from a file in JSON, PNML or the format of CPN Tools."""
     return _nets.read(Path(file))
 
 
 def _ignored(text: str) -> None:
-    """Discards a note. A Python program reads the notes from the finished run instead."""
+    """Discards a note. A Python program finds the notes in the finished run instead."""

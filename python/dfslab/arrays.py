@@ -1,4 +1,5 @@
-"""Types of NumPy arrays of floats and of integers, which mypy can check in arithmetic."""
+"""Names for the types of NumPy arrays of floats and of integers. Functions are annotated with these
+names, so that mypy checks calculations with arrays."""
 
 from __future__ import annotations
 

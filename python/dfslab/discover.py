@@ -1,11 +1,12 @@
-"""Discovers plug-ins of every kind: file systems, workloads, models, studies and others. Errors
-name the file that is wrong.
+"""Discovers plug-ins (members) of every type: file systems, workloads, models, studies and others.
+Error messages name the file that is wrong.
 
-Plug-ins of one kind are modules with a common interface. Their sources are folders of this package,
-in the folders of DFSLAB_PATH, which have the same layout (`filesystems/NAME/`, `workloads/NAME.py`,
-`models/NAME.py`, `studies/NAME.py`, `report/sections/NAME.py`, `exports/formats/NAME.py`,
-`imports/formats/NAME.py`, `imports/results/NAME.py`, `studies/checks/rules/NAME.py`), and entry
-points of installed packages, one group for each kind.
+The members of one type are modules with a common interface. They are found in three places. The
+first is this package, where each type has a folder. The second is the folders of DFSLAB_PATH, which
+have the same layout (`filesystems/NAME/`, `workloads/NAME.py`, `models/NAME.py`, `studies/NAME.py`,
+`report/sections/NAME.py`, `exports/formats/NAME.py`, `imports/formats/NAME.py`,
+`imports/results/NAME.py`, `studies/checks/rules/NAME.py`). The third is the entry points of
+installed packages, with one group for each type.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Kind = TypeVar("Kind")
 
 
 class DiscoveryError(Exception):
-    """The file of a member violates the interface of its room (the type of member).
+    """Raised if the file of a member violates the interface of its type of member.
 
     The message names the file and the reason.
     """
@@ -44,13 +45,13 @@ class DiscoveryError(Exception):
 
 @dataclass(frozen=True)
 class Room:
-    """A type of members, such as workloads, and where they are found. `noun`: what messages call a
-    member.
+    """A type of member, such as workloads, with the places where its members are found. `noun`: the
+    word for a member in messages.
 
     `folder`: subfolder of this package and of each folder of DFSLAB_PATH. `group`: group of entry
-    points, whose values are modules. `of_folders`: each member is a folder (or package) with a
-    `facts.py`. `by_names`: a file declares the names of its members as NAMES; a file without NAMES
-    has no members.
+    points, whose values are modules. `of_folders`: each member is a folder (or package) that
+    contains a `facts.py`. `by_names`: a file declares the names of its members as NAMES; a file
+    without NAMES has no members.
     """
 
     noun: str
@@ -85,18 +86,18 @@ ROOMS = (
 
 
 def roots() -> list[Path]:
-    """The folders in which rooms are searched: this package, then the folders that DFSLAB_PATH
-    names."""
+    """Returns the folders in which members are searched: this package, then the folders that
+    DFSLAB_PATH names."""
     extra = os.environ.get("DFSLAB_PATH", "")
     return [PACKAGE, *(Path(part).resolve() for part in extra.split(os.pathsep) if part)]
 
 
 def members(room: Room) -> dict[str, Path]:
-    """Name -> file (or folder) of every member of a room, including installed packages. The names
-    are sorted.
+    """Returns a dictionary with the file (or folder) of every member of the type `room`, including
+    those in installed packages. The keys are the members' names, sorted.
 
-    Members of files that declare NAMES are sorted by file instead. Raises DiscoveryError if two
-    members have the same name.
+    If the files of this type declare NAMES, the members are sorted by file instead. Raises
+    DiscoveryError if two members have the same name.
     """
     found = _in_files(room)
     for one in _entries(room, tuple(sys.path)):
@@ -105,7 +106,8 @@ def members(room: Room) -> dict[str, Path]:
 
 
 def _in_files(room: Room) -> dict[str, Path]:
-    """Name -> file of a room's members in this package and in DFSLAB_PATH.
+    """Returns a dictionary from the name to the file of every member of the type `room` in this
+    package and in DFSLAB_PATH.
 
     Installed packages are not searched.
     """
@@ -124,13 +126,14 @@ def _add(room: Room, found: dict[str, Path], name: str, path: Path) -> None:
 
 
 def _files(room: Room) -> tuple[Path, ...]:
-    """The files (or folders) of a room in this package and in the folders of DFSLAB_PATH."""
+    """Returns the files (or folders) that contain members of the type `room`, in this package and
+    in the folders of DFSLAB_PATH."""
     places = tuple((root / room.folder, _changed(root / room.folder)) for root in roots())
     return _listed(room.of_folders, places)
 
 
 def _changed(folder: Path) -> int:
-    """Modification time of a folder in ns; 0 if the folder does not exist."""
+    """Returns the modification time of a folder in ns; 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -139,8 +142,8 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=64)
 def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Path, ...]:
-    """The files (or folders) of members in `places`. Each place is (folder, its modification time
-    in ns).
+    """Returns the files (or folders) of the members in several folders. Each of `places` is a pair:
+    a folder, and its modification time in ns.
 
     The modification times are part of the cache key, so a changed folder is read again.
     """
@@ -154,8 +157,8 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
-    """The names of the members in a file (or folder): those that it declares as NAMES, or its
-    own name."""
+    """Returns the names of the members in a file (or folder). These are the names that the file
+    declares as NAMES, or for most types the name of the file."""
     if not room.by_names:
         return (path.name if room.of_folders else path.stem,)
     return tuple(_declared(path, path.stat().st_mtime_ns, "NAMES") or ())
@@ -163,9 +166,10 @@ def _names(room: Room, path: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry point of an installed package.
+    """An entry point of an installed package, which leads to a member.
 
-    `name`: name of the member; `module` and `path`: its module, and the module's file (or folder).
+    `name`: name of the member. `module`: the member's module. `path`: the file (or folder) of that
+    module.
     """
 
     name: str
@@ -177,7 +181,7 @@ class _Entry:
 # installed.
 @lru_cache(maxsize=1)
 def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of all rooms.
+    """Returns the entry points for members of all types.
 
     If a package is installed twice, only those of the first copy are returned.
     """
@@ -190,24 +194,24 @@ def _installed(search_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
 
 
 def installed() -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of all rooms in installed packages."""
+    """Returns the entry points in installed packages for members of all types."""
     return _installed(tuple(sys.path))
 
 
 @lru_cache(maxsize=64)
 def _entries(room: Room, search_path: tuple[str, ...]) -> tuple[_Entry, ...]:
-    """The entry points of a room in installed packages.
+    """Returns the entry points in installed packages for members of the type `room`.
 
-    To find a member's file, the packages around the member are imported, but not the member.
+    To find a member's file, the packages that contain the member are imported, but not the member.
     """
     found = [one for one in _installed(search_path) if one.group == room.group]
     return tuple(_Entry(one.name, one.module, _place(room, one)) for one in found)
 
 
 def _place(room: Room, entry: metadata.EntryPoint) -> Path:
-    """The file of the module of an entry point.
+    """Returns the file of the module to which an entry point leads.
 
-    If the member is a package, the result is its folder.
+    If the module is a package, the result is its folder.
     """
     try:
         spec = importlib.util.find_spec(entry.module)
@@ -219,9 +223,10 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """(entry point, module name) of the file of an installed member.
+    """Finds the entry point that leads to the file of an installed member. Returns the pair (entry
+    point, module name).
 
-    None if no entry point leads to the file.
+    Returns None if no entry point leads to the file.
     """
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
@@ -234,8 +239,8 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """Where a member comes from, as text for display: its file, or the entry point that names
-    its module."""
+    """Returns the origin of a member as text for display: the path of its file, or the entry point
+    that names its module."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -250,8 +255,8 @@ def is_ours(path: Path) -> bool:
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
-    A module of this package keeps its import name. A module of DFSLAB_PATH is imported under the
-    package name of its room.
+    A module of this package keeps its import name. A module of DFSLAB_PATH is imported as if it
+    were in the folder of this package that has members of the same type.
     """
     for root in roots():
         if path.is_relative_to(root):
@@ -266,9 +271,10 @@ def load(path: Path) -> ModuleType:
 
 
 def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
-    """Imports a member from DFSLAB_PATH, and returns its module.
+    """Imports a member from a folder of DFSLAB_PATH, and returns its module.
 
-    `name`: import name, in the package of its room; `parts`: path below the folder of DFSLAB_PATH.
+    `name`: import name, in the package of this type of member. `parts`: the path below the folder
+    of DFSLAB_PATH.
     """
     if parts[0] == FILE_SYSTEMS.folder:
         room = importlib.import_module(f"dfslab.{FILE_SYSTEMS.folder}")
@@ -291,9 +297,9 @@ def _load_foreign(name: str, path: Path, parts: tuple[str, ...]) -> ModuleType:
 
 
 def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
-    """The attribute `name` of the module in `path`.
+    """Returns the attribute `name` of the module in the file `path`.
 
-    Raises DiscoveryError if it is missing or not of the type `kind`.
+    Raises DiscoveryError if the attribute is missing or not of the type `kind`.
     """
     found = vars(load(path)).get(name)
     if not isinstance(found, kind):
@@ -303,12 +309,12 @@ def declared(path: Path, name: str, kind: type[Kind]) -> Kind:
 
 
 def named(room: Room, name: str, key: str) -> Path:
-    """The file of the member `name` of a room.
+    """Returns the file of the member `name` of the type `room`.
 
     Raises InputError for the setting `key`, with the known names, if there is no such member.
     """
-    # Most members are in files, so these are searched first. The search for entry points is the
-    # slowest part.
+    # Most members are in this package or DFSLAB_PATH, so these are searched first. The search for
+    # entry points of installed packages takes the most time.
     if name in (found := _in_files(room)) or name in (found := members(room)):
         return found[name]
     raise InputError(key, name, unknown(name, sorted(found)))
@@ -327,7 +333,7 @@ def _file_system(name: str, folder: Path) -> FileSystem:
 
 
 def file_system(name: str) -> FileSystem:
-    """The description of the file system `name`.
+    """Returns the description of the file system `name`.
 
     Raises InputError with the known names if there is none.
     """
@@ -352,7 +358,8 @@ def workload(name: str) -> Workload:
 
 
 def methods() -> Iterator[tuple[str, str, Path]]:
-    """Yields (name, "instrument" or "model", file) of every method. No method is imported."""
+    """Yields the name, the kind ("instrument" or "model") and the file of every method. No method
+    is imported."""
     for room, kind in ((INSTRUMENTS, "instrument"), (MODELS, "model")):
         for name, path in members(room).items():
             yield name, kind, path
@@ -360,9 +367,9 @@ def methods() -> Iterator[tuple[str, str, Path]]:
 
 @dataclass(frozen=True)
 class Member:
-    """A member that was found but not imported.
+    """A member that has been found but not imported.
 
-    `source`: where it comes from; `load`: function that imports it.
+    `source`: its file or entry point, as text. `load`: function that imports it.
     """
 
     source: str
@@ -370,16 +377,16 @@ class Member:
 
 
 def studies() -> dict[str, Member]:
-    """Study name -> member, for every study. No study is imported."""
+    """Returns a dictionary of all studies with the study's name as key. No study is imported."""
     return {
         name: Member(source(path), partial(load, path)) for name, path in members(STUDIES).items()
     }
 
 
 def title(path: Path) -> str:
-    """The TITLE that the file of a member declares.
+    """Returns the TITLE that the file of a member declares.
 
-    The file is not imported. Raises DiscoveryError if it declares none.
+    The file is not imported. Raises DiscoveryError if it declares no TITLE.
     """
     found = _declared(path, path.stat().st_mtime_ns, "TITLE")
     if found is None:
@@ -394,8 +401,8 @@ def has_testbed(folder: Path) -> bool:
 
 @lru_cache(maxsize=512)
 def _declared(path: Path, changed_ns: int, name: str) -> Any:
-    """The literal value that a file assigns to `name`; None if the file does not assign it. The
-    file is not imported.
+    """Returns the literal value that a file assigns to `name`; None if the file does not assign it.
+    The file is not imported.
 
     `changed_ns`: modification time of the file, which is part of the cache key.
     """

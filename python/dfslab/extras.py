@@ -1,5 +1,5 @@
-"""Names the installation extra that provides each optional library, for the message if a library
-is missing."""
+"""Maps each optional library to the installation extra that installs it. The error message about a
+missing library names the extra."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BROUGHT_BY = {module: extra for extra, modules in EXTRAS.items() for module in m
 
 
 def missing(error: ModuleNotFoundError) -> str | None:
-    """One line that names the missing library and the extra that provides it; None if no extra
-    provides it."""
+    """Returns a line that names the missing library and the extra that installs it; None if no
+    extra installs it."""
     module = (error.name or "").partition(".")[0]
     extra = BROUGHT_BY.get(module)
     if extra is None:

@@ -1,4 +1,5 @@
-"""The laboratory, which plans a run, measures it, applies studies and writes the findings."""
+"""The laboratory. It plans a run, measures, applies studies to the results, and writes what they
+find."""
 
 from __future__ import annotations
 
@@ -54,9 +55,9 @@ def quiet(done: float, total: float, text: str, /, *remaining_s: float) -> None:
 class RunPlan:
     """The plan of a run: its configurations, and the methods that are applied to each.
 
-    `measured`: the instruments that access the real system; empty if recorded runs are used instead
-    of measurements. `recording`: new file for the operations of the first measured run. `left_out`:
-    notes on configurations that a file system of the sweep does not allow.
+    `measured`: names of the instruments that access the real system; empty if recorded runs replace
+    the measurements. `recording`: new file for the operations of the first measured run.
+    `left_out`: notes on configurations of the sweep that their file system does not support.
     """
 
     scenario: Scenario
@@ -68,9 +69,10 @@ class RunPlan:
 
 
 class Laboratory:
-    """Does the work of the commands.
+    """Plans and executes runs for the commands.
 
-    The method `run` executes a plan in three steps: `measure`, `weigh` (studies) and `write`.
+    The method `run` executes a plan in three steps: `measure` applies the methods, `weigh` applies
+    the studies, and `write` writes the results.
     """
 
     def __init__(
@@ -81,18 +83,18 @@ class Laboratory:
     ) -> None:
         """`watch` receives the live values of workload runs each second.
 
-        `clock` returns processor seconds. `progress` receives the progress of all work.
+        `clock` returns the processor time in seconds. `progress` receives the progress of all work.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
 
     def run(
         self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
     ) -> FinishedRun:
-        """Executes a whole run in a folder below `out` and returns it.
+        """Executes a whole run in a folder below `out` and returns the finished run.
 
-        No folder is created before the file system answers. If `out` has an unfinished run of the
-        same scenario, it is resumed, unless `fresh` is true. The page is written if a study has
-        findings, or if `always_page` is true.
+        No folder is created before the file system has answered. If `out` has an unfinished run of
+        the same scenario, that run is resumed, unless `fresh` is true. The page is written if a
+        study has findings that are worth a page, or if `always_page` is true.
         """
         stages = Stages(self._clock)
         with self.session() as session:
@@ -144,19 +146,20 @@ class Laboratory:
     def session(
         self, progress: Callable[[float, str], None] | None = None
     ) -> Iterator[access.InstrumentSession]:
-        """A context with a session, by which all methods of a run share access to the file
+        """A context with a session, through which all methods of a run share the access to the file
         system.
 
-        `progress` receives the finished share (0 to 1) and the phase of each measured run.
+        `progress` receives two values for each measured run: the finished proportion (0 to 1) and
+        the current phase.
         """
         notify = partial(self.progress, 0, 1)
         with access.session(notify, progress=progress, watch=self._watch) as session:
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Makes sure that the file system of the first configuration can be reached.
+        """Checks that the file system of the first configuration can be reached.
 
-        A testbed is started for it.
+        If the configuration uses a testbed, the testbed is started.
         """
         for point in plan.points:
             external_program.expect(point)
@@ -184,7 +187,7 @@ class Laboratory:
             raise InputError("--record", str(plan.recording), allowed)
         if any(discover.is_instrument(name) for name in plan.scenario.run.methods):
             # Closing the session ends daemons and clients. Only then is their processor time known,
-            # which belongs to this stage.
+            # which is counted in the stage "loading".
             with stages.of("loading"):
                 session.close()
         return results
@@ -206,7 +209,8 @@ class Laboratory:
     def _ask(self, study: Study[StudyResult], run: FinishedRun, stages: Stages) -> None:
         """Runs one study and adds its result to the run.
 
-        If the study fails, its reason is stored, so that the study is not run again.
+        If the study fails, the reason is stored instead of a result, so that the study is not run
+        again.
         """
         try:
             found = stages.timed(study.stage, lambda: study.run(run, self.progress))
@@ -231,8 +235,8 @@ class Laboratory:
         return run
 
     def learn(self, scenario: Scenario, data: Path, page: Output | None = None) -> FinishedRun:
-        """Analyses existing runs of a scenario with a design. `data`: a run folder, or a table of
-        runs.
+        """Analyses existing runs of a scenario that declares an experimental design. `data`: a run
+        folder, or a table of runs.
 
         If `page` is given, the page is also written to that file.
         """
@@ -253,15 +257,15 @@ class Laboratory:
         `kinds`.
 
         Stored findings are used if they were computed from the present results. Otherwise the
-        studies run again, which `notify` reports in one line. Raises InputError if `folder` is no
-        run folder, and RunFailed if one of the studies fails.
+        studies run again, and `notify` receives a line that says so. Raises InputError if `folder`
+        is no run folder, and RunFailed if one of the studies fails.
         """
         store.check_folder(folder)
         if earlier := result_file.number_without_checksum(folder):
             stated = f"results without a checksum: {earlier}; an earlier version wrote them"
             notify(f"{folder}: {stated}")
-        # The hash is computed before the results are read. So a result that is added in the
-        # meantime makes the stored findings invalid.
+        # The hash is computed before the results are read. Therefore a result that is added in
+        # between makes the stored findings invalid.
         inputs = stored.inputs_hash(folder)
         known, reason = findings.load(folder, inputs)
         run = FinishedRun(read(folder / "scenario.toml"), findings=known, folder=folder)
@@ -288,7 +292,7 @@ def _lacking(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> list[type[
 def _allowed(run: FinishedRun, kinds: Sequence[type[StudyResult]]) -> FinishedRun:
     """Returns the run if the studies with the result types `kinds` have succeeded.
 
-    Otherwise raises the reason of the failure.
+    Otherwise raises an error with the reason why a study failed.
     """
     for reason in contract.refusals(run, kinds):
         if reason == NOTHING_MEASURED:
@@ -303,7 +307,7 @@ def _check_recording(path: Path | None) -> None:
 
 
 def measured_before(data: Path, scenario: Scenario) -> list[Result]:
-    """The measurements of a run folder or of a table of runs.
+    """Returns the measurements in a run folder or in a table of runs.
 
     Raises InputError if `data` is neither.
     """

@@ -8,8 +8,8 @@ from typing import Any
 
 
 class _Waiting(ModuleType):
-    """A module object that stands for a library and imports the library on first access to an
-    attribute."""
+    """A module object that stands for a library. The library is imported when one of its attributes
+    is first read."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(importlib.import_module(self.__name__), name)
@@ -18,8 +18,8 @@ class _Waiting(ModuleType):
 
 
 def lazily(name: str) -> ModuleType:
-    """A module object that stands for the library `name`.
+    """Returns a module object that stands for the library `name`.
 
-    The library is imported when an attribute is first read.
+    The library is imported when one of its attributes is first read.
     """
     return _Waiting(name)

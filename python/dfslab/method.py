@@ -1,6 +1,6 @@
-"""The interface of methods.
+"""The interface of methods, which measure or predict the performance of a configuration.
 
-Every method has `run(point) -> Result`; a model also has `fit(results)`.
+Every method has `run(point)`, which returns a result; a model also has `fit(results)`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Model(Protocol):
     name: str
 
     def fit(self, results: Sequence[Result]) -> Model:
-        """Learns from measured results of whole configurations. Returns `self`, the fitted
-        model."""
+        """Fits the model to measured results, each for a whole configuration. Returns the fitted
+        model, which is `self`."""
         ...
 
     def run(self, point: Point) -> Result:
@@ -59,9 +59,9 @@ Method = Instrument | Model
 
 
 def predictions(model: Model, points: Sequence[Point]) -> list[Result]:
-    """The results of a model, in the order of the configurations.
+    """Returns the predictions of a model, in the order of the configurations.
 
-    They are computed in one call if the model can do that.
+    They are computed in one call if the model supports this.
     """
     if isinstance(model, BatchModel):
         return model.run_many(points)

@@ -1,4 +1,5 @@
-"""The type of the callback that shows a user what a long call is doing."""
+"""The type of a callback that receives progress messages, which tell a user what a long call is
+doing."""
 
 from __future__ import annotations
 
@@ -9,4 +10,5 @@ Notify = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Ignores a progress message. It is the default callback of functions that report progress."""
+    """Ignores a progress message. Functions that report progress use it if the caller gives no
+    other callback."""

@@ -1,9 +1,10 @@
-"""Computes quantiles of the normal, Student's t and the gamma distribution, without a statistics
-library.
+"""Computes quantiles of the normal distribution, Student's t distribution and the gamma
+distribution, without a statistics library.
 
-Every prediction interval needs a quantile, and scipy.stats loads slower than all other modules. The
-distribution functions are the series and continued fractions of Abramowitz and Stegun (6.5.29,
-6.5.31, 26.5.8). They are inverted by Halley's method where it converges, else by bracketing.
+Every prediction interval needs a quantile, and scipy.stats takes longer to load than all other
+modules. The distribution functions are computed by the series and continued fractions of Abramowitz
+and Stegun (6.5.29, 6.5.31, 26.5.8). They are inverted by Halley's method where it converges,
+otherwise by bracketing.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
-# NEARLY_NORMAL: degrees of freedom from which Student's t is computed from the normal quantile.
-# _STEPS: terms after which a continued fraction that has not converged never will, since a double
-# has 53 bits.
+# NEARLY_NORMAL: from this number of degrees of freedom on, the quantile of Student's t is computed
+# from the normal quantile. _STEPS: maximum number of terms of a continued fraction; one that has
+# not converged by then never will, because a double has 53 bits.
 NEARLY_NORMAL = 1000.0
 _STEPS, _TINY, _SETTLED = 10_000, 1e-300, 1e-16
 
 
 def normal(probability: float) -> float:
-    """Quantile of the standard normal distribution."""
+    """Returns the quantile of the standard normal distribution at a probability."""
     return NormalDist().inv_cdf(probability)
 
 
 @lru_cache(maxsize=4096)
 def student(probability: float, freedom: float) -> float:
-    """Quantile of Student's t with `freedom` degrees of freedom; NaN if `freedom` is not
-    positive."""
+    """Returns the quantile of Student's t distribution with `freedom` degrees of freedom; NaN if
+    `freedom` is not positive."""
     if freedom <= 0:
         return math.nan
     if probability < 0.5:
@@ -40,9 +41,9 @@ def student(probability: float, freedom: float) -> float:
     upper = 2 * (1 - probability)
 
     def excess(square: float) -> float:
-        """The target probability minus the probability of |t| > sqrt(square).
+        """Returns the target probability minus the probability that |t| exceeds sqrt(square).
 
-        The root of this function is the square of the quantile.
+        At the root of this function, `square` is the square of the quantile.
         """
         return upper - _beta(freedom / 2, 0.5, freedom / (freedom + square))
 
@@ -50,14 +51,14 @@ def student(probability: float, freedom: float) -> float:
 
 
 def student_beyond(t: float, freedom: float) -> float:
-    """Returns the probability that |Student's t| with `freedom` degrees of freedom exceeds |t|: the
-    two-sided p-value."""
+    """Returns the two-sided p-value of `t`: the probability that a value of Student's t
+    distribution with `freedom` degrees of freedom exceeds |t| in magnitude."""
     return _beta(freedom / 2, 0.5, freedom / (freedom + t * t)) if t else 1.0
 
 
 def _nearly_normal(z: float, freedom: float) -> float:
-    """Student's quantile for many degrees of freedom, by its expansion around the normal
-    quantile `z` (Abramowitz and Stegun 26.7.5)."""
+    """Returns the quantile of Student's t distribution for many degrees of freedom, by its
+    expansion around the normal quantile `z` (Abramowitz and Stegun 26.7.5)."""
     parts = (
         z,
         (z**3 + z) / 4,
@@ -70,7 +71,7 @@ def _nearly_normal(z: float, freedom: float) -> float:
 
 @lru_cache(maxsize=4096)
 def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
-    """Quantile of the gamma distribution with the given shape and scale."""
+    """Returns the quantile of the gamma distribution with the given shape and scale."""
     found = _halley(probability, shape)
     if found is not None:
         return scale * found
@@ -80,8 +81,8 @@ def gamma(probability: float, shape: float, scale: float = 1.0) -> float:
 
 
 def _halley(probability: float, shape: float) -> float | None:
-    """Quantile of the gamma distribution with scale 1, by Halley's method from the approximation
-    of Wilson and Hilferty. None if the method diverges."""
+    """Returns the quantile of the gamma distribution with scale 1, or None if the method diverges.
+    Halley's method starts from the approximation of Wilson and Hilferty."""
     third = 1 / (9 * shape)
     x = shape * (1 - third + normal(probability) * math.sqrt(third)) ** 3
     if shape < 1 or x < shape / 20:
@@ -95,15 +96,15 @@ def _halley(probability: float, shape: float) -> float | None:
         if x - step <= 0:
             return None
         x -= step
-        # convergence is cubic, so the next step is below a double's precision
+        # Convergence is cubic, so the error after this step is below the precision of a double.
         if abs(step) <= 1e-8 * x:
             return x
     return None
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """The root of a function that rises on the positive numbers; 0 if the root is below the
-    least double."""
+    """Returns the root of an increasing function of positive numbers; 0 if the root is below the
+    smallest double."""
     low, high = 1.0, 1.0
     while rising(high) < 0:
         high *= 4
@@ -111,8 +112,8 @@ def _root(rising: Callable[[float], float]) -> float:
         low /= 4
         if low < _TINY:
             return 0.0
-    # The root is bracketed by regula falsi (Illinois variant), with bisection steps if that
-    # converges slowly.
+    # The root lies between `low` and `high`. Regula falsi (Illinois variant) narrows this interval,
+    # with bisection steps if it converges slowly.
     f_low, f_high = rising(low), rising(high)
     for step in range(200):
         if high - low <= 4e-16 * high or f_low == f_high:
@@ -131,9 +132,10 @@ def _root(rising: Callable[[float], float]) -> float:
 
 
 def _gamma(shape: float, x: float) -> tuple[float, float]:
-    """(lower, upper) regularised incomplete gamma functions P and Q of `shape` at x.
+    """Returns the lower and the upper regularised incomplete gamma function (P and Q) of `shape` at
+    x.
 
-    The smaller of the two has full precision.
+    The smaller of the two values has full precision.
     """
     if x == 0:
         return 0.0, 1.0
@@ -151,7 +153,7 @@ def _gamma(shape: float, x: float) -> tuple[float, float]:
 
 
 def _beta(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function I_x(a, b)."""
+    """Returns the regularised incomplete beta function I_x(a, b)."""
     if x >= 1:
         return 1.0
     if x > (a + 1) / (a + b + 2):
@@ -170,9 +172,9 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(term: Callable[[int], tuple[float, float]]) -> float:
-    """The continued fraction a_1 / (b_1 + a_2 / (b_2 + ...)) by Lentz's method.
+    """Evaluates the continued fraction a_1 / (b_1 + a_2 / (b_2 + ...)) by Lentz's method.
 
-    `term(n)` returns (a_n, b_n).
+    `term(n)` returns the pair (a_n, b_n).
     """
     found, c, d = _TINY, _TINY, 0.0
     for n in range(1, _STEPS):

@@ -1,6 +1,6 @@
-"""The result of one method for one configuration.
+"""The result of one method for one configuration of a scenario.
 
-It is immutable, and sufficient to repeat the run.
+It is immutable, and contains everything that is needed to repeat the run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dfslab.spec.scenario import Point
 
 
 class Metric(BaseModel):
-    """A value in SI units with its 90 % interval.
+    """The value of a metric in SI units, with its 90 % interval.
 
     `low` and `high` are None if the interval is unknown, as for a single measurement.
     """
@@ -43,9 +43,9 @@ class Metric(BaseModel):
 
 
 class Step(BaseModel):
-    """The mean time in seconds of one named step of an operation.
+    """The mean time in seconds that one step of an operation takes.
 
-    `count`: number of measured executions, 0 for a prediction.
+    `count`: number of measured executions of the step; 0 for a prediction.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,13 +72,13 @@ class Provenance(BaseModel):
 
 
 class Result(BaseModel):
-    """The result of one method at one configuration.
+    """The result of one method (an instrument or a model) for one configuration.
 
     `metrics`: rate_per_s, throughput_bytes_per_s and, for each operation, latency_s_mean.OPERATION
-    (measured results also _p50, _p90, _p99, _p999), see `documents.metrics`. `phases`: predicted
-    phases of a workload with several; measured phases are part of `load`. Fields from `load` on
-    are optional: details of a measured workload run or program, its call profile, and the basis of
-    a model's prediction.
+    (measured results also have latency_s_p50, _p90, _p99 and _p999); see `documents.metrics`.
+    `phases`: the predicted phases of a workload with several phases; measured phases are part of
+    `load`. The fields from `load` on are optional. They contain the details of a measured workload
+    run or program, its call profile, and the basis of a model's prediction.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -105,24 +105,24 @@ class Result(BaseModel):
     provenance: Provenance
 
     def value(self, metric: str = "rate_per_s") -> float:
-        """The value of one metric in SI units.
+        """Returns the value of one metric in SI units.
 
-        Raises KeyError if the method does not report the metric.
+        Raises KeyError if the result does not have the metric.
         """
         return self.metrics[metric].value
 
     @property
     def labels(self) -> Mapping[str, Any]:
-        """Scenario key -> value, for the keys that vary in the scenario.
+        """Returns the values of the scenario keys that vary in the scenario, by key.
 
-        The values are as the scenario writes them.
+        The values are written as in the scenario.
         """
         return self.point.labels
 
 
 def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenance:
-    """The provenance of a result that this process makes now, with the given seed and versions
-    of programs."""
+    """Returns the provenance of a result that this process produces now. `seed`: the seed of its
+    random numbers. `versions`: versions of other programs that took part."""
     import psutil  # imported here, because reading stored results does not need it
 
     return Provenance(
@@ -141,7 +141,7 @@ def provenance(seed: int, versions: Mapping[str, str] | None = None) -> Provenan
 
 @lru_cache(maxsize=1)
 def _commit() -> str:
-    """The git commit of the source tree. Empty if the tree is not a git checkout."""
+    """Returns the git commit of the source tree; "" if the tree is not a git checkout."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"],

@@ -13,7 +13,7 @@ import threading
 # 700, the searches take a sixth of the start time of a command, which creates many permanent
 # objects.
 OBJECTS_BETWEEN_SEARCHES = 50_000
-# Commands that run clients on a file system, by their first words.
+# The commands that run clients on a file system. Each is given by its first words.
 LOADING = (
     ("run",),
     ("measure",),
@@ -27,15 +27,17 @@ LOADING = (
     ("check",),
     ("trace", "record"),
 )
-# Standard input of a child outside the terminal's foreground group cannot be read.
+# Paths of standard input. A command that reads standard input must stay in the foreground process
+# group of its terminal, so it does not run in a child process.
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0")
 
 
 def main() -> None:
     """Entry point of the command `dfslab`.
 
-    If the command is the program of this process and may wait for a file system, it runs in a child
-    process, which can be left behind.
+    A command that may wait for a file system runs in a child process, so that it can be left behind
+    if the file system does not answer. This is done only if `dfslab` is the program of this
+    process, not if another program calls `main`.
     """
     caller = sys._getframe(1)  # noqa: SLF001 - a program that calls `main` must not be forked
     is_program = caller.f_globals.get("__name__") == "__main__"
@@ -47,7 +49,8 @@ def main() -> None:
 
 
 def loads(words: list[str]) -> bool:
-    """Whether a command line runs clients on a file system, which may not answer."""
+    """Returns whether a command line runs clients on a file system, which may not answer. Returns
+    False if it reads standard input."""
     if any(word in STANDARD_INPUT for word in words):
         return False
     return any(tuple(words[: len(command)]) == command for command in LOADING)

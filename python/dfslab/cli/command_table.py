@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """One command.
+    """An entry in the table of commands.
 
-    `module`: module of `dfslab.cli` with its Typer application. `group`: the command is that whole
-    application with its subcommands.
+    `module`: the module of `dfslab.cli` whose Typer application contains the command. `group`:
+    whether the command is the whole application, with all its subcommands, instead of one command
+    in it.
     """
 
     name: str
@@ -154,7 +155,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("net", "Petri nets in files: JSON, PNML, .cpn.", "net", True),
     ),
 }
-# Command, or command and subcommand -> the example that the command's help shows.
+# The example in the help of each command. The keys are the names of commands, or of a command and
+# its subcommand.
 EXAMPLES = {
     "expect": "dfslab expect /mnt/data --server-disk 'nvme 3 GB/s' --server-link 25Gbit",
     "init": "dfslab init /mnt/data -o mine.toml",
@@ -203,7 +205,7 @@ EXAMPLES = {
     "net check": "dfslab net check queue.pnml",
     "net play": "dfslab net play queue.pnml",
 }
-# Former name of a command, which still works -> present name.
+# Renamed commands: each key is a former name, which still works, and its value is the present name.
 FORMER = {"bed": "testbed"}
 COMMANDS = {entry.name: entry for entries in PURPOSES.values() for entry in entries}
 USAGE = "Usage: dfslab [OPTIONS] COMMAND [ARGS]..."
@@ -217,7 +219,8 @@ WIDTH, INDENT = 80, 2
 
 
 def overview() -> str:
-    """The output of `dfslab --help`. Its width is fixed, so it is the same in all terminals."""
+    """Returns the output of `dfslab --help`. Its width is fixed, so it is the same in all
+    terminals."""
     shown = [USAGE, "", ABOUT, "", "Options:", *_rows(OPTIONS)]
     for purpose, entries in PURPOSES.items():
         shown += ["", f"{purpose}:", *_rows(tuple((one.name, one.help) for one in entries))]
@@ -225,7 +228,8 @@ def overview() -> str:
 
 
 def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
-    """Lines with two columns: names, and texts that are wrapped between words."""
+    """Returns the lines of a two-column list. The first column has the names; the second has their
+    texts, wrapped between words."""
     column = INDENT + max(12, *(len(name) + 2 for name, _ in rows))
     found = []
     for name, text in rows:

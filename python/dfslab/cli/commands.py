@@ -1,4 +1,5 @@
-"""The commands of `dfslab`: parsing and printing only; the laboratory does the work."""
+"""The commands of `dfslab`. This module only parses arguments and prints results; the laboratory
+does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Does the work of single commands on the files and folders that users name."""
+"""Functions that do the work of single commands. The commands themselves only parse arguments and
+print results."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ from dfslab.studies.designs.lessons import Proposal
 from dfslab.studies.runs import csv_runs, rate_search, store
 from dfslab.studies.runs.offered import RateProbe, SearchProgress
 
-# Upper limit on the size of a shard's result file. The file contains time series, which grow with
-# the length of the run.
+# Maximum size of the file with the results of one agent of a workload run. The file contains time
+# series, which grow with the length of the run.
 MOST_PART_BYTES = 4 << 30
 
 
 def design(scenario: Scenario) -> designs.DesignPlan:
-    """Plans the runs of a scenario's design and their cost.
+    """Returns the plan of a scenario's experimental design: its runs and their cost.
 
     Raises InputError if the scenario declares no factor.
     """
@@ -45,10 +46,11 @@ def design(scenario: Scenario) -> designs.DesignPlan:
 
 
 def next_runs(scenario: Scenario, data: Path, about: Mapping[str, Any]) -> list[Proposal]:
-    """Proposes the runs that reduce the uncertainty of a question most per hour of run time.
-    `data`: folder or table of earlier runs.
+    """Proposes the runs that would reduce the uncertainty of predictions most for each hour of run
+    time. `data`: folder or table of earlier runs.
 
-    `about`: scenario keys and values of the configurations in question.
+    `about`: scenario keys and values. Only the uncertainty of configurations with these values
+    counts.
     """
     from dfslab.models.learnt import rows_of
     from dfslab.studies.designs.legal import legal
@@ -70,7 +72,8 @@ def export_runs(folder: Path, output: Output) -> int:
 
 
 def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> None:
-    """Writes a run to `output` in the format of another program, by the exporter `form`.
+    """Writes a run to `output` in the format of another program. `form` is the name of the exporter
+    that converts the run.
 
     Raises InputError with the names of all exporters if none is named `form`.
     """
@@ -93,8 +96,8 @@ def export(folder: Path, form: str, output: Output, notify: Notify = silent) -> 
 
 
 def measure(laboratory: Laboratory, scenario: Scenario) -> list[Result]:
-    """Measures each configuration of a scenario, in their order, as often as it requires
-    repetitions.
+    """Measures each configuration of a scenario in order and repeats each measurement as often as
+    the scenario requires.
 
     No run folder is created.
     """
@@ -123,7 +126,8 @@ def search_rate(laboratory: Laboratory, scenario: Scenario) -> rate_search.Searc
 
 
 def merge_parts(files: Sequence[Path]) -> FleetLoadReport:
-    """Merges the report of one workload run from the files that its agents wrote on their hosts."""
+    """Merges the files that the agents of one workload run wrote on their hosts. Returns the report
+    of the whole run."""
     try:
         return shards.of_parts([_part(path) for path in files]).report
     except shards.WrongPlan as error:

@@ -1,10 +1,10 @@
-"""Converts other tools' arguments to a scenario, and prints its result in the tool's own format.
+"""Converts the arguments of other benchmarks to a scenario, and prints its results in their format.
 
 DFS-Perf's arguments are the properties of its conf/testsuite/*.xml and the variables of its
-conf/dfs-perf-env.sh, given one by one or as these files; iozone's and mdtest's are their options.
-Arguments without a counterpart in a scenario are rejected, not ignored. A setting that only some
-file systems have is ignored for the other file systems, and the scenario's title and the output say
-so.
+conf/dfs-perf-env.sh, given one by one or by naming these files. The arguments of iozone and mdtest
+are their options. Arguments without a counterpart in a scenario are rejected, not ignored. A
+setting that only some file systems have is ignored for the others, and the scenario's title and the
+output say so.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dfslab.spec.scenario import Scenario
 MEBI = float(1 << 20)
 BYTES = " B"
 
-# Test case of DFS-Perf -> name of the workload in dfslab.
+# The test cases of DFS-Perf, each with the name of the corresponding workload in dfslab.
 CASES = {
     "Metadata": "dfsperf_metadata",
     "SimpleWrite": "dfsperf_simple_write",
@@ -58,7 +58,7 @@ def _yes(text: str) -> bool:
     return text.lower() == "true"
 
 
-# Property of DFS-Perf -> (key of the workload in dfslab, parser of the property's value).
+# For each property of DFS-Perf: the key of the workload in dfslab, and the parser of the value.
 PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
@@ -74,8 +74,8 @@ PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "iterations": ("iterations", _COUNT),
     "shuffle.mode": ("shuffle", _yes),
 }
-# Properties of DFS-Perf that set up the file system instead of a workload. The dictionaries below
-# have the corresponding parameter of HDFS, and the client property of Alluxio.
+# Properties of DFS-Perf that configure the file system instead of a workload. HDFS and ALLUXIO
+# contain the corresponding parameters of these two file systems.
 OF_THE_SYSTEM = ("block.size.bytes", "read.type", "write.type")
 HDFS = {"block.size.bytes": "block_size"}
 ALLUXIO = {
@@ -83,19 +83,20 @@ ALLUXIO = {
     "read.type": "alluxio.user.file.readtype.default",
     "write.type": "alluxio.user.file.writetype.default",
 }
-# DFS-Perf ends these test cases after a time. The number of operations (second value of each pair)
-# is therefore set so large that it never ends a run earlier.
+# Test cases that DFS-Perf ends after a time. The first of each pair is the property with that time.
+# The second is the workload's number of operations; ENOUGH is more than any run completes.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# DFS-Perf's number of clients in each thread. They run in turn, loop by loop, so the concurrency is
-# the same as with one client.
+# DFS-Perf's number of clients in each thread. The clients of a thread run in turn, loop by loop, so
+# the concurrency is the same as with one client.
 CLIENTS = "clients.per.thread"
-# Removing a directory with one file is one operation in DFS-Perf, and two operations in dfslab.
+# Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
+# one is not counted.
 NOT_COUNTED = "rmdir"
-# A value that contains one of these characters would have to be expanded by a shell.
+# Characters that only a shell can expand. A value that contains one of them is rejected.
 SHELL_SIGNS = "$`;&|\"'"
 OTHERS = {"elbencho": elbencho.requested, "fio": fio_jobs.requested, "ior": ior.requested}
 FRAMEWORK = (
@@ -107,10 +108,8 @@ FRAMEWORK = (
 
 
 def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[Result]], str]]:
-    """Converts the arguments of a tool.
-
-    Returns (scenario, function that prints the results as the tool does).
-    """
+    """Converts the arguments of a tool. Returns a pair: the scenario, and the function that returns
+    the results as text in the tool's format."""
     if tool == "mdtest":
         chosen = mdtest(words)
         return chosen, partial(say_mdtest, phases=mdtest_flags.phases(words))
@@ -129,9 +128,9 @@ def read(tool: str, words: Sequence[str]) -> tuple[Scenario, Callable[[Sequence[
 
 
 def dfs_perf(words: Sequence[str]) -> Scenario:
-    """The scenario for the arguments `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`.
+    """Returns the scenario for the arguments `dfs-perf CASE [FILE.xml] [PROPERTY=VALUE …]`.
 
-    Raises InputError with the wrong argument.
+    Raises InputError that names the wrong argument.
     """
     if not words or words[0] not in CASES:
         given = words[0] if words else None
@@ -183,7 +182,8 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """Property -> value, as a file of conf/testsuite or conf/dfs-perf-env.sh sets it."""
+    """Returns the value of each property that a file of conf/testsuite or conf/dfs-perf-env.sh
+    sets."""
     try:
         if not path.exists():
             allowed = "is neither PROPERTY=VALUE nor a file"
@@ -201,8 +201,8 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _variables(path: Path, text: str) -> dict[str, str]:
-    """Variable -> value, as a shell file assigns them. Only variables that a scenario can express
-    are returned; others, such as report paths, are omitted.
+    """Returns the value of each variable that a shell file assigns. Variables that a scenario
+    cannot express, such as report paths, are omitted.
 
     Nothing is executed, so a value that needs shell expansion is rejected.
     """
@@ -231,10 +231,11 @@ def _scenario(
     aside: Sequence[str] = (),
     grids: Sequence[Mapping[str, list[LevelValue]]] = (),
 ) -> Scenario:
-    """A scenario that measures the file system at an address: a directory, or a server at hdfs://
-    or alluxio://host:port.
+    """Returns a scenario that measures a file system. `address` is a local directory, or a server
+    at hdfs:// or alluxio://host:port.
 
-    `aside`: notes on arguments that the scenario does not follow. `grids`: tables of its sweep.
+    `aside`: notes on arguments that the scenario does not follow. `grids`: the tables of the
+    scenario's sweep; each table has the values of scenario keys.
     """
     parsed = urlparse(address)
     kinds = {"hdfs": "hdfs", "alluxio": "hadoop", "": "local", "file": "local"}
@@ -335,12 +336,13 @@ class _MdtestOptions(argparse.Namespace):
 
 
 def mdtest(words: Sequence[str]) -> Scenario:
-    """The scenario for the options of mdtest.
+    """Returns the scenario for the command-line options of mdtest.
 
     Raises InputError for an option that a scenario cannot express.
     """
     parser = _ArgumentParser(prog="mdtest", add_help=False, allow_abbrev=False)
-    # `mpirun -np` starts the tasks of mdtest, so its option is accepted here.
+    # `mpirun -np` sets the number of mdtest's processes, so `-np` is accepted together with
+    # mdtest's options.
     parser.add_argument("-np", type=int, default=1, dest="tasks")
     for flag, kind, default in (
         ("-n", int, 0),
@@ -398,8 +400,8 @@ def mdtest(words: Sequence[str]) -> Scenario:
 
 
 def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
-    """DFS-Perf's summary as text: MB/s (of 2^20 bytes) of reads and writes, and operations per
-    second."""
+    """Returns DFS-Perf's summary as text: the throughput of reads and of writes in MB/s (of 2^20
+    bytes), and the operations per second."""
     clients = results[0].point.scenario.workload.clients
     whole = all(
         result.complete or (case in TIMED and _only_time_was_over(result)) for result in results
@@ -426,7 +428,7 @@ def _only_time_was_over(result: Result) -> bool:
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
 
-# Phase of the workload -> name of its line in mdtest's summary.
+# The phases of the workload, each with the name of its line in mdtest's summary.
 LINES = {
     "directory create": "Directory creation",
     "directory remove": "Directory removal",

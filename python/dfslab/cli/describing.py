@@ -1,5 +1,5 @@
-"""Produces the output of `dfslab show filesystem`: a description as tables, formulas, diagrams,
-or a net."""
+"""Produces the output of `dfslab show filesystem`: the description of a file system as tables,
+formulas, diagrams or a Petri net."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from dfslab.report.diagrams.uml import uml
 from dfslab.spec.model import InputError, unknown
 from dfslab.spec.systems.filesystem import FileSystem
 
-# The output forms for people. Exporters of descriptions add the forms of other tools.
+# The output forms that this module produces. Exporters of descriptions add the formats of other
+# tools.
 FORMS = ("table", "formula", "mermaid", "plantuml", "net")
 
 
 def filesystem(name: str, form: str, operation: str) -> tuple[Any, list[Any]]:
-    """The description of a file system in the output form `form`. Returns (JSON document, text for
-    people).
+    """Returns the description of a file system in the output form `form`, as a pair: the JSON
+    document, and the text for people.
 
-    `operation`: the only operation to show; empty: all. Raises InputError for an unknown name.
+    `operation`: the only operation to show; empty: all operations. Raises InputError for an unknown
+    name.
     """
     system = discover.file_system(name)
     exporter = exporters.find(DescriptionExporter, form)

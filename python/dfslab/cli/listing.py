@@ -15,9 +15,10 @@ from dfslab.spec.files import ready
 
 
 def members() -> dict[str, list[dict[str, str]]]:
-    """Room (type of member, such as workloads) -> members.
+    """Returns a dictionary of all members. Each key is a type of member, such as "workloads", and
+    its value has one row for each member of that type.
 
-    Each member is a row of name, title and origin.
+    A row contains the member's name, title and origin.
     """
     return {
         "filesystems": [
@@ -90,8 +91,8 @@ def _result_reader(name: str) -> object:
     return reader(name)
 
 
-# Room (type of member) -> function that loads a member by name. The function raises DiscoveryError
-# if the member violates its interface.
+# The function that loads a member by its name, for each room (type of member). The function raises
+# DiscoveryError if the member violates its interface.
 _LOADED: dict[discover.Room, Callable[[str], object]] = {
     discover.WORKLOADS: discover.workload,
     discover.SECTIONS: _section,
@@ -102,7 +103,8 @@ _LOADED: dict[discover.Room, Callable[[str], object]] = {
 
 
 def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
-    """The members as lines of text in columns, sorted by room (type of member)."""
+    """Returns the members as lines of text in columns, grouped by the type of member. `found` is
+    the dictionary from `members`."""
     cells = {room: [_cells(row) for row in rows] for room, rows in found.items()}
     every = [row for rows in cells.values() for row in rows]
     widths = [max(len(row[place]) for row in every) for place in range(3)]
@@ -116,8 +118,8 @@ def lines(found: dict[str, list[dict[str, str]]]) -> list[str]:
 
 
 def _cells(row: dict[str, str]) -> list[str]:
-    """The cells of a member: name, title, "testbed" if it has one, and file path (relative if
-    inside this package)."""
+    """Returns the cells of a member's row: its name, its title, the word "testbed" if it has a
+    testbed, and its file path (relative if inside this package)."""
     path = Path(row["from"])
     own = path.is_relative_to(discover.PACKAGE)
     place = str(path.relative_to(discover.PACKAGE)) if own else str(path)

@@ -64,7 +64,7 @@ def check(
 
 
 def _shown(document: Document) -> Mapping[str, Any]:
-    """A document as JSON data, without the fields that the engine did not set."""
+    """Returns a document as JSON data, without the fields that the engine did not set."""
     return document.model_dump(mode="json", exclude_unset=True)
 
 

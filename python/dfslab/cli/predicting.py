@@ -1,5 +1,5 @@
-"""Predicts without a run: the rates of configurations by one method, and the limits of a
-metadata server."""
+"""Predicts without measuring: the rates of configurations by one method, and the limits of metadata
+servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _measured(folder: Path) -> list[Result]:
-    """The measurements of a run. Raises InputError if the folder is no run folder."""
+    """Returns the measurements of a run. Raises InputError if the folder is no run folder."""
     from dfslab.studies.runs.store import results_of
 
     return [one for one in results_of(folder) if one.method == "measure"]

@@ -1,7 +1,5 @@
-"""The root of the command line.
-
-It imports a command when it is called, and prints an error as one line.
-"""
+"""The root of the command line. It imports the module of a command only when that command is
+called, and prints an error as one line."""
 
 from __future__ import annotations
 
@@ -43,8 +41,8 @@ def command(name: str) -> Any:
 
 
 def _with_common_options(found: Any, name: str) -> Any:
-    """Returns a command with the parts that every command has: the option `--quiet`, and an example
-    in its help. The help shows flags without a value."""
+    """Adds the parts that every command has: the option `--quiet`, and an example in the help. The
+    help then shows flags without a value. Returns the command."""
     found.params = [*found.params, _quiet()]
     for option in found.params:
         if option.param_type_name == "option" and option.is_flag:
@@ -54,8 +52,8 @@ def _with_common_options(found: Any, name: str) -> Any:
 
 
 def _quiet() -> Any:
-    """Returns the option `--quiet` as Typer represents it, taken from a command that has only this
-    option."""
+    """Returns the option `--quiet` as Typer represents it. Typer makes it for a command that has
+    only this option."""
     bare = typer.Typer(add_completion=False)
     bare.command()(_with_quiet)
     (option,) = (one for one in typer.main.get_command(bare).params if "--quiet" in one.opts)
@@ -89,7 +87,8 @@ class _OnDemand(TyperGroup):
         return command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        # Typer compares a mistyped name with these keys, so no module needs to be imported.
+        # If a name is mistyped, Typer suggests a similar key of this dictionary. Therefore it has
+        # all names, although no module has been imported.
         self.commands = dict.fromkeys((*COMMANDS, *FORMER))  # type: ignore[assignment]
         return super().resolve_command(ctx, args)
 
@@ -175,10 +174,11 @@ def _stop_for_failure(error: Exception) -> None:
 
 @runtime_checkable
 class _Formatted(Protocol):
-    """The base class of Click's errors, which Typer does not export."""
+    """The interface of Click's errors. Their base class cannot be used here, because Typer does not
+    export it."""
 
     def format_message(self) -> str:
-        """The error message as a sentence."""
+        """Returns the error message as a sentence."""
 
 
 def _stop_for_usage(error: Exception) -> None:
@@ -194,8 +194,8 @@ def _stop_for_usage(error: Exception) -> None:
 
 
 def _where_to_look() -> str:
-    """Returns the hint where to find help: with the called command if there is one, else with
-    dfslab."""
+    """Returns a hint that names the help of the called command, or the list of commands if no
+    command was called."""
     called = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
     return f"(`dfslab {called} --help`)" if called else "(`dfslab --help` lists the commands)"
 

@@ -58,9 +58,10 @@ AllowIncomplete = Annotated[
     bool,
     typer.Option("--allow-incomplete", help="Exit with 0 although measurements failed in part."),
 ]
-# The scenario key with a path. On the command line, this path is relative to the working directory.
+# The scenario key with the path of a trace. If the command line sets it, the path is relative to
+# the working directory.
 TRACE = "workload.trace"
-# Number of columns for sentences, because longer lines are hard to read.
+# Maximum number of columns that sentences occupy, because longer lines are hard to read.
 WIDEST_TEXT = 100
 SHOW_FORMS = "table, formula, mermaid, plantuml, xmi, net"
 
@@ -164,9 +165,10 @@ def checked_with(
 
 
 def time_s(key: str, text: str) -> float:
-    """A positive time in seconds, parsed from the `text` of the option `key`.
+    """Parses the `text` of the option `key` and returns the time in seconds, which must be
+    positive.
 
-    Raises InputError if it is invalid.
+    Raises InputError if the text is no such time.
     """
     from dfslab.spec.units import parse
 
@@ -211,7 +213,7 @@ def literal(text: str) -> Any:
 
 
 class Reporter:
-    """A progress callback that moves a bar.
+    """A progress callback that updates a progress bar.
 
     `watch` receives the live values of workload runs in a terminal.
     """
@@ -281,8 +283,9 @@ def note(text: str) -> None:
 
 @contextmanager
 def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None]:
-    """Prints first whether measured results are incomplete. After the block, exits with 1 if a
-    result is incomplete, unless incomplete results are allowed."""
+    """A context for printing measured results. At its start, it prints a warning if results are
+    incomplete. At its end, it exits with code 1 if a result is incomplete, unless `is_allowed` is
+    true."""
     from dfslab.studies.runs import completeness
 
     warning = completeness.warning(results)
@@ -293,8 +296,8 @@ def judged(results: Sequence[Result], is_allowed: bool = False) -> Iterator[None
 
 
 def _encoded(value: object) -> object:
-    """A JSON value for an object that the JSON encoder does not know: the fields of a dataclass,
-    or else the object's text."""
+    """Converts an object that the JSON encoder does not know. A dataclass becomes a dictionary of
+    its fields; any other object becomes its text."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return str(value)

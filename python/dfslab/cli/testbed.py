@@ -1,4 +1,4 @@
-"""The commands `dfslab testbed`. This module only parses and prints."""
+"""The commands `dfslab testbed`. This module only parses arguments and prints results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Does the work of the commands on testbeds and on existing file systems."""
+"""Functions that do the work of the commands on testbeds and on existing file systems. The commands
+themselves only parse arguments and print results."""
 
 from __future__ import annotations
 
@@ -104,20 +105,21 @@ def up(
 
 
 def existing(place: str, web_address: str) -> ExistingFileSystem:
-    """The properties that an existing mount or server reports. Nothing is written to it."""
+    """Returns the properties that an existing mount or server reports. Nothing is written to it."""
     return looking.existing(place, web_address)
 
 
 def check() -> tuple[Feature, ...]:
-    """The features of this machine's kernel and of this user that testbeds need, each with
-    whether it is present."""
+    """Returns the features of the kernel and of this user's rights that testbeds need. Each feature
+    says whether it is present."""
     return kernel.features()
 
 
 def down(name: str) -> list[str]:
-    """Takes testbeds down: the one named `name`, all (`--all`), or the abandoned ones (`--stale`).
+    """Takes testbeds down. `name` is the name of one testbed, or stands for all of them (`--all`)
+    or for the abandoned ones (`--stale`).
 
-    Returns their names.
+    Returns the names of the testbeds that were taken down.
     """
     known = [testbed.name for testbed in status("")]
     if name not in (registry.ALL, registry.STALE) and name not in known:

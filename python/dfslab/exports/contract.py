@@ -1,9 +1,9 @@
 """The interface of exporters, which write documents of dfslab in the formats of other programs.
 
 An exporter is one module that declares `TITLE` and `EXPORTER`. It is found in `exports/formats`, in
-the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
-`dfslab.exporters`. The exporter's class states what it takes, which determines the command that
-offers it.
+`exports/formats` below a folder of DFSLAB_PATH, or through an entry point of the group
+`dfslab.exporters`. `EXPORTER` is an object of one of the classes below. The class determines what
+is exported (such as results or traces), and the command that offers the exporter.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Companion:
-    """Exports a second file. It has the name of the first file, with another suffix."""
+    """An exporter of a second file, which accompanies an exported file. The second file has the
+    name of the first, with another suffix."""
 
     suffix: str
     write: Callable[[Sequence[Result]], bytes]
@@ -48,8 +49,8 @@ class Companion:
 class ResultExporter(Exporter):
     """Exports the results of a run (`dfslab report RUN --as NAME`).
 
-    `companion`: exporter of a second file, which is written only if the first document is written
-    to a file.
+    `write`: returns the exported document. `companion`: exporter of a second file; it is used only
+    if the document is written to a file and not to standard output.
     """
 
     write: Callable[[Sequence[Result]], bytes]
@@ -78,9 +79,9 @@ class Written:
 class TraceExporter(Exporter):
     """Exports traces (`dfslab trace report FILES --export NAME`).
 
-    `write` takes merged call trees. `write_spans` takes files of spans, which hold more than call
-    trees do. One of the two is enough. `refused`: if only `write_spans` is given, the reason why
-    files without spans cannot be exported.
+    `write` receives merged call trees. `write_spans` receives files of spans, which contain more
+    details than call trees. An exporter needs only one of the two functions. `refused`: if only
+    `write_spans` is given, the reason why files without spans cannot be exported.
     """
 
     write: Callable[[TraceProfile], bytes] | None = None
@@ -102,7 +103,7 @@ KindOf = TypeVar("KindOf", bound=Exporter)
 
 
 def exporter(name: str) -> Exporter:
-    """Returns the exporter `name`. Raises DiscoveryError if its module declares none."""
+    """Returns the exporter `name`. Raises DiscoveryError if its module declares no exporter."""
     path = discover.named(discover.EXPORTERS, name, KEY)
     found = discover.declared(path, "EXPORTER", Exporter)
     if not isinstance(found, ResultExporter | RunExporter | TraceExporter | DescriptionExporter):
@@ -112,16 +113,16 @@ def exporter(name: str) -> Exporter:
 
 
 def exporters(kind: type[KindOf]) -> dict[str, KindOf]:
-    """Name -> exporter, for all exporters of the class `kind`.
+    """Returns a dictionary from the names to the exporters of the class `kind`.
 
-    Raises DiscoveryError with the name of a broken module.
+    Raises DiscoveryError that names the module if a module is broken.
     """
     found = {name: exporter(name) for name in discover.members(discover.EXPORTERS)}
     return {name: one for name, one in found.items() if isinstance(one, kind)}
 
 
 def find(kind: type[KindOf], name: str) -> KindOf | None:
-    """The exporter `name`; None if there is none, or if it is not of the class `kind`.
+    """Returns the exporter `name`; None if there is none, or if it is not of the class `kind`.
 
     No other exporter is imported.
     """

@@ -34,7 +34,7 @@ class MetricRow(NamedTuple):
 
 
 def rows(results: Sequence[Result]) -> list[MetricRow]:
-    """One row for each metric of each result, in the order of the results."""
+    """Returns one row for each metric of each result, in the order of the results."""
     return [row for result in results for row in _rows(result)]
 
 
@@ -42,8 +42,8 @@ def _rows(result: Result) -> list[MetricRow]:
     origin = result.provenance
     labels = json.dumps(dict(result.labels), sort_keys=True)
     found = []
-    # A result without any metric is a failure. It gets a row, because a table of metrics would not
-    # show it otherwise.
+    # A result without any metric is a failed run. It gets a row with the metric `complete` = 0,
+    # because otherwise it would not appear in a table of metrics.
     given = result.metrics or {"complete": Metric(value=0.0)}
     for key, one in given.items():
         named = metrics.parsed(key)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# Largest number of calls in an exported document. Viewers take seconds to open more.
+# Largest number of calls in an exported document. Viewers take several seconds to open a larger
+# document.
 MOST_EVENTS = 100_000
-# Kind of nodes whose time is already part of their callers' time.
+# The kind of call tree nodes whose time is already counted as their callers' time.
 DETAIL = "detail"

@@ -1,2 +1,2 @@
-"""Reads what other tools recorded, such as strace and Darshan, and converts it to operations to
-replay."""
+"""Reads files that other tools wrote: recorded operations, as of strace and Darshan, which are
+converted to operations to replay, and reports of benchmarks, which are converted to results."""

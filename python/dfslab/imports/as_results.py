@@ -1,7 +1,8 @@
 """Converts a report of another tool to results of dfslab.
 
-Unreported facts stay unknown: the provenance has empty texts and zeros there. The scenario is the
-workload `command` on an unnamed host, of which only the number of clients is known.
+Facts that the report does not contain stay unknown: the provenance has empty texts and zeros for
+them. The scenario has the workload `command` and an unnamed host. Of the workload, only the number
+of clients is known.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def scenario_of(report: ToolReport, path: Path) -> Scenario:
 
 
 def _provenance(report: ToolReport) -> Provenance:
-    """Returns the provenance that the tool reported; "" and 0 where it reported none."""
+    """Returns the provenance of the measurements as far as the tool reports it. Unreported fields
+    are "" or 0."""
     return Provenance(
         software=f"{report.tool} {report.version}".strip(),
         commit="",
@@ -111,8 +113,8 @@ def _metrics(one: ToolMeasurement) -> dict[str, Metric]:
 
 
 def table_rows(found: Sequence[Result]) -> list[str]:
-    """Returns one line of text for each result: part, operation, and the reported figures in SI
-    units."""
+    """Returns one line of text for each result: the part of the benchmark, the operation, and the
+    reported metrics in SI units."""
     rows = []
     for one in found:
         part, operation = (one.labels[f"{WORKLOAD}.{key}"] for key in ("part", "operation"))

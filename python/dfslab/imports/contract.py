@@ -1,9 +1,9 @@
 """The interface of importers, which read file operations that other programs recorded.
 
 An importer is one module that declares `TITLE` and `IMPORTER`. It is found in `imports/formats`, in
-the same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
-`dfslab.importers`. The workload `replay` reads a trace by the importer that its parameter `form`
-names.
+`imports/formats` below a folder of DFSLAB_PATH, or through an entry point of the group
+`dfslab.importers`. The parameter `form` of the workload `replay` names the importer that reads the
+trace.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ FORM = "workload.form"
 
 @dataclass(frozen=True)
 class FileCall:
-    """One operation of a process on a file.
+    """An operation of a process on a file.
 
-    `start_s` counts seconds from any origin that the recorder chose. `call` and `duration_s`: name
-    and duration of the recorded call. A call that becomes several operations has them on the last
-    one only. `duration_s` is None where it was not recorded.
+    `start_s`: start time in seconds, counted from any origin that the recording program chose.
+    `call` and `duration_s`: name and duration of the recorded call. If a call becomes several
+    operations, only the last of them has the name and the duration. `duration_s` is None where it
+    was not recorded.
     """
 
     start_s: float
@@ -44,13 +45,14 @@ class FileCall:
 
 @dataclass
 class Replay:
-    """Operations to replay, in the form of the core's parameter `given`.
+    """Operations to replay. `given` has the operations in the form that the Rust core receives.
 
     `starts_s`: start time of each operation, in seconds after the first operation or after the
     start of the recorded run. `transfer_bytes`: size of one transfer; 0: the size of the largest
-    operation. `durations_s`: duration of the recorded call of each operation, None where it is not
-    known; the list is empty for importers of streams. `dropped`: recorded call -> how many of them
-    have no operation, because the file was in the wrong state, such as a close without an open.
+    operation. `durations_s`: duration in seconds of the recorded call of each operation; None where
+    it is unknown; empty for importers of streams. `dropped`: for each name of a recorded call, the
+    number of calls without an operation, because the file was in a wrong state, such as a close
+    without an open.
     """
 
     given: list[Given] = field(default_factory=list)
@@ -61,16 +63,17 @@ class Replay:
 
 
 def _forget(call: str, reason: str) -> None:
-    """Keeps no account of the calls that an importer leaves out."""
+    """Ignores a recorded call that becomes no operation. It is the default of
+    `Recording.leave_out`."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a user states about a recording.
+    """What a user states about a recording, because the recording does not contain it.
 
-    `under`: only operations on files below this directory are imported. `started_in`: directory to
-    which relative paths of the first process refer. `leave_out(call, reason)` is called for each
-    recorded call that becomes no operation.
+    `under`: only operations on files below this directory are imported. `started_in`: working
+    directory of the first process, to which its relative paths refer. `leave_out(call, reason)` is
+    called for each recorded call that becomes no operation.
     """
 
     under: str = "/"
@@ -82,7 +85,8 @@ class Recording:
 class Importer:
     """The attributes of all importers.
 
-    `recognises`: whether a file has the importer's format, given its first HEAD_BYTES bytes.
+    `recognises`: returns whether a file has the importer's format. Its argument is the first
+    HEAD_BYTES bytes of the file.
     """
 
     title: str
@@ -91,7 +95,7 @@ class Importer:
 
 @dataclass(frozen=True)
 class CallImporter(Importer):
-    """An importer that reads the calls of processes on files, sorted by start time.
+    """An importer that reads the operations of processes on files, sorted by start time.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -101,7 +105,8 @@ class CallImporter(Importer):
 
 @dataclass(frozen=True)
 class StreamImporter(Importer):
-    """An importer that reads an operation stream, whose operations already belong to clients.
+    """An importer that reads the operation stream of a workload. Each operation in it already
+    belongs to a client.
 
     `read` raises ValueError with a one-line reason if it cannot parse the file.
     """
@@ -110,7 +115,7 @@ class StreamImporter(Importer):
 
 
 def importer(name: str) -> CallImporter | StreamImporter:
-    """Returns the importer `name`. Raises DiscoveryError if its module declares none."""
+    """Returns the importer `name`. Raises DiscoveryError if its module declares no importer."""
     path = discover.named(discover.IMPORTERS, name, FORM)
     found = discover.declared(path, "IMPORTER", Importer)
     if not isinstance(found, CallImporter | StreamImporter):
@@ -120,12 +125,12 @@ def importer(name: str) -> CallImporter | StreamImporter:
 
 
 def importers() -> dict[str, CallImporter | StreamImporter]:
-    """Name -> importer, for all importers. Raises DiscoveryError with the name of a broken
-    module."""
+    """Returns a dictionary from the names to all importers. Raises DiscoveryError that names the
+    module if a module is broken."""
     return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
 
 
 def recognised(path: Path) -> list[str]:
-    """The names of the importers that recognise the format of a file."""
+    """Returns the names of the importers that recognise the format of a file."""
     head = plain_file.beginning(path, HEAD_BYTES)
     return [name for name, one in importers().items() if one.recognises(head)]

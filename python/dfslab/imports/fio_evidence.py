@@ -1,5 +1,5 @@
-"""Facts about the workload from fio's JSON and options, such as caches and queue depth, as evidence
-for the plausibility rules."""
+"""Derives facts about a workload, such as its caches and queue depth, from fio's JSON and options.
+The plausibility rules use these facts as evidence."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def evidence(
     clients: int,
     document: Json,
 ) -> Evidence:
-    """Returns the evidence about one direction ("read" or "write") of a group of jobs. `given`: the
-    options of the jobs."""
+    """Returns the evidence about one direction (reads, writes or both) of a group of jobs.
+    `direction`: fio's key, such as "read". `rows`: for each job, its JSON table and its JSON table
+    of this direction. `given`: the options of the jobs. `clients`: number of processes. `document`:
+    the whole JSON document."""
     return Evidence(
         work=_work(direction, rows, given, clients),
         caches=_caches(direction, rows, given, document),
@@ -45,7 +47,8 @@ def size_bytes(text: str) -> float | None:
 def _work(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], clients: int
 ) -> Work:
-    # Jobs that fio did not sum up may have run for different times.
+    # Several jobs whose results fio did not add up may have run for different times, so no common
+    # run time is reported for them.
     only = rows[0][1] if len(rows) == 1 else {}
     runtime_ms, count = optional(only, "runtime"), optional(only, "total_ios")
     errors = sum(optional(job, "total_err") or 0.0 for job, _ in rows)
@@ -74,8 +77,8 @@ def _block_bytes(given: Mapping[str, str]) -> float | None:
 
 
 def _moved_bytes(row: Json) -> float | None:
-    """Returns the bytes that a job moved. fio 3 reports `bw_bytes` and bytes; in fio 2, `io_bytes`
-    counts KiB."""
+    """Returns the number of bytes that a job transferred. The key `io_bytes` counts bytes in fio 3,
+    which also reports `bw_bytes`, and KiB in fio 2."""
     moved = optional(row, "io_bytes")
     if moved is None or "bw_bytes" in row:
         return moved
@@ -96,8 +99,8 @@ def _forced(given: Mapping[str, str]) -> bool:
 
 
 def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float | None:
-    """Returns the scheduled rate of all jobs in operations per second. `rate_iops` has one number,
-    or one each for reads, writes and trims."""
+    """Returns the scheduled rate of all jobs together, in operations per second. The option
+    `rate_iops` has one number for all directions, or one each for reads, writes and trims."""
     words = given.get("rate_iops", "").split(",")
     place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
     chosen = words[place] if place < len(words) and words[place] else words[0]
@@ -108,9 +111,9 @@ def _scheduled(direction: str, given: Mapping[str, str], clients: int) -> float 
 def _caches(
     direction: str, rows: Sequence[tuple[Json, Json]], given: Mapping[str, str], document: Json
 ) -> Caches:
-    """Returns the traffic of the caches and disks. Direct reads from local disks all reach a disk,
-    so the bytes from disks are the number of requests times the block size, at most all bytes
-    read."""
+    """Returns the evidence about data that came from disks. It is known only for direct reads from
+    local disks, which all reach a disk: the bytes from disks are the number of disk requests times
+    the block size, at most the number of bytes read."""
     disks = tables(document.get("disk_util"))
     block = _block_bytes(given) if given else None
     if direction != "read" or given.get("direct") != "1" or not disks or len(rows) > 1 or not block:

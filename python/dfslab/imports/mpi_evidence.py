@@ -1,5 +1,5 @@
-"""Facts about the workload from the command lines of IOR and mdtest, as evidence for the
-plausibility rules."""
+"""Derives facts about a workload from the command lines of IOR and mdtest. The plausibility rules
+use these facts as evidence."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ IOR_SHIFTS = ("C", "Z", "Q")
 
 
 def options(command: str, with_value: str) -> dict[str, str]:
-    """Returns option -> value for a command line; "" for options without a value. Letters that
-    share a word are separated; after an option that takes a value, the rest of the word is the
-    value."""
+    """Parses a command line. Returns a dictionary from the letter of each option to its value,
+    which is "" for an option without a value. Several letters may share a word; after an option
+    that takes a value (one of `with_value`), the rest of the word is the value."""
     found: dict[str, str] = {}
     pending = ""
     try:
@@ -50,8 +50,8 @@ def _letters(word: str, with_value: str, found: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class IorTest:
-    """The test as described at the beginning of IOR's text. None and "": not reported. size_bytes:
-    bytes of all data."""
+    """The description of a test at the beginning of IOR's output. Fields that IOR did not report
+    are None or "". `size_bytes`: bytes of all data."""
 
     command: str
     tasks: int | None
@@ -60,7 +60,8 @@ class IorTest:
 
 
 def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
-    """Returns the evidence about one access ("read" or "write") of an IOR test."""
+    """Returns the evidence about the reads or writes of an IOR test. `access`: "read" or
+    "write"."""
     command, size_bytes = test.command, test.size_bytes
     given = options(command, IOR_VALUES)
     is_known = bool(command)
@@ -85,8 +86,8 @@ def of_ior(access: str, test: IorTest, duration_s: float | None) -> Evidence:
 
 
 def of_mdtest(operation: str, command: str, tasks: int | None, nodes: int | None) -> Evidence:
-    """Returns the evidence about one phase of mdtest. With the option -N, a task works on files
-    that a task of another node created."""
+    """Returns the evidence about one phase of mdtest. With mdtest's option -N, a task works on
+    files that a task of another node created, so they are not in the cache of its node."""
     given = options(command, "abdDeGHiIlLnNpRsTVwWxXzZ")
     is_cached = operation in ("stat", "read") and "N" not in given and bool(command)
     return Evidence(

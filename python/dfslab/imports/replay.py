@@ -15,14 +15,15 @@ from dfslab.spec.streams.vocabulary import Given, OperationName
 KEY = "workload.trace"
 # Linux moves at most this many bytes in one call (read(2): 0x7ffff000).
 MOST_CALL_BYTES = 0x7FFFF000
-# Limit of file offsets, which are signed 64-bit numbers.
+# Upper bound of the end of an operation in a file, so that offsets fit in signed 64-bit numbers.
 MOST_OFFSET_BYTES = 1 << 62
 # Largest number of bytes that the load generator transfers in one call.
 MOST_TRANSFER_BYTES = 1 << 30
 
 
 def load(path: Path, form: str, recording: Recording, clients: int) -> Replay:
-    """Reads a trace by the importer `form`, and distributes its processes over `clients` clients.
+    """Reads a trace with the importer named `form`, and distributes the processes of the trace
+    among `clients` clients.
 
     Raises InputError if the importer cannot read the file; the message names the importers that
     recognise it.
@@ -50,8 +51,8 @@ def _read(path: Path, form: str, recording: Recording, clients: int) -> Replay:
 
 
 def under(trace: Iterable[FileCall], directory: str) -> Iterator[FileCall]:
-    """The calls on files below a directory. Calls on block devices, which have no path, are
-    kept."""
+    """Yields the calls on files below a directory, and all calls on block devices, which have no
+    path."""
     start = directory.rstrip("/") + "/"
     for call in trace:
         if not call.path.startswith("/") or f"{call.path}/".startswith(start):
@@ -59,12 +60,12 @@ def under(trace: Iterable[FileCall], directory: str) -> Iterator[FileCall]:
 
 
 def replay(trace: Iterable[FileCall], clients: int) -> Replay:
-    """Converts a trace to operations of a stream: its files become numbers, its processes become
-    clients.
+    """Converts a trace to operations of a stream. The files of the trace become numbers, and its
+    processes become clients.
 
-    The first client to use a file owns the file, and only the owner creates, renames, removes and
-    resizes it; such an operation of another process is reassigned to the owner. Impossible
-    operations (a second create, a close without an open) are omitted.
+    The first client that uses a file owns the file. Only the owner creates, renames, removes and
+    resizes it; such an operation of another process is reassigned to the owner. Operations that
+    cannot succeed (a second create, a close without an open) are omitted.
     """
     return _Replaying(clients).all(trace)
 
@@ -191,14 +192,15 @@ def _parts(done: FileCall) -> Iterator[FileCall]:
     for moved in range(0, done.size_bytes, MOST_TRANSFER_BYTES):
         size_bytes = min(MOST_TRANSFER_BYTES, done.size_bytes - moved)
         offset_bytes = done.offset_bytes + moved
-        # The duration of the whole call is of none of its parts.
+        # The parts have no duration, because only the duration of the whole call is known.
         yield replace(done, offset_bytes=offset_bytes, size_bytes=size_bytes, duration_s=None)
 
 
 def times_of(found: Replay, factor: float) -> list[list[float]]:
-    """The scheduled start times of each client, in seconds after the start of the run.
+    """Returns, for each client, the scheduled start times of its operations, in seconds after the
+    start of the run.
 
-    Times of the recording are divided by `factor`.
+    They are the recorded times divided by `factor`.
     """
     times: list[list[float]] = [[] for _ in range(1 + max(one.client for one in found.given))]
     for one, start_s in zip(found.given, found.starts_s, strict=True):
@@ -210,5 +212,5 @@ def times_of(found: Replay, factor: float) -> list[list[float]]:
 
 
 def largest_transfer(given: Sequence[Given]) -> int:
-    """The size in bytes of the largest operation; at least 1."""
+    """Returns the size of the largest operation in bytes; at least 1."""
     return max(1, *(one.size_bytes for one in given))

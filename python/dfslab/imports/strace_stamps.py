@@ -1,9 +1,9 @@
-"""Reads the time stamps of strace's lines, as printed with the options `-ttt` and `-tt`. Other
-forms are rejected by name.
+"""Reads the time stamps in lines of strace, as printed with the options `-ttt` and `-tt`. An error
+names any other form of stamp.
 
-`-tt` prints the time of day, so a trace may cross midnight: a stamp that is earlier than the latest
+`-tt` prints the time of day, so a trace may cross midnight. A stamp that is earlier than the latest
 stamp so far belongs to the next day, unless the difference is below REORDERED_S. Smaller
-differences occur where threads are out of order.
+differences occur because the lines of several threads may be out of order.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import re
 from dataclasses import dataclass
 
 PROCESS = r"(?:\[pid\s+(\d+)\]\s+|(\d+)\s+)?"
-# With the option -r in addition, the time since the previous line follows in parentheses.
+# With strace's option -r in addition, the time since the previous line follows the stamp in
+# parentheses.
 RELATIVE_BESIDES = r"(?:\(\+\s*[\d.]+\)\s+)?"
 UNIX = re.compile(rf"^{PROCESS}(\d+\.\d+)\s+{RELATIVE_BESIDES}(.*)$")
 DAYTIME = re.compile(rf"^{PROCESS}(\d\d):(\d\d):(\d\d)\.(\d+)\s+{RELATIVE_BESIDES}(.*)$")
-# Form of stamp -> reason for the rejection. The reason tells the user how to record again, so each
-# form has a separate one.
+# The rejected forms of stamps, each with the reason. The reason tells the user how to record the
+# trace again, so each form has a separate one.
 REFUSED = (
     (
         re.compile(rf"^{PROCESS}\d\d:\d\d:\d\d\s"),
@@ -54,8 +55,8 @@ class StampedLine:
 
 
 class Stamps:
-    """Separates the time stamps from the lines of one file. Lines have to be passed in their
-    order."""
+    """Separates the time stamps from the lines of one file. The lines must be passed in the order
+    of the file, because the day of a stamp depends on earlier stamps."""
 
     def __init__(self) -> None:
         self._latest_s: float | None = None

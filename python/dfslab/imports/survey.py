@@ -1,6 +1,5 @@
-"""Reads a recorded trace to plan its replay: its format, the application's directory, the number of
-clients, and which recorded calls become operations.
-"""
+"""Reads a recorded trace to plan its replay. It determines the format of the trace, the
+application's directory, the number of clients, and which recorded calls become operations."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from dfslab.spec.input_error import InputError
 FILE, ROOT = "FILE", "--root"
 OUTSIDE = "outside the application's directory"
 WRONG_STATE = "file was already open, made or closed"
-# Directories of the system, which programs read at their start (File System Hierarchy Standard 3.0,
-# with the directories of Nix and snap packages).
+# Directories of the system, whose files programs read when they start (File System Hierarchy
+# Standard 3.0, with the directories of Nix and snap packages).
 SYSTEM = tuple(
     f"/{name}/"
     for name in (
@@ -29,27 +28,31 @@ SYSTEM = tuple(
         *("sbin", "snap", "sys", "usr", "var/cache", "var/lib"),
     )
 )
-# Libraries of programs and interpreters, wherever they are installed.
+# Pattern of the files of programs, interpreters and their libraries, wherever they are installed.
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )
-# Share of the calls outside the system's directories that the application's directory holds (a
-# choice: a rare log or temporary file elsewhere does not widen it).
+# The application's directory is the deepest one with at least this proportion of the calls outside
+# the system's directories. The value is a choice, so that a rare log or temporary file elsewhere
+# does not lead to a higher directory.
 ROOT_SHARE = 0.8
-# Calls that look for files. Programs search many directories for what one of them holds.
+# Operations by which programs look for files. A program may look in many directories for a file
+# that only one of them contains.
 SEARCHES = frozenset(("stat", "exists", "get_xattr"))
-# Operations that make or remove a name, which other processes may then rely on.
+# Operations that make, remove or truncate files. Other processes may rely on their effects.
 NAMING = frozenset(("create", "rename", "delete", "mkdir", "rmdir", "truncate"))
-# Lines of strace in which the first working directory is searched.
+# The working directory of the first process is searched in this number of lines of strace.
 FIRST_LINES = 5000
-# `strace -y` prints the directory that AT_FDCWD stands for; shells ask for it by getcwd.
+# Pattern of a working directory in strace's output. `strace -y` prints it after AT_FDCWD, and
+# shells call getcwd, which returns it.
 WORKING = re.compile(r'AT_FDCWD<(/[^>]*)>|getcwd\("(/[^"]*)"')
 MOST_CLIENTS = 64
 
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What the user states about a trace. Empty texts and 0 are guessed from the trace."""
+    """What the user states about a trace. If a text is empty or a number is 0, the value is guessed
+    from the trace."""
 
     form: str = ""
     root: str = ""
@@ -59,10 +62,11 @@ class TraceRequest:
 
 @dataclass(frozen=True)
 class TraceSurvey:
-    """A trace and the plan of its replay.
+    """What was found in a trace, and the plan of its replay.
 
-    `taken`: name of a recorded call -> calls that become operations. `left_out`: (name, reason) ->
-    calls that do not. `is_root_guessed`: `root` is a guess.
+    `taken`: the number of calls that become operations, by the name of the call. `left_out`: the
+    number of calls that become no operation, by the name of the call and the reason.
+    `is_root_guessed`: whether the application's directory `root` is only a guess.
     """
 
     form: str
@@ -76,7 +80,8 @@ class TraceSurvey:
 
     @property
     def size_bytes(self) -> int:
-        """An upper bound of the bytes that the files of the replay take at the same time."""
+        """Returns an upper bound of the bytes that the files of the replay occupy at the same
+        time."""
         ends: dict[tuple[int | None, int], int] = {}
         for one in self.replay.given:
             key = (one.owner, one.file)
@@ -87,8 +92,8 @@ class TraceSurvey:
 def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
     """Reads a trace and plans its replay.
 
-    InputError, with the key FILE or the option, if the trace cannot be read or has no file
-    operation.
+    Raises InputError if the trace cannot be read or has no file operation. The key of the error is
+    FILE or an option.
     """
     if path.is_dir():
         raise InputError(FILE, str(path), "is a folder; needs the file that holds the trace")
@@ -110,7 +115,8 @@ def survey(path: Path, requested: TraceRequest) -> TraceSurvey:
 
 
 def _form(path: Path) -> str:
-    """The name of the only importer that recognises the file."""
+    """Returns the name of the importer that recognises the file. Raises InputError unless there is
+    exactly one."""
     if not plain_file.beginning(path, 1):
         raise InputError(FILE, str(path), "is empty")
     found = contract.recognised(path)
@@ -129,7 +135,8 @@ def _with_other_forms(path: Path, form: str, text: str) -> str:
 def _of_stream(
     path: Path, form: str, importer: StreamImporter, requested: TraceRequest
 ) -> TraceSurvey:
-    """The survey of a stream that the load generator recorded. Its clients are in the file."""
+    """Returns the survey of a stream that dfslab's load generator recorded. Such a file states the
+    client of each operation."""
     for option, value in ((ROOT, requested.root), ("--started-in", requested.started_in)):
         if value:
             raise InputError(option, value, f"is for traces with paths; {form} has none")
@@ -179,7 +186,7 @@ def _of_calls(
 
 
 def _started_in(path: Path) -> str:
-    """The first working directory that strace printed; "/" if it printed none."""
+    """Returns the first working directory that occurs in strace's output; "/" if there is none."""
     with plain_file.lines(path) as lines:
         for line in islice(lines, FIRST_LINES):
             if found := WORKING.search(line):
@@ -188,10 +195,10 @@ def _started_in(path: Path) -> str:
 
 
 def root_of(calls: Sequence[FileCall]) -> str:
-    """The application's directory: the deepest one that holds ROOT_SHARE of the calls outside the
-    system's directories. "/" for block devices, which have no paths.
+    """Returns the application's directory: the deepest one that contains ROOT_SHARE of the calls
+    outside the system's directories. Returns "/" for block devices, which have no paths.
 
-    InputError for `--root` if the calls are spread over several directories.
+    Raises InputError for `--root` if the calls are spread over several directories.
     """
     paths = [one for one in calls if one.path.startswith("/")]
     if not paths:
@@ -217,21 +224,23 @@ def root_of(calls: Sequence[FileCall]) -> str:
 
 
 def _is_of_system(path: str) -> bool:
-    """Whether a file belongs to the system or to a library, not to the application's data."""
+    """Returns whether a file belongs to the system or to a library, and not to the application's
+    data."""
     return f"{path}/".startswith(SYSTEM) or LIBRARY.search(path) is not None
 
 
 def _folder(call: FileCall) -> str:
-    """The directory that a call is on: the path of a listing, else the file's directory."""
+    """Returns the directory on which a call acts: the path itself if the call lists a directory,
+    otherwise the directory that contains the file."""
     return call.path if call.operation == "list" else posixpath.dirname(call.path)
 
 
 def clients_of(calls: Sequence[FileCall]) -> int:
-    """The number of clients that replay a trace: the largest number of processes with a call in
-    progress at the same time, at most MOST_CLIENTS.
+    """Returns the number of clients that replay a trace: the largest number of processes that had a
+    call in progress at the same time, at most MOST_CLIENTS.
 
-    It is 1 if a process uses a name that another process made or removed, because clients do not
-    wait for each other.
+    Returns 1 if several processes use a name that one of them made or removed, because clients do
+    not wait for each other.
     """
     users: dict[str, set[int]] = {}
     named: set[str] = set()
@@ -246,7 +255,8 @@ def clients_of(calls: Sequence[FileCall]) -> int:
 
 
 def _in_progress(calls: Sequence[FileCall]) -> Iterator[int]:
-    """For each call, the number of processes with a call in progress when it starts."""
+    """Yields, for each call in the order of start times, the number of processes that have a call
+    in progress when it starts."""
     ends: list[tuple[float, int]] = []
     active = Counter[int]()
     for one in sorted(calls, key=lambda call: call.start_s):

@@ -1,7 +1,8 @@
-"""The interface of readers of other tools' results: what a tool reported, in SI units.
+"""The interface of the readers of other tools' results. A reader returns what a tool reported, in
+SI units.
 
-A reader is one module of `imports/results` that declares `TITLE` and `READER`, found also in the
-same folder of a folder of DFSLAB_PATH, or behind an entry point of the group
+A reader is one module that declares `TITLE` and `READER`. It is found in `imports/results`, in
+`imports/results` below a folder of DFSLAB_PATH, or through an entry point of the group
 `dfslab.result_readers`.
 """
 
@@ -22,8 +23,8 @@ from dfslab.spec.model import InputError, unknown
 
 KEY = "FILE"
 HEAD_BYTES = 1 << 16
-# Upper limit on the size of a result file. Results are summaries; a larger file contains single
-# operations, so it is a trace.
+# Maximum size of a result file. Results are summaries, so a larger file contains single operations
+# and is a trace.
 MOST_BYTES = 256 << 20
 MEBI, KIBI, GIBI = float(1 << 20), float(1 << 10), float(1 << 30)
 Json: TypeAlias = "Mapping[str, object]"
@@ -31,12 +32,13 @@ Json: TypeAlias = "Mapping[str, object]"
 
 @dataclass(frozen=True)
 class ToolMeasurement:
-    """The figures that a tool reported for one operation. None and missing keys: not reported.
+    """What a tool reported for one operation. None and missing keys mean that the tool did not
+    report the value.
 
-    part: the job, test or phase. latency_s: statistic of `metrics.STATISTICS` -> seconds. clients:
-    processes or threads that worked concurrently. complete: no error and no abort was reported.
-    evidence: other facts about the workload, for the plausibility rules; the figures are added to
-    it later.
+    part: the job, test or phase. latency_s: latency in seconds for each statistic of
+    `metrics.STATISTICS`. clients: processes or threads that worked concurrently. complete: whether
+    neither an error nor an abort was reported. evidence: other facts about the workload, for the
+    plausibility rules; the measured numbers are added to it later.
     """
 
     part: str
@@ -59,7 +61,8 @@ class ToolMeasurement:
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The measurements in one file, and their origin. Empty texts: not reported.
+    """The measurements in one file, and their origin. An empty text means that the tool did not
+    report the fact.
 
     evidence: facts about all measurements together, such as missing phases.
     """
@@ -75,11 +78,11 @@ class ToolReport:
 
 @dataclass(frozen=True)
 class ResultReader:
-    """A reader for the results of one tool.
+    """A reader of the results of one tool.
 
-    recognises(head): whether a file with these first HEAD_BYTES bytes is a result of the tool.
-    read(text): the report in a text; raises ValueError with a one-line reason if the text is
-    malformed.
+    recognises(head): returns whether a file that begins with `head` (its first HEAD_BYTES bytes) is
+    a result of the tool. read(text): returns the report in a text; raises ValueError with a
+    one-line reason if the text is malformed.
     """
 
     title: str
@@ -88,14 +91,14 @@ class ResultReader:
 
 
 def reader(name: str) -> ResultReader:
-    """Returns the reader called `name`. Raises DiscoveryError if its module declares none."""
+    """Returns the reader called `name`. Raises DiscoveryError if its module declares no reader."""
     path = discover.named(discover.RESULT_READERS, name, "--format")
     return discover.declared(path, "READER", ResultReader)
 
 
 def read(path: Path, form: str = "") -> ToolReport:
-    """Reads the report in a file, with the reader `form` or, if `form` is "", with the reader that
-    recognises the file.
+    """Returns the report in a file. The reader is the one named `form` or, if `form` is "", the one
+    that recognises the file.
 
     Raises InputError if no reader or more than one recognises the file, or if the file is
     malformed.
@@ -120,7 +123,8 @@ def read(path: Path, form: str = "") -> ToolReport:
 
 
 def is_recognised(path: Path) -> bool:
-    """Returns whether a file is a result of a known tool. False if the file cannot be read."""
+    """Returns whether any reader recognises a file as the result of a tool. Returns False if the
+    file cannot be read."""
     try:
         return bool(recognised(plain_file.beginning(path, HEAD_BYTES)))
     except OSError:
@@ -141,8 +145,8 @@ def _choice(names: list[str]) -> str:
 
 
 def table(value: object, what: str) -> Json:
-    """Returns `value` as a JSON object. Raises ValueError with the name `what` if it is not an
-    object."""
+    """Returns `value` as a JSON object. Raises ValueError if it is not an object; the message calls
+    it `what`."""
     if not is_table(value):
         raise ValueError(f"{what} is no object")
     return value
@@ -154,8 +158,8 @@ def is_table(value: object) -> TypeGuard[Json]:
 
 
 def tables(value: object) -> list[Json]:
-    """Returns the objects in a JSON list and in its nested lists; empty if `value` is not a
-    list."""
+    """Returns the objects in a JSON list and in the lists nested in it. Returns no objects if
+    `value` is not a list."""
     if not isinstance(value, list):
         return []
     return [one for item in value for one in ([item] if is_table(item) else tables(item))]
@@ -170,8 +174,8 @@ def loaded(text: str) -> Json:
 
 
 def number(value: object, what: str) -> float:
-    """Converts a JSON number or a text to a number that is 0 or more. Raises ValueError with the
-    name `what` if this is not possible."""
+    """Converts a JSON number or a text to a number that is 0 or more. Raises ValueError if this is
+    not possible; the message calls the value `what`."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
@@ -182,13 +186,14 @@ def number(value: object, what: str) -> float:
 
 
 def optional(values: Json, key: str) -> float | None:
-    """Returns the number of a key; None if the key is missing or empty."""
+    """Returns the number that the object `values` has for a key; None if the key is missing or its
+    value is empty."""
     return number(values[key], key) if values.get(key) not in (None, "") else None
 
 
 def one_of(name: str, known: Mapping[str, str], what: str) -> str:
     """Returns `known[name]`. Raises ValueError that lists the known names if `name` is not one of
-    them."""
+    them. `what`: the word for the value in the message."""
     if name not in known:
         raise ValueError(f"{what} {name[:40]!r} is {unknown(name, list(known))}")
     return known[name]

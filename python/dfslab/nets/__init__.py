@@ -1,2 +1,2 @@
-"""Petri nets in Python: nets are built or read from files, drawn, played step by step, and fired
-by the engine."""
+"""Petri nets in Python. The modules build nets, read them from files, draw them, play them step by
+step, and run them in the engine."""

@@ -1,10 +1,10 @@
-"""Builds nets in Python from colours, places, transitions, arcs, pages and monitors. The result is
-one flat net definition.
+"""Builds coloured Petri nets in Python from colours, places, transitions, arcs, pages and monitors.
+The result is one flat net definition.
 
-A page is a part of a net; some of its places may be ports, which the surrounding page provides. A
-substitution puts a copy of a page into another page and replaces the copy's ports by places there
-(sockets). A fusion merges places of any pages. Substitutions and fusions are resolved when the net
-is built, so they cost nothing while the net fires.
+A page is a part of a net. Some of its places may be ports, which the page that contains it
+provides. A substitution puts a copy of a page into another page and replaces the copy's ports by
+places of that page (sockets). A fusion merges places of any pages. Substitutions and fusions are
+resolved when the net is built, so they cost nothing while the net fires.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dfslab.spec.steps.expression import Condition, Expr, symbol
 
 @dataclass(eq=False)
 class Place:
-    """A place with tokens of one colour. `discipline` is the order in which waiting tokens are
-    taken: fifo, lifo, random or `min:<field>`."""
+    """A place with tokens of one colour. `initial` lists its tokens at time zero. `discipline` is
+    the order in which waiting tokens are taken: fifo, lifo, random or `min:<field>`."""
 
     name: str
     colour: Colour = UNIT
@@ -37,8 +37,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Take:
-    """An input arc that takes `count` tokens from a place. `variable` names the token in
-    inscriptions, if the arc takes one token."""
+    """An input arc, which takes `count` tokens from a place. If the arc takes one token,
+    inscriptions can use that token under the name `variable`."""
 
     place: Place
     variable: str = ""
@@ -47,10 +47,10 @@ class Take:
 
 @dataclass(frozen=True)
 class Put:
-    """An output arc that puts `count` tokens into a place; the count may be an inscription.
+    """An output arc, which puts `count` tokens into a place. The count may be an inscription.
 
-    `token` is the name of a variable whose whole token is copied, or has an inscription for each
-    field. `delay` is the number of seconds until the tokens are available.
+    `token` is either the name of a variable, whose token is copied, or a sequence with an
+    inscription for each field. `delay` is the number of seconds until the tokens are available.
     """
 
     place: Place
@@ -99,7 +99,7 @@ class Substitution:
 
 @dataclass(eq=False)
 class Page:
-    """A page: a part of a net with places, transitions and copies of other pages."""
+    """A part of a net, with places, transitions and copies of other pages."""
 
     name: str
     places: list[Place] = field(default_factory=list)
@@ -114,14 +114,15 @@ class Page:
         initial: Sequence[TokenValue] = (),
         discipline: str = "fifo",
     ) -> Place:
-        """Adds a place and returns it. `initial` lists its tokens at time zero; `discipline` is
-        the order in which waiting tokens are taken."""
+        """Adds a place and returns it. `initial` lists its tokens at time zero. `discipline` is the
+        order in which waiting tokens are taken."""
         made = Place(name, colour, initial, discipline)
         self.places.append(made)
         return made
 
     def port(self, name: str, colour: Colour = UNIT) -> Place:
-        """Adds a port, which is a place that the surrounding page provides. Returns the port."""
+        """Adds a port and returns it. A port is a place that is provided by the page into which
+        this page is copied."""
         made = Place(name, colour)
         self.ports.append(made)
         return made
@@ -144,8 +145,7 @@ class Page:
         """Adds a transition and returns it. A place in `takes` or `puts` stands for an arc without
         inscription.
 
-        `page` is the name of the page on which the transition is drawn if it is another one than
-        this page.
+        `page` is the name of the page on which the transition is drawn; "" is this page.
         """
         made = Transition(
             name,
@@ -165,7 +165,7 @@ class Page:
 
     def substitute(self, name: str, page: Page, sockets: Mapping[str, Place]) -> None:
         """Adds a copy of `page` to this page. `sockets` maps the name of each port of the copy to a
-        place of this page. Raises InputError if they do not match."""
+        place of this page. Raises InputError if the sockets do not match the ports."""
         ports = {port.name: port for port in page.ports}
         context = f"page {self.name}, substitution {name}"
         if sorted(sockets) != sorted(ports):
@@ -185,8 +185,8 @@ class Page:
 
 
 class Net(Page):
-    """A complete net. It is the top page, and has the colours, constants, functions and monitors
-    of the net."""
+    """A complete net. It is the top page, and also contains the colours, constants, functions and
+    monitors of the net."""
 
     def __init__(self, name: str) -> None:
         super().__init__("main")
@@ -222,15 +222,17 @@ class Net(Page):
         return symbol(name)
 
     def table(self, name: str, edges: Sequence[float], weights: Sequence[float]) -> None:
-        """Declares a histogram, from which the inscription `empirical(name)` draws. `edges` are
-        the bounds of the bins in ascending order, one more than there are `weights`."""
+        """Declares a histogram, from which the inscription `empirical(name)` draws random values.
+        `edges` are the bounds of the bins in ascending order. `weights` are the relative
+        frequencies of the bins, so there is one more edge than there are weights."""
         self.tables[name] = TableDefinition(edges=list(edges), weights=list(weights))
 
     def function(
         self, name: str, parameters: Mapping[str, str], result: str, body: Inscription
     ) -> None:
         """Declares a function that all inscriptions may call. `parameters` maps parameter names to
-        type names; `result` is a type name. Raises InputError if declared twice."""
+        type names; `result` is a type name. Raises InputError if the function is already
+        declared."""
         if name in self.functions:
             raise InputError(f"function {name}", None, "is declared twice")
         self.functions[name] = FunctionDefinition(
@@ -245,8 +247,8 @@ class Net(Page):
         self.fusions.append((name, places))
 
     def watch(self, name: str, monitor: MonitorDefinition) -> None:
-        """Adds a monitor that observes every run of the net. Reports contain its figures under
-        `name`. Raises InputError if the name is already used."""
+        """Adds a monitor that observes every run of the net. Reports of a run contain the monitor's
+        values under `name`. Raises InputError if the name is already used."""
         if name in self.monitors:
             raise InputError(f"monitor {name}", None, "is declared twice")
         self.monitors[name] = monitor
@@ -265,10 +267,11 @@ class Net(Page):
 
 @contextmanager
 def _no_cycles_sought() -> Iterator[None]:
-    """Pauses Python's search for cyclic garbage, since the parts of a flat net form no cycles.
+    """A context in which Python does not search for cyclic garbage. The parts of a flat net form no
+    cycles, so the search would find none.
 
-    The search would visit all parts repeatedly. It takes two thirds of the time to build a net of
-    10,000 stations.
+    The search would visit all parts repeatedly. It would take two thirds of the time to build a net
+    of 10,000 stations.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -284,8 +287,8 @@ def definition_of(net: Net | NetDefinition) -> NetDefinition:
     return net.document() if isinstance(net, Net) else net
 
 
-# A place, a transition or an arc of a flat net, as a mapping with the keys of its type in
-# documents/net_definition.
+# A part of a flat net (a place, a transition or an arc), as a mapping. The keys are the fields of
+# the part's type in documents/net_definition.
 Part = Mapping[str, object]
 
 
@@ -311,8 +314,8 @@ class _Flat:
         self.lay(net, "", {})
 
     def document(self) -> NetDefinition:
-        """Returns the flat net definition without the colours and other declarations that the
-        net does not use."""
+        """Returns the flat net definition. Colours and other declarations that the net does not use
+        are left out."""
         net = self.net
         used = {one.colour for one in self.places.values()}
         optional = {"constants": net.constants, "tables": net.tables, "functions": net.functions}
@@ -321,7 +324,8 @@ class _Flat:
             for one in net.colours.values()
             if one is not UNIT or UNIT in used
         }
-        # Validating the whole net at once costs a fifth of validating each of its parts.
+        # Validating the whole net at once takes a fifth of the time of validating each part
+        # separately.
         return NetDefinition.model_validate(
             {
                 "name": net.title,
@@ -390,7 +394,7 @@ class _Named:
 
     @property
     def context(self) -> str:
-        """The words that name the transition in error messages."""
+        """Returns how error messages refer to the transition."""
         return f"transition {self.one.name}"
 
     def document(self) -> Part:

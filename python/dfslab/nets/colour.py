@@ -1,4 +1,5 @@
-"""Colours (types of tokens) and enumerations. Converts tokens to rows of field values."""
+"""Colours, which are the types of tokens, and enumerations. A colour converts a token to a row of
+field values."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class Colour:
-    """A colour, the type of a token: pairs of field name and type name. The unit colour has no
-    fields."""
+    """A colour, which is the type of a token. `fields` has pairs of a field name and a type name.
+    The unit colour has no fields."""
 
     name: str
     fields: tuple[tuple[str, str], ...] = ()
@@ -45,12 +46,12 @@ class Colour:
         return Token(variable, self)
 
     def row(self, token: TokenValue) -> list[Cell]:
-        """Returns the field values of a token in the order of the colour's fields. The token is
-        given as its only value, as a sequence in the order of the fields, or as a mapping by field.
-        Raises InputError if it does not fit.
+        """Returns the field values of a token in the order of the colour's fields. The token may be
+        given as a single value if it has one field, as a sequence in the order of the fields, or as
+        a mapping from field names to values. Raises InputError if it does not fit the colour.
 
-        If the only field is a list, a Python list of single values, or of tuples (records), is the
-        value of that field.
+        If the only field is a list, its value is given as a Python list of single values or of
+        tuples (records).
         """
         names = [name for name, _ in self.fields]
         if isinstance(token, Mapping):
@@ -86,17 +87,17 @@ UNIT = Colour("unit")
 
 Single: TypeAlias = type | str | Enumeration | Colour
 FieldKind: TypeAlias = Single | list[Single]
-# The forms of an initial token: the value of its only field, its values in order, or its values by
-# field.
+# The forms in which an initial token can be given: the value of its only field, the values of its
+# fields in order, or a mapping from its field names to values.
 TokenValue: TypeAlias = Cell | Sequence[Cell] | Mapping[str, Cell]
 
 
 def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
-    """Returns pairs of field name and type name. A field that is a record is replaced by the fields
-    of that record, whose names get its name as a prefix.
+    """Returns pairs of a field name and a type name. A field that is a record is replaced by the
+    fields of that record, whose names get the name of the replaced field as a prefix.
 
-    `[int]` is a list of ints, `[hue]` a list of values of an enumeration, and `[job]` a list of
-    records whose fields are all single values.
+    `[int]` is a list of ints, `[hue]` a list of values of the enumeration `hue`, and `[job]` a list
+    of records of the colour `job`, whose fields must all be single values.
     """
     flat: list[tuple[str, str]] = []
     for name, kind in fields.items():
@@ -112,7 +113,8 @@ def fields_of(fields: Mapping[str, FieldKind]) -> tuple[tuple[str, str], ...]:
 
 
 def _single(name: str, kind: Single) -> str:
-    """Returns the type name of a single value, or the colour name of the records in a list."""
+    """Returns the name of the type `kind`. For a colour, which is the type of records in a list,
+    this is the name of the colour. `name`: the field, for error messages."""
     if isinstance(kind, Colour):
         if any(word.startswith(LIST) for _, word in kind.fields):
             raise InputError(f"field {name}", kind.name, "records in a list hold single values")

@@ -1,4 +1,5 @@
-"""Draws a net, or one page of it, with its marking. The picture is Mermaid text or SVG."""
+"""Draws a net or one of its pages, together with a marking (the tokens in each place). The picture
+is Mermaid text or SVG."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class _Arc:
 
 @dataclass
 class _Picture:
-    """The nodes of a picture with their labels, and the arcs between them. Keys of nodes begin
-    with `p:` for places and `t:` for transitions."""
+    """The nodes of a picture with their labels, and the arcs between the nodes. The key of a place
+    begins with `p:`, that of a transition with `t:`."""
 
     places: dict[str, str] = field(default_factory=dict)
     transitions: dict[str, str] = field(default_factory=dict)
@@ -43,14 +44,15 @@ def initial_marking(definition: NetDefinition) -> TokensByPlace:
 
 
 def pages(net: Net | NetDefinition) -> list[str]:
-    """Returns the names of the pages of a net, in the order of its transitions."""
+    """Returns the names of the pages of a net, in the order in which the transitions of the net
+    mention them."""
     named = [one.page for one in definition_of(net).transitions]
     return list(dict.fromkeys(named))
 
 
 def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Returns Mermaid text. Places are round and show the tokens of `marking` (by default the
-    initial tokens); transitions are boxes. `page` selects one page; "" draws all."""
+    """Returns a picture of a net as Mermaid text. Places are round and show the tokens of `marking`
+    (None: the initial tokens). Transitions are boxes. `page` selects one page; "" draws all."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -69,8 +71,8 @@ def mermaid(net: Net | NetDefinition, marking: TokensByPlace | None = None, page
 
 
 def svg(net: Net | NetDefinition, marking: TokensByPlace | None = None, page: str = "") -> str:
-    """Returns an SVG picture that needs no other file. It shows the tokens of `marking` (by
-    default the initial tokens). `page` selects one page; "" draws all."""
+    """Returns a picture of a net as SVG that needs no other file. It shows the tokens of `marking`
+    (None: the initial tokens). `page` selects one page; "" draws all."""
     definition = definition_of(net)
     picture = _picture(definition, page)
     marking = initial_marking(definition) if marking is None else marking
@@ -139,7 +141,8 @@ def _arcs(transition: TransitionDefinition, node: str) -> Iterator[_Arc]:
 
 
 def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
-    """Merges parallel arcs with equal inscriptions into one arc, which shows their number."""
+    """Merges parallel arcs that have equal inscriptions. Each merged arc shows the number of arcs
+    that it replaces."""
     counts: dict[tuple[str, str, str, str], int] = {}
     for arc in arcs:
         key = (arc.source, arc.target, arc.label, arc.kind)
@@ -151,9 +154,9 @@ def _merged(arcs: Iterator[_Arc]) -> list[_Arc]:
 
 
 def _layout(picture: _Picture) -> dict[str, tuple[int, int]]:
-    """Returns the position (x, y) of each node in pixels. The column of a node is its distance
-    along arcs from the first place; nodes that cannot be reached from there begin at the left
-    again. Rows follow the order in which nodes are reached."""
+    """Returns the position (x, y) of each node in pixels. The column of a node is its distance from
+    the first place, counted in arcs. If nodes cannot be reached from there, one of them begins in
+    the leftmost column again. The rows of a column follow the order in which nodes are reached."""
     following: dict[str, list[str]] = {}
     for arc in picture.arcs:
         following.setdefault(arc.source, []).append(arc.target)
@@ -181,7 +184,8 @@ def _svg_arc(arc: _Arc, at: Mapping[str, tuple[int, int]]) -> Iterator[str]:
     length: float = max(1.0, ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     sx, sy, tx, ty = x1 + ux * RADIUS, y1 + uy * RADIUS, x2 - ux * RADIUS, y2 - uy * RADIUS
-    # The arc is bent, so that an arc and one in the opposite direction are drawn apart.
+    # An arc is drawn as a curve, so that two arcs in opposite directions between the same nodes do
+    # not overlap.
     mx, my = (sx + tx) / 2 - uy * 16, (sy + ty) / 2 + ux * 16
     style = ' stroke-dasharray="5 3"' if arc.kind == "reset" else ""
     tip = "" if arc.kind == "inhibitor" else ' marker-end="url(#tip)"'

@@ -1,4 +1,5 @@
-"""The Python interface of the net engine. It fires nets and returns typed reports."""
+"""The Python interface of the net engine, which fires the transitions of a net. Its reports are
+returned as typed objects."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ ADDED = "added"
 
 
 class _Errors:
-    """Converts the two error types of the Rust core to InputError and RunFailed. Messages name
-    the net."""
+    """Converts the two error types of the Rust core to InputError and RunFailed. The messages
+    contain the name of the net."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,8 +52,8 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net. Returns its sizes and the input arcs whose tokens must be scanned one by
-    one. InputError describes the first problem."""
+    """Checks a net. Returns its sizes and those input arcs for which the engine must examine
+    waiting tokens one by one. Raises InputError that describes the first problem."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
@@ -73,14 +74,15 @@ def run(
     stations: Sequence[DeclaredStation] = (),
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fires the net and returns one report for each replication. A report has the figures of the
-    net's own monitors and of those in `monitors`.
+    """Fires the net and returns one report for each replication. A report has the measurements of
+    the net's own monitors and of those in `monitors`.
 
-    At the end, conservation of tokens, Little's law and the utilisation law are asserted. The
-    stations of a report are those in `stations` and those that the net's structure shows: places of
-    servers to which every transition that takes a server returns it. With `laws=False` nothing is
-    asserted, and there are no stations. When nothing can fire any more, the report's `reason` is
-    "dead" and `left` has the places that still hold tokens. Raises InputError if the net or an
+    At the end, the engine checks that tokens are conserved, and that Little's law and the
+    utilisation law hold at stations (groups of servers). The stations are those in `stations`, and
+    those that the engine finds: the tokens of a place are servers if every transition that takes
+    one also puts one back, and no other transition puts tokens there. With `laws=False`, nothing is
+    checked, and reports have no stations. When nothing can fire any more, the report's `reason` is
+    "dead" and `left` has the places that still contain tokens. Raises InputError if the net or an
     option is wrong, RunFailed if a run cannot continue.
     """
     own = net.monitors if isinstance(net, Net) else {}
@@ -108,11 +110,11 @@ def collect(
     when: Inscription = "",
     **limits: Unpack[RunLimits],
 ) -> list[list[tuple[float, Logged]]]:
-    """Returns the values of `expression` at those firings of a transition for which the condition
-    `when` is true.
+    """Evaluates `expression` at each firing of a transition for which the condition `when` is true,
+    and returns the values.
 
-    There is one list of (time in seconds, value) for each replication. Raises InputError if the net
-    or an option is wrong, RunFailed if a run cannot continue.
+    There is one list for each replication. Its entries are pairs of the time in seconds and the
+    value. Raises InputError if the net or an option is wrong, RunFailed if a run cannot continue.
     """
     fields = [str(written(expression))]
     monitor = LogMonitor(transition=transition, fields=fields, when=str(written(when)) or None)
@@ -128,8 +130,8 @@ def run_to_breakpoint(
     hits: int = 1,
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
-    """Fires the net until a transition has fired `hits` times while the condition `when`, over the
-    transition's variables, was true.
+    """Fires the net until a breakpoint is reached: a transition has fired `hits` times while the
+    condition `when` was true. The condition may use the transition's variables.
 
     Returns one report for each replication. Its `reason` is "until" if the replication reached the
     breakpoint.
@@ -139,8 +141,9 @@ def run_to_breakpoint(
 
 
 def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> StateSpace:
-    """Explores at most `markings_max` markings of the net, ignoring time. Returns the numbers of
-    markings and of edges, the bounds of places, dead and home markings, and live transitions."""
+    """Explores the state space of the net, without regard to time, up to `markings_max` markings.
+    Returns the numbers of markings and of edges, the bounds of places, dead and home markings, and
+    live transitions."""
     definition = definition_of(net)
     with _Errors(definition.name):
         found = _core.net_state_space(json_text(definition), markings_max)
@@ -148,7 +151,7 @@ def state_space(net: Net | NetDefinition, markings_max: int = MARKINGS_MAX) -> S
 
 
 class Game:
-    """The token game: shows the bindings that may fire, and fires the one that the player
+    """The token game. It lists the bindings that may fire, and fires the one that the player
     chooses."""
 
     def __init__(self, net: Net | NetDefinition, seed: int = 0) -> None:
@@ -163,12 +166,13 @@ class Game:
         return GameState.model_validate_json(self._game.state())
 
     def enabled(self) -> list[Binding]:
-        """Returns the bindings that may fire now. Each is a transition with the tokens of its
-        variables."""
+        """Returns the bindings that may fire now. A binding is a transition together with the
+        tokens that its variables stand for."""
         return self.state.enabled
 
     def step(self, choice: int = 0) -> GameState:
-        """Fires the enabled binding with index `choice`; returns the state after the firing."""
+        """Fires the enabled binding with the index `choice`, and returns the state after the
+        firing."""
         enabled = self.enabled()
         with _Errors(self.definition.name):
             self._game.fire(choice)
@@ -176,7 +180,8 @@ class Game:
         return self.state
 
     def _repr_html_(self) -> str:
-        """Returns the net with its marking as an SVG picture, which a notebook displays."""
+        """Returns a picture of the net with its current marking as SVG, which a notebook
+        displays."""
         return draw.svg(self.definition, self.state.marking)
 
 
@@ -190,7 +195,8 @@ class Estimate:
 
     @property
     def relative(self) -> float:
-        """The half-width divided by the absolute value of the mean; infinite for a mean of 0."""
+        """Returns the half-width divided by the absolute value of the mean; infinity if the mean is
+        0."""
         return self.half_width / abs(self.mean) if self.mean else math.inf
 
 
@@ -214,11 +220,13 @@ def replicate(
     confidence: float = CONFIDENCE,
     **limits: Unpack[RunLimits],
 ) -> Estimate:
-    """Runs replications until the half-width of the confidence interval of `figure` is at most
-    `relative_width` of the mean. Returns the estimate.
+    """Runs replications until the value that `figure` computes from each report is known precisely:
+    the half-width of its confidence interval must be at most `relative_width` times its mean.
+    Returns the estimate.
 
-    The number of replications begins at `first` and doubles at each step, so that repeated tests
-    hardly bias the interval. Raises RunFailed if `at_most` replications do not suffice.
+    The number of replications begins at `first` and doubles at each step, so that testing
+    repeatedly hardly biases the interval. Raises RunFailed if `at_most` replications are not
+    enough.
     """
     if not 0 < relative_width < 1:
         raise InputError("relative_width", relative_width, "must be between 0 and 1")

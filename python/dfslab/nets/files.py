@@ -1,5 +1,5 @@
-"""Reads nets from files and writes them. The formats are JSON net definitions, PNML
-(place/transition nets and symmetric nets) and `.cpn` files of CPN Tools."""
+"""Reads nets from files and writes nets as text. The formats are net definitions in JSON, PNML
+(place/transition nets and symmetric nets), and `.cpn` files of CPN Tools."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HEAD_BYTES = 4096
 
 
 def _json(text: str) -> NetDefinition:
-    """Parses a net definition in JSON. Raises InputError if it is invalid, with the message of the
-    engine."""
+    """Parses a net definition in JSON. Raises InputError with the message of the engine if the
+    definition is invalid."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -42,7 +42,7 @@ def _json(text: str) -> NetDefinition:
 
 
 def _decoded(data: bytes, suffix: str) -> str:
-    """Decodes the bytes of a file. They are UTF-8; `.cpn` files of CPN Tools may be ISO 8859-1
+    """Decodes the bytes of a file as UTF-8. A `.cpn` file of CPN Tools may be encoded in ISO 8859-1
     instead."""
     try:
         return data.decode("utf-8")
@@ -61,18 +61,18 @@ FORMS = ("svg", "mermaid", "pnml", "cpn", "json")
 
 
 def _recognised(data: bytes) -> str:
-    """Returns the file name suffix of the format of a net, recognised from the first bytes of its
-    content."""
+    """Determines the format of a net from the beginning of its content. Returns the usual file name
+    suffix of that format."""
     if data.lstrip().startswith(b"{"):
         return ".json"
     return ".pnml" if b"<pnml" in data[:HEAD_BYTES] else ".cpn"
 
 
 def read(path: Path) -> NetDefinition:
-    """Reads a file as a flat net definition. gzip may have compressed the file.
+    """Reads a file, which may be compressed with gzip, and returns the flat definition of its net.
 
-    The suffix of the file determines the format. A pipe without a suffix of `READERS` is recognised
-    by its content. Raises InputError for an unknown suffix or invalid content.
+    The suffix of the file determines the format. For a pipe whose name has no suffix of `READERS`,
+    the content determines it. Raises InputError for an unknown suffix or invalid content.
     """
     data = inputs.content("FILE", path, BYTES_MOST)
     suffix = Path(path.name.removesuffix(".gz")).suffix
@@ -93,8 +93,8 @@ def read(path: Path) -> NetDefinition:
 
 
 def written(net: NetDefinition, form: str, page: str = "") -> str:
-    """Returns the net as text in the format `form`, one of `FORMS`. `page` selects the page of a
-    picture; "" draws all."""
+    """Returns a net as text in the format `form`, which is one of `FORMS`. `page`: the only page to
+    draw if the format is a picture; "": all pages."""
     if form == "svg":
         return draw.svg(net, page=page)
     if form == "mermaid":

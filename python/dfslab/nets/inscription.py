@@ -15,11 +15,12 @@ from typing import TypeAlias
 
 from dfslab.spec.steps.expression import Condition, Expr, condition, expression, symbol
 
-# The types that an inscription may have in Python, on an arc, as a delay or as a field of a token.
+# An inscription in Python: the expression on an arc, of a delay or of a token's field. It is an
+# expression object, text in the engine's language, or a constant.
 Inscription: TypeAlias = Expr | str | float | bool
 
-# Name of an operation -> (symbol in the engine's language, precedence; a larger number binds more
-# tightly).
+# The infix operations, by name. Each value has the operator in the engine's language and its
+# precedence; an operator with a larger number binds more tightly.
 _SIGNS = {
     "or": ("||", 1),
     "and": ("&&", 2),
@@ -34,7 +35,7 @@ _SIGNS = {
     "mod": ("%", 6),
     "floordiv": ("//", 6),
 }
-# Operations for which `a op (b op c)` is printed without brackets.
+# Associative operations. For these, `a op (b op c)` is printed without brackets.
 _ASSOCIATIVE = ("or", "and")
 _TURNED = {"gt": "<", "ge": "<="}
 _NAMES = {"Max": "max", "Min": "min", "ceiling": "ceil", "log": "ln", "select": "if"}
@@ -46,22 +47,22 @@ class Field(Expr):
 
     @property
     def variable(self) -> str:
-        """The variable that is bound to the token."""
+        """Returns the name of the variable that is bound to the token."""
         return str(self.args[0])
 
     @property
     def label(self) -> str:
-        """The name of the field within the token."""
+        """Returns the name of the field within the token."""
         return str(self.args[1])
 
     @property
     def is_leaf(self) -> bool:
-        """Always true: a field of a token has no operands."""
+        """Returns True, because a field of a token has no operands."""
         return True
 
     @cached_property
     def free_symbols(self) -> frozenset[Expr]:
-        """The set of the fields in this expression, which is only this field itself."""
+        """Returns the set of the fields in this expression, which has only this field itself."""
         return frozenset({self})
 
 
@@ -93,8 +94,8 @@ def truth(value: bool) -> Condition:
 
 
 def equal(left: Expr | float, right: Expr | float) -> Condition:
-    """Returns the condition that two values are equal when the net runs. The operator `==`
-    instead compares the expressions themselves."""
+    """Returns the condition that two values are equal when the net runs. In contrast, the operator
+    `==` returns whether the two expressions are the same."""
     return Condition("eq", _value(left), _value(right))
 
 
@@ -121,13 +122,13 @@ def every(conditions: Iterable[Condition]) -> Condition | None:
 
 
 def fields(value: Expr) -> Iterator[Field]:
-    """Returns the fields of tokens that an expression reads."""
+    """Returns the fields of tokens that occur in an expression."""
     return (one for one in value.free_symbols if isinstance(one, Field))
 
 
 def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
-    """Returns the expression in which fields of the token `variable` are replaced. `row` maps
-    names of fields to the expressions that replace them."""
+    """Replaces fields of the token `variable` in an expression, and returns the new expression.
+    `row` maps the names of fields to the expressions that replace them."""
     if not any(one.variable == variable and one.label in row for one in fields(value)):
         return value
     if isinstance(value, Field):
@@ -139,14 +140,14 @@ def substituted(value: Expr, variable: str, row: Mapping[str, Expr]) -> Expr:
 
 
 def written(value: Inscription) -> str | float | bool:
-    """Returns an inscription in the form of net definitions: an expression as text, anything
-    else unchanged."""
+    """Converts an inscription to the form that net definitions use. An expression object becomes
+    text; any other inscription is returned unchanged."""
     return text(value) if isinstance(value, Expr) else value
 
 
 def text(value: Expr, within: int = 0) -> str:
-    """Returns an expression in the engine's language with the fewest brackets. `within` is the
-    precedence of the surrounding operation."""
+    """Returns an expression as text in the engine's language, with as few brackets as possible.
+    `within` is the precedence of the operation that contains the expression."""
     if value.name in _SIGNS:
         return _infix(value, within)
     special = _SPECIAL.get(value.name)
@@ -180,15 +181,15 @@ def _power(value: Expr) -> str:
 
 
 def _infix(value: Expr, within: int) -> str:
-    """Prints a binary operation. If a constant is compared with a field, the field is printed on
-    the left."""
+    """Returns a binary operation as text. A comparison of a constant with a field is turned around
+    if needed, so that the field is on the left."""
     sign, binds = _SIGNS[value.name]
     left, right = value.operands
     if value.name in _TURNED and not any(fields(left)) and any(fields(right)):
         left, right, sign = right, left, _TURNED[value.name]
     after = binds if value.name in _ASSOCIATIVE else binds + 1
-    # The operands of a comparison are put in brackets if they are comparisons themselves, so that
-    # no text reads as a chain.
+    # If an operand of a comparison is a comparison itself, it is put in brackets, so that the text
+    # does not look like a chain of comparisons (a < b < c).
     before = binds + 1 if value.name in ("eq", "ne", *_TURNED) else binds
     joined = f"{text(left, before)} {sign} {text(right, after)}"
     return f"({joined})" if binds < within else joined

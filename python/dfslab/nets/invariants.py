@@ -1,9 +1,9 @@
-"""Computes place invariants: weighted sums of tokens in places that no firing changes. The colours
-of tokens are ignored.
+"""Computes place invariants: weighted sums of the numbers of tokens in places that no firing
+changes. The colours of tokens are ignored.
 
 The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
 algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change a
-place by an unknown number of tokens, so such a place is part of no invariant.
+place by an unknown number of tokens, so such a place belongs to no invariant.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ROWS_MOST = 2_000
 
 @dataclass(frozen=True)
 class Invariant:
-    """An invariant: the weights of places, and the sum of weight times number of tokens, which
-    is the same in every marking."""
+    """A place invariant. `weights` has the weight of each place. `tokens` is the weighted sum of
+    the numbers of tokens, which is the same in every marking."""
 
     weights: Mapping[str, int]
     tokens: int
@@ -33,10 +33,10 @@ class Invariant:
 
 
 def of_places(net: Net | NetDefinition) -> list[Invariant]:
-    """Returns all minimal invariants of a net, those with the fewest places first.
+    """Returns all minimal place invariants of a net, those with the fewest places first.
 
-    A token in transit counts as in its destination. Raises InputError if an intermediate step of
-    the algorithm would need more than some thousand sums.
+    A token in transit counts as a token of its destination. Raises InputError if an intermediate
+    step of the algorithm would need more than some thousand sums.
     """
     definition = definition_of(net)
     places = [one.name for one in definition.places]
@@ -55,8 +55,8 @@ def of_places(net: Net | NetDefinition) -> list[Invariant]:
 
 
 def _unknown(definition: NetDefinition) -> set[str]:
-    """Returns the places that a firing changes by an unknown number of tokens: by a reset arc,
-    or by an arc with a computed count."""
+    """Returns the places whose number of tokens is changed by an unknown amount when a transition
+    fires, through a reset arc or an arc with a computed count."""
     return {
         place
         for one in definition.transitions
@@ -68,8 +68,8 @@ def _unknown(definition: NetDefinition) -> set[str]:
 
 
 def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
-    """Returns, for each transition, by how much its firing changes the number of tokens in a
-    place."""
+    """Returns, for each transition, the change of the number of tokens in a place when the
+    transition fires."""
 
     def count(arcs: Sequence[InputDefinition] | Sequence[OutputDefinition]) -> int:
         return sum(arc.place == place for arc in arcs)
@@ -77,14 +77,15 @@ def _changes(definition: NetDefinition, place: str) -> tuple[int, ...]:
     return tuple(count(one.out) - count(one.in_) for one in definition.transitions)
 
 
-# A weighted sum of the tokens in places: the weight of each place, and the change of the sum by
-# each transition.
+# A weighted sum of the numbers of tokens in places. The first tuple has the weight of each place.
+# The second has the change of the sum by a firing of each transition.
 WeightedSum = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int, ...]]:
-    """Yields the weights of the minimal sums that no transition changes. Eliminates one
-    transition after the other by combining sums that it changes in opposite directions."""
+    """Yields the weights of the minimal sums that no transition changes. Handles one transition
+    after the other: sums that it increases are combined with sums that it decreases, so that the
+    transition does not change the combination."""
     for at in range(transitions):
         kept = [row for row in rows if row[1][at] == 0]
         plus = [row for row in rows if row[1][at] > 0]
@@ -100,8 +101,8 @@ def _semiflows(rows: list[WeightedSum], transitions: int) -> Iterator[tuple[int,
 
 
 def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
-    """Returns the combination of two sums, with the smallest whole weights, that the transition
-    `at` does not change."""
+    """Returns the combination of two sums that the transition with index `at` does not change. The
+    weights of the combination are the smallest possible whole numbers."""
     a, b = -other[1][at], one[1][at]
     weights = [a * x + b * y for x, y in zip(one[0], other[0], strict=True)]
     changes = [a * x + b * y for x, y in zip(one[1], other[1], strict=True)]
@@ -110,7 +111,8 @@ def _annulled(one: WeightedSum, other: WeightedSum, at: int) -> WeightedSum:
 
 
 def _minimal(rows: list[WeightedSum]) -> list[WeightedSum]:
-    """Returns the sums whose set of places with a weight contains no other sum's set."""
+    """Returns the minimal sums. A sum is left out if the places of another sum are a proper subset
+    of its places (the places with a weight other than 0)."""
     supports = [frozenset(at for at, one in enumerate(row[0]) if one) for row in rows]
     kept: dict[frozenset[int], WeightedSum] = {}
     for support, row in zip(supports, rows, strict=True):

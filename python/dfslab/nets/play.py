@@ -1,5 +1,5 @@
-"""Plays the token game in a terminal: shows the enabled bindings, fires the one that the player
-chooses, and shows the next marking."""
+"""Plays the token game of a net in a terminal. It lists the enabled bindings, fires the one that
+the player chooses, and shows the next marking."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HELP = "number: fire it · Enter: fire 1 · N steps: `+N` · q: end"
 def play(
     net: NetDefinition, ask: Callable[[str], str], say: Callable[[str], None], seed: int = 0
 ) -> int:
-    """Plays until nothing is enabled, the player enters `q`, or the input ends. `ask` prompts
-    for a line of input and `say` prints a line. Returns the number of steps."""
+    """Plays until no binding is enabled, the player enters `q`, or the input ends. `ask` prints a
+    prompt and returns a line of input. `say` prints a line. Returns the number of firings."""
     game = Game(net, seed)
     say(HELP)
     while True:
@@ -67,7 +67,8 @@ def lines(state: GameState) -> Iterator[str]:
 
 
 def binding(choice: Binding) -> str:
-    """Returns a binding as text: the transition with the tokens of its variables."""
+    """Returns a binding as text: the name of the transition, with the tokens that its variables
+    stand for."""
     bound = ", ".join(f"{name} = {row(value)}" for name, value in choice.binding.items())
     return choice.transition + (f" with {bound}" if bound else "")
 
@@ -82,8 +83,8 @@ def row(cells: TokenRow) -> str:
 
 
 def tokens(rows: Sequence[TokenRow]) -> str:
-    """Returns the tokens of a place as text. Of many tokens, only the first and the number of
-    the others are shown."""
+    """Returns the tokens of a place as text. If there are many, only the first ones are shown, with
+    the number of the others."""
     shown = " ".join(row(one) for one in rows[:TOKENS_SHOWN])
     more = len(rows) - TOKENS_SHOWN
     return f"{shown} … {more} more" if more > 0 else shown

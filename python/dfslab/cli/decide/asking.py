@@ -112,8 +112,8 @@ def advise(
 
 
 def _stored(source: Path) -> Recommended | None:
-    """Returns the advice stored with a run; computes and stores it first if it is missing. None if
-    `source` is a scenario."""
+    """Returns the advice for a run. If the run's folder has no stored advice yet, it is computed
+    and stored first. Returns None if `source` is a scenario file."""
     if not source.is_dir():
         return None
     from dfslab.studies.decisions.advised import Advised

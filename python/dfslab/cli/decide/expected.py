@@ -1,4 +1,6 @@
-"""The commands `dfslab expect` and `dfslab init`: what a place should deliver, and its scenario."""
+"""The commands `dfslab expect` and `dfslab init`. Both find out which file system a directory or
+server belongs to. `expect` reports which performance the file system should have, and `init` writes
+a scenario for it."""
 
 from __future__ import annotations
 
@@ -154,8 +156,9 @@ def init(
 def _discovered(
     place: str, texts: Mapping[str, str | None], servers: int | None, copies: int | None
 ) -> tuple[DiscoveredPlace, Probed, PlaceScenario]:
-    """Finds out what a place is, probes its hardware, and makes its scenario. `texts`: option ->
-    what was given; None: not given."""
+    """Finds out which file system a place (a directory or a server) belongs to, probes its
+    hardware, and makes a scenario of it. `texts`: the given text of each hardware option; None if
+    the option is not given."""
     from dfslab.instruments.discovery import place as places
     from dfslab.studies.expect.hardware_facts import DeclaredHardware
     from dfslab.studies.expect.place_scenario import scenario_of
@@ -178,6 +181,6 @@ def _discovered(
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes the scenario of an expectation; the one of an earlier expectation is replaced."""
+    """Writes the scenario file of `dfslab expect`, and replaces the file of an earlier call."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Output("runs", path, replaces=True).write(text)

@@ -1,1 +1,2 @@
-"""Commands that import and check results of other tools, and conversions of their options."""
+"""Commands that import the results of other tools and check their plausibility, and modules that
+convert the options of other tools."""

@@ -1,5 +1,5 @@
-"""The command `dfslab check`: judges figures by the plausibility rules (the "lie detector"), and
-reports the noise floor of runs."""
+"""The command `dfslab check`. It checks measured numbers against plausibility rules and reports the
+noise floor of runs."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def check(
 
 
 def _evidence(path: Path, deployment: Hardware | None, form: str) -> list[Evidence]:
-    """Returns the evidence that one file contains: figures, and what is known of their
-    measurement."""
+    """Returns the evidence in a file: measured numbers, together with what is known about how they
+    were measured."""
     if path.suffix == figures.SUFFIX:
         return list(figures.read(path).figure)
     if _is_result(path):
@@ -86,7 +86,8 @@ def _is_result(path: Path) -> bool:
 
 
 def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
-    """Runs the scenario's measurement twice for each of `pairs` A/A pairs; returns the results."""
+    """Runs the measurement of a scenario twice for each of `pairs` A/A pairs (two runs of the same
+    configuration), and returns the results. `what` is the scenario file or the folder of a run."""
     file = what / SCENARIO if what.is_dir() else what
     if file.suffix != figures.SUFFIX:
         raise InputError("--pairs", pairs, "needs a run's folder or a scenario (TOML)")
@@ -96,14 +97,15 @@ def _paired(what: Path, pairs: int, out: Path, as_json: bool) -> list[Result]:
 
 
 def twice(scenario: Scenario, pairs: int) -> Scenario:
-    """Returns a scenario that only measures, with two repetitions for each pair. Repetitions for a
-    target precision are switched off."""
+    """Returns a scenario for measuring `pairs` A/A pairs. It only measures, with two repetitions
+    for each pair. Additional repetitions for a target precision are switched off."""
     measured = scenario.with_methods([noise.METHOD])
     return measured.with_overrides({"run.repetitions": 2 * pairs, "run.precision": 0.0})
 
 
 def _answer(evidence: list[Evidence], found: list[NoiseFloor], as_json: bool) -> None:
-    """Prints the findings and the noise floor; exits with 1 if a rule found a contradiction."""
+    """Prints the rules that the evidence breaks, and the noise floor. Exits with code 1 if a rule
+    finds a contradiction."""
     findings = judged(evidence)
     document = {
         "figures": len(evidence),

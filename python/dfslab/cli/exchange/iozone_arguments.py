@@ -1,5 +1,5 @@
-"""Converts the options of iozone 3 to a workload. An option that cannot be honoured is rejected by
-name."""
+"""Converts the options of iozone 3 to a workload. If an option has no counterpart in a workload, an
+error names the option."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dfslab.spec.model import InputError
 KIB = 1024
 SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 POWERS = {"": 1, "k": 1, "m": 2, "g": 3}
-# Number of a test (option -i) -> the tests of the workload `iozone`. The option -+n leaves out the
-# tests marked True, which repeat an earlier test.
+# The tests of the workload `iozone` that each test number (option -i) selects. A test marked True
+# repeats an earlier test, and the option -+n leaves it out.
 TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     0: (("write", False), ("rewrite", True)),
     1: (("read", False), ("reread", True)),
@@ -30,7 +30,8 @@ TESTS: dict[int, tuple[tuple[str, bool], ...]] = {
     10: (("pread", False),),
 }
 WRITES = ("write", "pwrite")
-# Test -> the name of the test's processes in iozone's summary of the throughput mode.
+# The tests, each with the name that iozone's throughput summary gives to the processes of that
+# test.
 WORKERS = {
     "write": "initial writers",
     "rewrite": "rewriters",
@@ -45,9 +46,9 @@ WORKERS = {
     "pwrite": "pwrite writers",
     "pread": "pread readers",
 }
-# Options without a value that change nothing here. -c includes close in the times, which dfslab
-# always does. -T runs clients as threads, which is the default here unless -t starts processes. -C,
-# -M and -R only change the layout of the text.
+# Options without a value that change nothing in dfslab. -c includes close in the times, which
+# dfslab always does. -C, -M and -R only change the layout of the output. (-T, in the next list,
+# runs clients as threads, which is dfslab's default unless -t starts processes.)
 NOTHING_TO_SET = ("-c", "-C", "-M", "-R")
 PLAIN = ("-I", "-o", "-+D", "-e", "-B", "-T", "-+n", *NOTHING_TO_SET)
 VALUED = ("-r", "-s", "-i", "-t", "-l", "-u", "-j", "-f", "-+m")
@@ -60,7 +61,7 @@ ASYNCHRONOUS = "transfers are made one after the other, by read and write"
 CACHES = "caches are not dropped between tests; workload.cache = cold of a scenario drops them"
 DELAYS = "transfers follow each other without a delay"
 PLACES = "clients are on this machine; docs/guide/many-nodes.md has several nodes"
-# Option -> the reason for which it is rejected.
+# The rejected options, each with the reason.
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("-a", "-A", "-g", "-n", "-q", "-y", "-z", "-S", "-L"), AUTOMATIC),
     **dict.fromkeys(("-N", "-O", "-+A"), UNITS),
@@ -105,10 +106,10 @@ class Options:
 
 
 def workload(words: Sequence[str]) -> tuple[dict[str, LevelValue | list[str]], str]:
-    """Returns (the workload `iozone`, the directory of its files or "" if the command line names
-    none).
+    """Converts a command line of iozone. Returns a pair: the settings of the workload `iozone`, and
+    the directory of its files ("" if the command line names none).
 
-    Raises InputError with the option that cannot be honoured and the reason.
+    Raises InputError that names an option without a counterpart and gives the reason.
     """
     given = _options(words)
     record = _size(given, "-r", "4k")
@@ -137,9 +138,9 @@ def workload(words: Sequence[str]) -> tuple[dict[str, LevelValue | list[str]], s
 
 
 def summary(rates: Sequence[tuple[str, float]], clients: int) -> str:
-    """Returns the text of iozone's throughput mode: one line for each test.
+    """Returns the text of iozone's throughput summary, with one line for each test.
 
-    `rates`: (test, bytes per second of all clients together).
+    `rates`: pairs of a test's name and the bytes per second of all clients together.
     """
     width = max((len(WORKERS[test]) for test, _ in rates), default=0)
     return "\n".join(
@@ -150,7 +151,8 @@ def summary(rates: Sequence[tuple[str, float]], clients: int) -> str:
 
 
 def _options(words: Sequence[str]) -> Options:
-    """Parses a command line. Raises InputError that lists all options that are rejected."""
+    """Parses a command line. Raises InputError that lists all options that are rejected, each with
+    its reason."""
     refused = {word: REFUSED[word] for word in map(_refused, words) if word}
     if refused:
         reasons = "; ".join(f"{option}: {reason}" for option, reason in refused.items())
@@ -179,8 +181,8 @@ def _options(words: Sequence[str]) -> Options:
 
 
 def _forced(given: Options) -> str:
-    """Returns when a write call returns: with -o, files are opened with O_SYNC; with -+D, with
-    O_DSYNC."""
+    """Returns the setting of when a write call returns, from the options -o and -+D. "all" (-o)
+    corresponds to opening files with O_SYNC, "data" (-+D) to O_DSYNC, and "none" to neither."""
     return "all" if "-o" in given.flags else "data" if "-+D" in given.flags else "none"
 
 
@@ -200,7 +202,8 @@ def _refused(word: str) -> str:
 
 
 def _size(given: Options, option: str, default: str) -> int:
-    """Returns the value of an option in bytes. A number without a unit counts KiB."""
+    """Returns the size that an option has, in bytes; `default` is used if it is not given. A number
+    without a unit is in KiB."""
     text = given.values.get(option, default)
     matched = SIZE.fullmatch(text)
     if not matched or not int(matched[1]):
@@ -230,8 +233,8 @@ def _clients(given: Options) -> int:
 
 
 def _tests(given: Options) -> list[str]:
-    """Returns the tests in iozone's order. A test that reads requires test 0, because test 0 writes
-    the files."""
+    """Returns the names of the requested tests, in iozone's order. A test that reads requires test
+    0, because test 0 writes the files."""
     numbers = {_test(text) for text in given.tests} or {number for number in TESTS if number < 6}
     found = [
         test
@@ -253,8 +256,8 @@ def _test(text: str) -> int:
 
 
 def _directory(given: Options, clients: int) -> str:
-    """Returns the one directory of all files, from -f, from -F, or from the file of client nodes
-    (-+m)."""
+    """Returns the directory that contains all files. Options -f and -F and the file of client nodes
+    (-+m) name it."""
     named = [str(Path(one).parent) for one in (*given.files, *_given(given.values, "-f"))]
     if given.files and len(given.files) != clients:
         allowed = f"must name one file for each of the {clients} processes (-t)"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dfslab.spec.model import InputError
 
 STONEWALL = "phases end after their items, not after a time"
-# Option -> reason. Some options take a value, either as the next word or joined to the option.
+# The rejected options, each with the reason. Some options take a value, either as the next word or
+# joined to the option.
 REFUSED: dict[str, str] = {
     "-W": STONEWALL,
     "-x": STONEWALL,
@@ -36,7 +37,8 @@ REFUSED: dict[str, str] = {
 }
 # Options whose value may be joined to them, such as -R7. (-R takes the seed of a random order.)
 JOINED = ("-R", "-W", "-G", "-x", "-s", "-f", "-l", "-p")
-# Letter of a phase -> last word of the phase's line in the summary.
+# The letter by which mdtest's options name each phase, with the last word of that phase's line in
+# the summary.
 PHASES = {"C": "creation", "T": "stat", "E": "read", "r": "removal"}
 OTHERS = "phases that were not named ran as preparation and removal, and are not printed"
 OF_BACK_ENDS = ("--hdfs.", "--posix.", "--dfs.", "--S3.", "--rados.", "--cephfs.", "--gfarm.")

@@ -1,8 +1,9 @@
-"""Runs a command in a child process, so that `dfslab` ends even if the kernel holds the child.
+"""Runs a command in a child process, so that `dfslab` can end even if the kernel does not let the
+child end.
 
-A thread that waits in a call to a file system which does not answer cannot be ended, not even by
-SIGKILL, and its process stays with it. The parent process does nothing but pass signals on, and
-leaves such a child behind.
+If a thread waits in a system call on a file system that does not answer, it cannot be ended, not
+even by SIGKILL, and its process stays, too. The parent process only passes signals on to the child.
+If the child does not end, the parent ends without it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from dfslab.spec.clock import REAL, Clock
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 SUSPENDING = (signal.SIGTSTP, signal.SIGCONT)
-# Seconds after which a child is killed: after its work, and after the exit of its interpreter.
+# Time limits in seconds, after which the child is killed. WORK_DONE_LIMIT_S begins when its work is
+# done, EXIT_LIMIT_S when its interpreter has released the output.
 WORK_DONE_LIMIT_S = 10.0
 EXIT_LIMIT_S = 1.0
-# Seconds after which a killed child is left behind.
+# Seconds between the killing of the child and the end of the parent, if the child still exists.
 LEAVE_AFTER_S = 2.0
-# Seconds after which a child that got a signal to end is killed. Clients may take two minutes to
-# remove their files.
+# Seconds between a signal that is passed on to the child and the killing of the child. Clients may
+# take two minutes to remove their files.
 STOP_LIMIT_S = 150.0
 POLL_S = 0.5
 FAILED = 1
@@ -36,8 +38,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def run(work: Callable[[], object]) -> NoReturn:
-    """Runs `work` in a child process and ends this process with the exit code or signal of the
-    child. `work` states its exit code by SystemExit, as `sys.exit` does."""
+    """Runs `work` in a child process, then ends this process with the exit code or the signal of
+    the child. `work` sets its exit code by raising SystemExit, as `sys.exit` does."""
     blocked = {*PASSED_ON, *SUSPENDING, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
@@ -50,7 +52,8 @@ def run(work: Callable[[], object]) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _work(work, writing)
     os.close(writing)
-    # The child does the same. The group is set when the first of both returns.
+    # The child makes the same call. After the first of the two calls, the child has a separate
+    # process group.
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     status = Attendant(child, reading).status()
@@ -60,8 +63,8 @@ def run(work: Callable[[], object]) -> NoReturn:
 
 
 def _become_child(parent: int) -> None:
-    """Puts this process in its own process group, so that each signal of a terminal arrives once,
-    and makes the kernel kill it when the parent ends."""
+    """Puts this process in a separate process group, so that a signal from the terminal arrives
+    only once (through the parent). Lets the kernel kill this process when the parent ends."""
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
@@ -69,8 +72,8 @@ def _become_child(parent: int) -> None:
 
 
 def _work(work: Callable[[], object], writing: int) -> NoReturn:
-    """Does the work in the child, and writes the exit code to the pipe once all output is
-    written."""
+    """Does the work in the child process. After all output has been written, writes the exit code
+    to the pipe `writing`."""
     atexit.register(_release_output, writing)
     code: int = 0
     try:
@@ -90,8 +93,9 @@ def _work(work: Callable[[], object], writing: int) -> NoReturn:
 
 
 def _release_output(writing: int) -> None:
-    """Closes the output of this process, so that a reader of the output does not wait for a process
-    that is left behind, and then the pipe. Runs after all other work of the interpreter's exit."""
+    """Closes the output of this process and then the pipe `writing`. A reader of the output then
+    does not wait for a process that is left behind. This function runs after everything else at the
+    interpreter's exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -102,7 +106,8 @@ def _release_output(writing: int) -> None:
 
 
 class Attendant:
-    """Waits for a child, passes signals on to it, and leaves it behind if the kernel holds it.
+    """Waits for a child process and passes signals on to it. Ends this process without the child if
+    the kernel does not let the child end.
 
     `done` is the read end of the pipe to which the child writes its exit code.
     """
@@ -115,8 +120,8 @@ class Attendant:
         self._leave_at_s: float | None = None
 
     def status(self) -> int:
-        """Waits for the child's end and returns its wait status. Ends this process if the child
-        cannot be ended."""
+        """Waits for the end of the child and returns its wait status. If the child cannot be ended,
+        ends this process instead."""
         while True:
             pid, status = os.waitpid(self._child, os.WNOHANG)
             if pid:
@@ -132,15 +137,16 @@ class Attendant:
                 self._pass_on(signal.Signals(waited.si_signo))
 
     def _judged(self, status: int) -> int:
-        """The wait status of the child; the exit code that it wrote, if it was killed after its
-        work."""
+        """Returns the wait status of the child. If the child was killed after its work was done,
+        returns a status with the exit code that it wrote to the pipe."""
         self._read_code()
         if self._code is not None and os.WIFSIGNALED(status) and self._leave_at_s is not None:
             return self._code << 8
         return status
 
     def _read_code(self) -> None:
-        """Reads the exit code from the pipe, and the end of the pipe after it."""
+        """Reads the exit code from the pipe if it has arrived, and later the end of the pipe. After
+        each of the two, sets the time at which the child is killed."""
         if not self._is_done and select.select([self._done], [], [], 0)[0]:
             written = os.read(self._done, 1)
             self._is_done = not written
@@ -175,7 +181,7 @@ class Attendant:
 
 
 def _end_by(number: signal.Signals) -> NoReturn:
-    """Ends this process by the signal that ended the child, without a second core dump."""
+    """Ends this process by the same signal that ended the child, but without another core dump."""
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     with contextlib.suppress(OSError):

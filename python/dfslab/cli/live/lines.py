@@ -1,4 +1,5 @@
-"""Prints progress lines for logs: one line at intervals, if the output is no terminal."""
+"""Prints progress as separate lines at regular intervals, for output that is a log instead of a
+terminal."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ EVERY_S = 15.0  # seconds between two lines; a run that is shorter prints nothin
 class LineReporter:
     """A progress callback that prints at most one line per `EVERY_S` seconds to standard error.
 
-    Each line has the minutes since the start, the share that is done, and the current activity.
+    Each line contains the minutes since the start, the proportion of the work that is done, and the
+    current activity.
     """
 
-    watch = None  # None: live values of workload runs are shown in terminals only
+    watch = None  # live values of workload runs are shown only in a terminal
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:
         self._clock = clock
@@ -29,7 +31,7 @@ class LineReporter:
     def __call__(self, done: float, total: float, text: str, *_: Any) -> None:
         now_s = self._clock()
         # A preparation during a run, such as the start of a testbed, reports that nothing is done.
-        # That must not reset the share.
+        # Such a report must not reset the printed proportion.
         self._share = done / total if done and total else self._share
         if now_s < self._due_s:
             return

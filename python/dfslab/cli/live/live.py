@@ -33,7 +33,7 @@ class LiveSecond:
 class LoadView:
     """Receives the live counts of a workload run and shows one row for each second.
 
-    A new run begins a new table.
+    When another workload run begins, a new table begins.
     """
 
     def __init__(self, clock: Callable[[], float] = REAL.monotonic_s) -> None:

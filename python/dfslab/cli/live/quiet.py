@@ -1,4 +1,4 @@
-"""The setting `--quiet` of a command: print no progress."""
+"""The option `--quiet` of the commands, which switches off the printing of progress."""
 
 from __future__ import annotations
 

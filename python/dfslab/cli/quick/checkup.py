@@ -13,11 +13,11 @@ from pathlib import Path
 from dfslab.documents.table import Table, heads, words
 from dfslab.extras import EXTRAS
 
-# Share of the cores in use by other programs from which measurements are reported as disturbed.
-# This is a choice: up to this share, one client of a measurement still finds a free core on
+# Measurements are reported as disturbed if other programs use more than this proportion of the
+# cores. The value is a choice: up to it, one client of a measurement still finds a free core on
 # machines with two or more cores.
 QUIET_SHARE = 0.25
-# Optional extra of the package -> what it provides, in words.
+# What each optional extra of the package provides.
 PURPOSES = {
     "formulas": "formulas and UML diagrams",
     "fit": "calibration, petri, regression",
@@ -33,9 +33,9 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 @dataclass(frozen=True)
 class InspectedMachine:
-    """The state of a machine. `lacking`: optional extra -> the first of its libraries that is not
-    installed. `load`: mean number of running processes over the last minute. `governor`: frequency
-    governor of the processor; "" if unknown."""
+    """The state of a machine. `lacking`: for each optional extra that is incomplete, the first of
+    its libraries that is not installed. `load`: mean number of running processes over the last
+    minute. `governor`: frequency governor of the processor; "" if unknown."""
 
     is_root: bool
     has_java: bool
@@ -48,7 +48,8 @@ class InspectedMachine:
 
 @dataclass(frozen=True)
 class InspectedPart:
-    """One line of the report: the subject, its state in words, and what to do ("": nothing)."""
+    """A line of the report: its subject, the state of the subject in words, and the remedy ("" if
+    nothing has to be done)."""
 
     about: str
     state: str

@@ -20,18 +20,20 @@ from dfslab.spec.toml import TomlTable
 from dfslab.workloads.transfers import Mode
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-# Largest share of the free space that the files of a measurement may take.
+# Largest proportion of the free space that the files of a measurement may occupy.
 SPACE_SHARE = 0.8
 # Number of transfers planned for each client: more than a client completes before the time limit,
 # so that the time limit ends the run.
 ENDLESS = 1_000_000_000
-# Direct I/O needs sizes that are multiples of a disk's sector; 4096 B is one for all disks.
+# Direct I/O needs sizes that are multiples of the disk's sector size. 4096 B is a multiple of all
+# common sector sizes.
 SECTOR_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """What is measured, as given by the options. Lists are separated by commas.
+    """The transfers to measure, as options of the command describe them. A text may list several
+    values, separated by commas.
 
     `size`: bytes of all files together; each client has one file of an equal size. `cache`: "warm",
     "cold" or "direct", as in `workload.cache`.
@@ -101,8 +103,8 @@ def check_directory(directory: Path) -> None:
 def _grid(
     modes: Sequence[Mode], blocks: Sequence[int], clients: int, part_bytes: int
 ) -> dict[str, list[LevelValue]]:
-    """Returns the grid of configurations for one number of clients; the clients' files together
-    have the requested size."""
+    """Returns the grid of configurations for one number of clients. Each client has a file of
+    `part_bytes`."""
     return {
         "workload.mode": list(modes),
         "workload.transfer_size": [units.exact(block, "B") for block in blocks],
@@ -123,9 +125,9 @@ def this_machine() -> TomlTable:
 
 
 def folder_name(place: Path, is_path: bool = True) -> str:
-    """Returns a name for run folders: the place's full path (or, without `is_path`, the place as
-    it is written) with hyphens, such as `mnt-data`.
-    """
+    """Returns a name for run folders: the path of a place with hyphens, such as `mnt-data`. If
+    `is_path` is true, the path is made absolute; otherwise the name is made from the place as it is
+    written."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"
@@ -140,7 +142,8 @@ def _listed(option: str, text: str) -> list[str]:
 
 
 def positive_quantity(option: str, text: str, unit: str) -> float:
-    """Converts the text of an option to a positive quantity in SI units. Raises InputError."""
+    """Parses the text of an option and returns the quantity in `unit`, an SI unit. Raises
+    InputError unless it is positive."""
     try:
         found = units.parse(text, unit)
     except ValueError as error:

@@ -25,7 +25,8 @@ def doctor(
     """What works here, what is missing, how quiet the machine is, and what killed runs left."""
     found = checkup.findings(checkup.inspect())
     folders, stale = scratch.abandoned(), testbeds.stale()
-    # A run in an abandoned temporary folder is removed with the folder.
+    # Runs inside an abandoned temporary folder are not listed, because they are removed together
+    # with the folder.
     tops = tuple(f"{one.path}/" for one in folders)
     runs = [one for one in leftovers.abandoned() if not one.path.startswith(tops)]
     locks = leftovers.abandoned_locks()

@@ -1,4 +1,5 @@
-"""Makes the scenario of `dfslab replay FILE DIRECTORY` from a surveyed trace and the options."""
+"""Makes the scenario of `dfslab replay FILE DIRECTORY`, from what `survey` found in the trace and
+from the options of the command."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ from dfslab.spec.scenario import Scenario
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How a trace is replayed, as the options say it.
+    """The options of a replay.
 
-    `time`: limit of each repetition. `space`: limit of the files' size; "" is SPACE_SHARE of the
-    free space. `speed`: 0 replays calls back to back, 1 at the recorded times, 2 twice as fast.
+    `time`: time limit of each repetition. `space`: maximum size of all files; "": SPACE_SHARE of
+    the free space. `speed`: 0 replays each call directly after the previous one, 1 at the recorded
+    times, 2 twice as fast.
     """
 
     time: str = "60s"
@@ -36,8 +38,8 @@ class ReplayOptions:
 
 
 def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOptions) -> Scenario:
-    """Returns the scenario that replays a trace in `directory`. InputError names the option that is
-    wrong, or says that the directory has too little space."""
+    """Returns the scenario that replays a trace in `directory`. `found`: what was found in the
+    trace. Raises InputError if an option is wrong or the directory has too little space."""
     check_directory(directory)
     time_s = positive_quantity("--time", options.time, "s")
     _check_space(trace, found, directory, options.space)
@@ -71,7 +73,8 @@ def scenario(trace: Path, found: TraceSurvey, directory: Path, options: ReplayOp
 
 
 def _check_space(trace: Path, found: TraceSurvey, directory: Path, space: str) -> None:
-    """InputError if the files of the replay are larger than the free space or `--space`."""
+    """Raises InputError if the files of the replay need more than `--space`, or more than the
+    allowed part of the free space."""
     needed = units.text(found.size_bytes, "B")
     free_bytes = shutil.disk_usage(directory).free
     if found.size_bytes > SPACE_SHARE * free_bytes:

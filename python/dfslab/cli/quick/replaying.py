@@ -1,4 +1,5 @@
-"""The command `replay`: an application's recorded file calls, repeated in another directory."""
+"""The command `dfslab replay`. It repeats the file calls of an application, which a trace recorded,
+in another directory."""
 
 from __future__ import annotations
 

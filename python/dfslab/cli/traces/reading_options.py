@@ -68,8 +68,8 @@ def _read(
     drop: Drop = None,
     calls: CallsFile = None,
 ) -> Reading:
-    """The options for reading traces as one value. Raises InputError with the option that is
-    wrong."""
+    """Returns the options for reading traces as one value. Raises InputError that names a wrong
+    option."""
     return reading(sampled, form, keep or (), drop or (), calls)
 
 
@@ -77,9 +77,10 @@ SHARED = list(inspect.signature(_read, eval_str=True).parameters.values())
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorates a command so that its parameter `how` is replaced by the options of `_read`.
+    """Decorates a command that has a parameter `how`. On the command line, that parameter is
+    replaced by the options of `_read`.
 
-    The command receives them as one `Reading`.
+    The command receives their values as one `Reading`.
     """
     wanted: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():

@@ -1,4 +1,4 @@
-"""The commands `dfslab trace`. This module only parses and prints."""
+"""The commands `dfslab trace`. This module only parses arguments and prints results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ ModelScenario = Annotated[
 
 
 def _emit(as_json: bool, profile: TraceProfile, *shown: Table | Paragraph | str) -> None:
-    """Print a profile as one JSON document, or else tables and lines for people."""
+    """Prints a profile as one JSON document if `as_json` is true, and otherwise the tables and
+    lines in `shown`."""
     emit(as_json, plain(profile) if as_json else None, *shown)
 
 

@@ -1,5 +1,5 @@
-"""Compares cohorts within a trace: one process with the others of its role, or slow with fast
-traces."""
+"""Compares groups of calls (cohorts) within a trace: the calls of one process with those of the
+other processes of the same role, or slow traces with fast ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ HOSTS = "needs spans of two hosts (resource attribute host.name)"
 def compared(
     found: TraceProfile, files: Sequence[Path], of_jvms: bool, kind: str, reading: Reading
 ) -> CohortComparison:
-    """Returns the steps that differ significantly between the cohorts of a trace.
-    `cohort.compare_all` tests them.
+    """Returns the steps that differ significantly between groups of calls (cohorts) of a trace.
+    `cohort.compare_all` tests the differences.
 
-    `found`: profile of the files, read with the same options. `kind`: kind of cohorts, a member of
-    KINDS.
+    `found`: profile of the files, read with the same options. `of_jvms`: whether traced JVMs wrote
+    the files. `kind`: how the calls are grouped, one of KINDS.
     """
     if kind not in KINDS:
         raise InputError("--cohorts", kind, f"must be one of {', '.join(KINDS)}")
@@ -48,8 +48,8 @@ def compared(
 
 
 def _hosts(files: Sequence[callprofile.File]) -> list[cohort.CohortPair]:
-    """One pair of cohorts for each process: (process name, calls of the other processes of its
-    role, calls of the process).
+    """Returns one pair of cohorts for each process. The pair contains the process name, the calls
+    of the other processes of the same role, and the calls of the process.
 
     The paths of the calls name roles instead of processes, so that they can be compared.
     """
@@ -79,8 +79,8 @@ def _by_role(file: callprofile.File) -> callprofile.File:
 
 
 def _slow(files: Sequence[Path], reading: Reading) -> cohort.CohortPair:
-    """A pair of cohorts from a random sample of traces: the slowest traces of each kind, and all
-    others."""
+    """Returns a pair of cohorts from a random sample of complete traces: the slowest traces of each
+    kind of operation, and all others."""
     if not files:
         raise InputError("--cohorts", "slow", "needs whole calls beside the profiles (*.otlp.json)")
     spans, _ = tracing.spans(files, reading, trees.MOST_EVENTS)

@@ -1,5 +1,5 @@
-"""Shows a trace live: the work of the last seconds, updated whenever a new profile has been
-written."""
+"""Shows a trace live: the work of the traced processes in the last seconds. The view is updated
+whenever a new profile has been written."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from dfslab.spec import units
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.model import InputError
 
-# After all processes have ended, the view waits this long for new ones, such as those of the next
-# command.
+# Time in seconds that the view waits for new processes after all processes have ended. New
+# processes are, for example, those of the next command.
 ENDED_AFTER_S = 10.0
-# A process is inactive if it wrote nothing for this many periods of the other processes.
+# A process counts as inactive if it has written nothing for this many times the period at which the
+# other processes write.
 STALE_PERIODS = 3
 LOG_WIDTH, LOG_ROWS = 100, 8
-# Lines of the screen that are not table rows: two at the top, title and head of each table, and the
-# last line.
+# Number of screen lines that are not table rows: two lines at the top, the title and head of each
+# of two tables, and the last line.
 OTHER_LINES = 7
 COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
 
 
 @dataclass(frozen=True)
 class Increase:
-    """How much the sums of a step increased in the last period."""
+    """The increase of a step's sums during the last period. `path` is the step's calling context;
+    `count` is the number of calls."""
 
     path: CallPath
     count: int
@@ -52,8 +54,8 @@ class Increase:
 
 @dataclass
 class Snapshot:
-    """The state of a trace at one update: the sums so far, and their increase in the last period
-    (of `period_s` seconds)."""
+    """The state of a trace at one update: the sums since the start of the trace, and their increase
+    in the last period (of `period_s` seconds)."""
 
     whole: TraceProfile
     written_s: float
@@ -64,7 +66,8 @@ class Snapshot:
 
 
 class Looks:
-    """Reads again and again the profiles in a folder to which a receiver or traced JVMs write."""
+    """Reads the profiles in a folder repeatedly, while a receiver or traced JVMs write to that
+    folder."""
 
     def __init__(self, folder: Path, clock: Clock = REAL) -> None:
         if not folder.is_dir():
@@ -76,7 +79,7 @@ class Looks:
         self._periods: dict[str, callprofile.File] = {}
 
     def look(self) -> Snapshot | None:
-        """The current state of the trace; None if no profile has been written yet."""
+        """Returns the current state of the trace; None if no profile has been written yet."""
         path = self._folder / RECEIVED
         if path.is_file():
             self._snapshot = self._receiver(path)
@@ -104,7 +107,8 @@ class Looks:
         }
         if not any(row.count for file in files.values() for row in file.nodes):
             return None
-        # Savings are computed only at the end, because an update of the view must be cheap.
+        # The document is made without the savings that faster steps would bring. They are computed
+        # only at the end, because an update of the view must be cheap.
         whole = call_document.document(list(files.items()), callprofile.merge(files.items()))
         for name, file in files.items():
             before = self._files.get(name)
@@ -146,7 +150,8 @@ def received(path: Path) -> ReceivedProfile:
 
 
 def since(before: Sequence[Entry], now: Sequence[Entry]) -> list[Increase]:
-    """The increase of each step between two rankings, the largest self time first.
+    """Returns how much each step increased between two rankings, sorted by self time, the largest
+    first.
 
     Steps without new calls are omitted.
     """
@@ -221,9 +226,9 @@ def _log(folder: Path, interval_s: float, clock: Clock) -> Snapshot | None:
 
 
 def view(snapshot: Snapshot | None, folder: Path, width: int, height: int) -> Group:
-    """The view of a snapshot for a screen with `width` columns and `height` lines.
+    """Returns the view of a snapshot for a screen with `width` columns and `height` lines.
 
-    `folder` is named while nothing has been written.
+    While there is no snapshot, the view says that it waits for a profile in `folder`.
     """
     if snapshot is None:
         return Group(f"waiting for the first profile in {folder}")
@@ -251,9 +256,11 @@ def _cut(text: str, width: int) -> str:
 
 
 def _table(title: str, rows: list[Increase], period_s: float, width: int, most: int) -> Table:
-    """A table of the work of steps in the last period, in calls, seconds and bytes per second.
+    """Returns a table of the work that steps did in the last period, in calls, seconds and bytes
+    per second.
 
     A step with several callers has a row for each caller. A row is named by the end of its path.
+    `most`: maximum number of rows.
     """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, width=width)
     # Two blanks separate the columns.

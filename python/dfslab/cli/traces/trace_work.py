@@ -1,4 +1,5 @@
-"""Does the work of the commands on traces: records, reads, merges, ranks and draws them."""
+"""Functions that do the work of the commands on traces: they record, read, merge, rank and draw
+traces."""
 
 from __future__ import annotations
 
@@ -46,14 +47,14 @@ else:
     pages = lazily("dfslab.report.page")
 
 RECEIVED = "received.json"
-# Traced steps are compared with the steps of this model, which derives them from a description
-# without any fit.
+# The model whose steps are compared with traced steps. It derives the steps from the description of
+# a file system, without fitting to measurements.
 MODEL = "sequence"
 
 
 def record(scenario: Scenario, output: Output, report: Progress) -> TraceProfile:
-    """Traces the first configuration of a scenario and writes an OTLP file: JSON if the name of the
-    file ends in .json.
+    """Traces the first configuration of a scenario and writes the trace as an OTLP file: in JSON if
+    the file's name ends in .json, otherwise in protobuf.
 
     Returns the profile of the trace.
     """
@@ -123,8 +124,8 @@ def _record_mounted(
     folder: Path,
     notify: Callable[[str], None],
 ) -> TraceProfile:
-    """Does the same as `record_command` on a testbed that has server counters instead of traced
-    JVMs. The command runs in its mount."""
+    """Does the same as `record_command` for a testbed that has server counters instead of traced
+    JVMs. The command runs in the directory where the testbed is mounted."""
     if not issubclass(kind, MountedTestbed):
         raise InputError("--on", name, "neither can its processes be traced nor do they count")
     folder.mkdir(exist_ok=True)
@@ -140,7 +141,7 @@ def _record_mounted(
 def profile(
     files: Sequence[Path], reading: Reading | None = None, scheduler: str = ""
 ) -> TraceProfile:
-    """The merged profile of OTLP files, or of files written by traced JVMs.
+    """Returns the merged profile of OTLP files, or of files that traced JVMs wrote.
 
     If a `scheduler` is given, the workers of its Dask cluster read the files.
     """
@@ -158,7 +159,8 @@ def profile(
 def against(
     found: TraceProfile, files: Sequence[Path], reading: Reading | None = None
 ) -> TraceAnalysis:
-    """The profile `found`, with its significant changes since the earlier profile in `files`.
+    """Compares the profile `found` with the profile of earlier trace `files`. Returns `found`
+    together with the significant changes since then.
 
     Both must be read with the same options.
     """
@@ -169,9 +171,10 @@ def against(
 def with_cohorts(
     found: TraceProfile, files: Sequence[Path], kind: str, reading: Reading
 ) -> TraceAnalysis:
-    """The profile `found`, with the significant differences between the cohorts of its files.
+    """Compares groups of calls (cohorts) in the trace `files` with each other. Returns their
+    profile `found` together with the significant differences.
 
-    `kind`: kind of cohorts.
+    `kind`: how the calls are grouped, such as "slow" (slow and other traces).
     """
     here = _existing(files)
     of_jvms = not reading.format and _of_jvms(here)
@@ -180,8 +183,8 @@ def with_cohorts(
 
 
 def modelled(found: TraceProfile, scenario: Scenario) -> TraceAnalysis:
-    """The profile `found`, compared with the steps of the sequence model for a scenario's first
-    configuration."""
+    """Returns the profile `found`, together with its comparison with the steps that the sequence
+    model predicts for the first configuration of a scenario."""
     point = check(scenario)[0]
     model = discover.model(MODEL)
     steps = model.run(point).steps
@@ -209,7 +212,8 @@ def folded(files: Sequence[Path], reading: Reading) -> str:
 
 
 def exported(files: Sequence[Path], form: str, reading: Reading, scheduler: str = "") -> Written:
-    """Traces in the format of another viewer, with a note on what the format cannot hold."""
+    """Returns traces in the format of another viewer, together with a note on what the format
+    cannot represent. `form` is the name of the exporter."""
     exporter = chosen(form)
     found = _existing(files)
     of_spans = bool(reading.format) or not _of_jvms(found)
@@ -238,9 +242,10 @@ def import_traces(
     reading: Reading | None = None,
     scheduler: str = "",
 ) -> TraceProfile:
-    """Reads trace files into one profile.
+    """Reads trace files into one profile and returns it.
 
-    The profile is also stored as JSON (`output`) or as tables in a folder (`into`, `label`).
+    The profile is also stored: as JSON in the file `output`, or as tables in the folder `into`,
+    where `label` is the name of this trace.
     """
     if not output and not into:
         raise InputError("--output", "", "where to? --output FILE or --into FOLDER")
@@ -262,7 +267,8 @@ def import_traces(
 
 
 def query(folder: Path, sql: str) -> tuple[list[str], list[tuple[Value, ...]]]:
-    """Runs an SQL query on the tables of a folder. Returns (column names, rows)."""
+    """Runs an SQL query on the tables in a folder. Returns the names of the columns and the
+    rows."""
     return trace_store.query(folder, sql)
 
 
@@ -273,10 +279,10 @@ def receive(
     duration_s: float | None,
     notify: Callable[[str], None],
 ) -> ReceivedProfile:
-    """Receives spans over HTTP into a folder, for `duration_s` seconds or (None) until Ctrl-C.
-    Returns the profile.
+    """Receives spans over HTTP on `port` and stores them in a folder, for `duration_s` seconds
+    (None: until Ctrl-C). Returns the profile.
 
-    The profile is written every `interval_s` seconds, the tables at the end.
+    The profile is written every `interval_s` seconds, and the tables are written at the end.
     """
     new_folder("--into", folder)
     folder.mkdir(exist_ok=True)
@@ -295,7 +301,7 @@ def receive(
 
 
 def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
-    """(file name, content) of each profile of traced JVMs.
+    """Reads the profiles of traced JVMs. Returns pairs of a file name and the profile.
 
     Files with server counters are converted to profiles.
     """
@@ -307,7 +313,8 @@ def _profiles(files: Sequence[Path]) -> list[tuple[str, callprofile.File]]:
 
 
 def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofile.File]]:
-    """The profiles in files that the workers of a Dask cluster read, sorted by file name."""
+    """Lets the workers of a Dask cluster read profiles. Returns pairs of a file name and the
+    profile, sorted by file name. `scheduler` is the address of the cluster."""
     # Importing Dask takes half a second, so it is imported only if it is used.
     from dfslab.fleet import dask
 
@@ -320,7 +327,7 @@ def _spread(files: Sequence[Path], scheduler: str) -> list[tuple[str, callprofil
 
 
 def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
-    """The profiles of a file, read by a worker.
+    """Returns the profiles in a file. A worker of the Dask cluster calls this function.
 
     An error is returned as its message, because exceptions of dfslab cannot be pickled.
     """
@@ -331,9 +338,10 @@ def _read_at_node(path: str) -> list[tuple[str, callprofile.File]] | str:
 
 
 def _of_jvms(files: Sequence[Path]) -> bool:
-    """Whether the files hold sums of calls (of traced JVMs or of server counters) instead of spans.
+    """Returns whether the files contain sums of calls (written by traced JVMs, or as server
+    counters) instead of spans.
 
-    Raises InputError if only some of the files do.
+    Raises InputError if only some of the files contain such sums.
     """
     profiles = [
         path for path in files if callprofile.is_profile(path) or counter_profiles.recognise(path)

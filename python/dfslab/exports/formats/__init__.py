@@ -1,1 +1,1 @@
-"""The exporters, one module each, which discovery finds."""
+"""The exporters. Each is one module, and `dfslab.discover` finds them."""

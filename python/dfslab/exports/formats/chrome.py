@@ -27,10 +27,12 @@ class _Event(TypedDict):
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The merged call trees as JSON. The trees follow each other in time, and each node is drawn as
-    one long call.
+    """Returns the merged call trees as a JSON document of trace events. The trees follow each other
+    on the time axis, and each node (all calls of a step with the same callers) is drawn as one long
+    call.
 
-    The document states how many nodes are left out for its size, or because they took no time.
+    The document states how many nodes are left out, either because the document would be too large
+    or because they took no time.
     """
     nodes = [node for _, node in walk(profile.roots)]
     widths = _widths_ns(nodes)
@@ -48,8 +50,8 @@ def write(profile: TraceProfile) -> bytes:
 
 
 def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
-    """Node id -> width of the node's bar in ns: the sum of the self times of the node and of all
-    nodes below it."""
+    """Returns the width of each node's bar in ns, by node id. The width is the sum of the self
+    times of the node and of all nodes below it."""
     widths: dict[int, int] = {}
     for node in reversed(nodes):
         self_ns = 0 if node.kind == trees.DETAIL else max(0, node.self_ns)
@@ -60,9 +62,10 @@ def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
 def _starts_ns(
     roots: list[TreeNode], nodes: list[TreeNode], widths: dict[int, int]
 ) -> dict[int, int]:
-    """Node id -> start of the node's bar in ns.
+    """Returns the start of each node's bar in ns, by node id.
 
-    Roots follow each other, and children are within their parent.
+    The bars of roots follow each other, and the bars of children are within the bar of their
+    parent.
     """
     starts: dict[int, int] = {}
     at = 0

@@ -14,7 +14,8 @@ TITLE = "Every metric as a row of CSV"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The results as CSV with a header, one row for each metric. Unknown values are empty."""
+    """Returns the results as CSV with a header and one row for each metric. Unknown values are
+    empty."""
     found, text = rows(results), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(MetricRow._fields if found else ())

@@ -17,7 +17,8 @@ from dfslab.studies.runs import completeness
 TITLE = "One job for each measured result, as fio's JSON"
 # The percentiles of latency that fio reports by default.
 FIO_PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-# Binary logarithm of the number of histogram buckets for each power of two (core/stats).
+# The recorded histograms (core/stats) divide each power of two into 2^BUCKETS_AN_OCTAVE_BITS
+# buckets.
 BUCKETS_AN_OCTAVE_BITS = 7
 # fio has only reads, writes and trims, so metadata operations are left out.
 READS = ("read", "pread")
@@ -51,7 +52,7 @@ class _Direction(TypedDict):
     lat_ns: _Latency
 
 
-# This is the functional form of TypedDict, because one key is no Python identifier.
+# TypedDict is called as a function here, because one of the keys is no Python identifier.
 _Job = TypedDict(
     "_Job",
     {
@@ -70,8 +71,8 @@ _Job = TypedDict(
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The results in fio's JSON format, with one job for each measured result. Only the keys that
-    readers of fio's output use are written.
+    """Returns the results in fio's JSON format, with one job for each measured result. The document
+    has only the keys that readers of fio's output use.
 
     Reads and writes are whole operations, so `iops` counts operations, not system calls. If
     operations have a scheduled start, `lat_ns` is the response time since that start.
@@ -129,7 +130,7 @@ def _direction(load: MeasuredLoad, names: Sequence[str]) -> _Direction:
 
 
 def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Buckets:
-    """The merged histogram of the operations in `names`.
+    """Returns the merged histogram of those operations that are listed in `names`.
 
     All histograms have the same bucket bounds.
     """
@@ -141,9 +142,10 @@ def _together(histograms: Mapping[str, Buckets], names: Sequence[str]) -> Bucket
 
 
 def _latency(buckets: Buckets) -> _Latency:
-    """Statistics in ns of a histogram, from the midpoints of its buckets.
+    """Returns the latency statistics of a histogram in ns, computed from the midpoints of its
+    buckets.
 
-    A midpoint differs from a value by at most 1 part in 256.
+    A midpoint differs from a recorded value by at most 1 part in 256.
     """
     count = sum(number for _, number in buckets)
     if not count:

@@ -15,7 +15,8 @@ REFUSED = "is for spans; of JVMs' profiles there is speedscope"
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """Exports complete call trees as OTLP JSON, up to the largest document size.
+    """Exports complete call trees as OTLP JSON. If they have too many spans for a document, a
+    random sample of the trees is exported.
 
     The note states how many trees were left out.
     """

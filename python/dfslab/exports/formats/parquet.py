@@ -21,7 +21,7 @@ TITLE = "Every metric as a row of Parquet"
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The results as a Parquet file with typed columns, one row for each metric."""
+    """Returns the results as a Parquet file with typed columns and one row for each metric."""
     schema = arrow.schema(
         [
             ("method", arrow.string()),

@@ -17,7 +17,7 @@ TITLE = "Calls and self times of stacks, for pprof"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The merged call trees as gzip-compressed profile.proto.
+    """Returns the merged call trees as gzip-compressed profile.proto.
 
     Each stack has its number of calls and its self time.
     """
@@ -55,7 +55,8 @@ def write(profile: TraceProfile) -> bytes:
 
 
 def write_spans(files: Sequence[Path], reading: Reading) -> Written:
-    """The pprof document of span files. The core makes it before it compresses the call trees."""
+    """Returns the merged call trees of files with spans as a pprof document. The Rust core encodes
+    it."""
     return Written(trace.pprof(files, reading))
 
 

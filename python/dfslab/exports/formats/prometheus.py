@@ -18,8 +18,9 @@ from dfslab.studies.runs import completeness
 
 TITLE = "Gauges and histograms as Prometheus reads them"
 NANO = 1e-9
-# Kind of times (latency, response time) -> (function that returns their histograms of a workload
-# run, description for the output).
+# The kinds of times, such as latency. The value for each kind is a pair: the function that returns
+# the histograms of these times from the measurements of a workload run, and the description of the
+# times in the output.
 TIMES: dict[str, tuple[Callable[[MeasuredLoad], dict[str, Buckets]], str]] = {
     metrics.LATENCY: (lambda load: load.histograms, "Time of an operation"),
     metrics.RESPONSE: (
@@ -43,8 +44,8 @@ class _Sample(NamedTuple):
 
 
 def write(results: Sequence[Result]) -> bytes:
-    """The results as text: a gauge for each metric, and for each operation a histogram of its
-    times in seconds."""
+    """Returns the results as text for Prometheus. Each metric becomes a gauge, and the times of
+    each operation become a histogram in seconds."""
     gauges: dict[str, list[str]] = {}
     for row in rows(results):
         labels = _labels(_Sample.of(row), json.loads(row.labels))
@@ -70,8 +71,8 @@ def write(results: Sequence[Result]) -> bytes:
 
 
 def _completeness(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of a gauge for each measured result, 0 where the result is incomplete.
-    Empty if all results are complete."""
+    """Returns the lines of a gauge that has a value for each measured result: 1 if the result is
+    complete, else 0. Returns no lines if all results are complete."""
     if not completeness.incomplete(results):
         return []
     name = "dfslab_complete"
@@ -83,10 +84,11 @@ def _completeness(results: Sequence[Result]) -> list[str]:
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
-    """Lines of a Prometheus histogram for each operation. The counts are cumulative, up to powers
-    of two nanoseconds.
+    """Yields the lines of a Prometheus histogram for each operation of a result. The counts are
+    cumulative, and the upper bounds of the buckets are powers of two in nanoseconds.
 
-    Powers of two are bucket boundaries of the recorded histograms, so no bucket has to be split.
+    Powers of two are bucket boundaries of the recorded histograms, so no recorded bucket has to be
+    split.
     """
     histograms = TIMES[kind][0](result.load) if result.load else {}
     for operation, buckets in histograms.items():

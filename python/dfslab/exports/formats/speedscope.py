@@ -14,7 +14,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(profile: TraceProfile) -> bytes:
-    """The call trees as a JSON document with one weighted stack for each node (speedscope's
+    """Returns the call trees as a JSON document with one weighted stack for each node (speedscope's
     "sampled" profile).
 
     The weight of a stack is the node's self time.

@@ -15,15 +15,16 @@ TITLE = "The tables of all studies, one after another, as CSV"
 
 
 def write(run: FinishedRun) -> bytes:
-    """The tables of a run as CSV, including those that `dfslab run` does not print."""
+    """Returns all tables of a run as CSV, including those that `dfslab run` does not print."""
     return tables_as_csv(run_document.every_table(run))
 
 
 def tables_as_csv(tables: Sequence[Table]) -> bytes:
-    """CSV of several tables. Each table has its title before it and an empty line after it.
+    """Returns several tables as one CSV text. The title of each table precedes it, and an empty
+    line follows it.
 
     Values are plain numbers in SI units. A column whose cells have intervals is followed by two
-    columns with their lower and upper ends.
+    columns, which contain the lower and the upper ends of the intervals.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

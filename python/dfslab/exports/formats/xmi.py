@@ -29,7 +29,7 @@ _NAMES = {"xmi": XMI, "uml": UML, "MARTE": MARTE}
 
 
 def export(model: Uml) -> str:
-    """The UML model as an XMI document. The same model always gives the same text."""
+    """Returns the UML model as an XMI document. The same model always gives the same text."""
     for prefix, address in _NAMES.items():
         ElementTree.register_namespace(prefix, address)
     root = _XmiWriter(model).document()
@@ -38,7 +38,8 @@ def export(model: Uml) -> str:
 
 
 def read(text: str, file: str = "") -> Uml:
-    """The UML model in a document that `export` wrote. Raises InputError for any other text."""
+    """Returns the UML model in an XMI document that `export` wrote. Raises InputError for any other
+    text."""
     try:
         root = ElementTree.fromstring(text)
         return _XmiReader(root).model()
@@ -52,9 +53,9 @@ class _XmiWriter:
         self._applied: list[tuple[str, str, dict[str, str]]] = []
 
     def document(self) -> Element:
-        """The XML document.
+        """Returns the XML document of the UML model.
 
-        The model comes first, then the stereotypes that are applied to its elements.
+        The elements of the model come first, then the stereotypes that are applied to them.
         """
         root = Element(f"{{{XMI}}}XMI")
         model = self._element(root, f"{{{UML}}}Model", "", name=self._model.name)
@@ -152,7 +153,7 @@ class _XmiReader:
                 self._applied.setdefault(one.attrib["base"], []).append(one)
 
     def model(self) -> Uml:
-        """The UML model that was exported to this document."""
+        """Returns the UML model that was exported to this document."""
         model = next(one for one in self._root if one.tag == f"{{{UML}}}Model")
         links = [
             tuple(end.attrib["name"] for end in one.findall("ownedEnd"))
@@ -225,7 +226,7 @@ class _XmiReader:
 
 
 def write(model: Uml) -> bytes:
-    """The XMI document as UTF-8 bytes."""
+    """Returns the UML model as an XMI document in UTF-8."""
     return export(model).encode()
 
 

@@ -1,1 +1,1 @@
-"""The importers, one module each, which discovery finds."""
+"""The importers. Each is one module, and `dfslab.discover` finds them."""

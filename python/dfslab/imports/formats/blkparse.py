@@ -19,12 +19,13 @@ BLOCK_LINE = re.compile(
     r"\s+(\d+) \+ (\d+)"
 )
 SECTOR_BYTES = 512
-# The beginning of a line of blkparse, whatever its action is.
+# Pattern of the beginning of any line of blkparse, whatever the action in it is.
 LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Z]+\s")
 
 
 class _Request(NamedTuple):
-    """A queued request to a block device, in sectors."""
+    """A queued request to a block device. Its first sector and its number of sectors are in units
+    of 512 bytes."""
 
     start_s: float
     process: int
@@ -40,16 +41,17 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The requests in a file. A device is not in a directory, so `recording` is not used."""
+    """Returns the requests in a file. A device is not in a directory, so `recording` is not
+    used."""
     with plain_file.lines(path) as lines:
         return calls(lines)
 
 
 def calls(lines: Iterable[str]) -> list[FileCall]:
-    """The queued reads and writes in the output of `blkparse`.
+    """Returns the reads and writes that the output of `blkparse` shows as queued.
 
-    Each device becomes one file. The file begins at the lowest sector of the device that the trace
-    has.
+    Each block device becomes one file. Offset 0 of the file is the lowest sector of the device that
+    occurs in the trace.
     """
     found: list[_Request] = []
     completed_s: dict[tuple[str, int, int], list[float]] = {}
@@ -72,8 +74,10 @@ def calls(lines: Iterable[str]) -> list[FileCall]:
 
 
 def _call(one: _Request, lowest: int, ends: dict[tuple[str, int, int], list[float]]) -> FileCall:
-    """A request as a call. `ends`: times of completion of equal requests, the latest first; the
-    earliest one after the request's start is the request's own, and is taken out."""
+    """Converts a request to a call. `lowest`: first sector of the file. `ends`: for each request
+    (device, sector, sectors), the times in seconds at which equal requests were completed, the
+    latest first. The earliest time after the start of the request is its end, and is removed from
+    the list."""
     times = ends.get((one.device, one.sector, one.sectors), [])
     while times and times[-1] < one.start_s:
         times.pop()

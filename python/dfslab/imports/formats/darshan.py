@@ -1,4 +1,5 @@
-"""Imports Darshan's logs with extended traces (DXT), which Darshan's own package reads."""
+"""Imports Darshan's logs with extended traces (DXT). The Python package of Darshan reads the
+logs."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from darshan import DarshanReport
 
 TITLE = "Darshan's log with extended traces (DXT)"
-# Magic number. A log begins with the version of its format, such as "3.41".
+# Pattern of the first bytes of a log. A log begins with the version of its format, such as "3.41".
 MAGIC = re.compile(rb"\d+\.\d+\0")
-# Operation -> key of a DXT record that holds the operation's calls.
+# Operations, each with the key under which a DXT record lists the calls of that operation.
 SEGMENTS: tuple[tuple[OperationName, Literal["read_segments", "write_segments"]], ...] = (
     ("pread", "read_segments"),
     ("pwrite", "write_segments"),
@@ -31,7 +32,7 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The calls in a log. A log has full paths, so `recording` is not used.
+    """Returns the calls in a log. A log has full paths, so `recording` is not used.
 
     Raises ValueError if the file is no log, or if it was recorded without DXT.
     """

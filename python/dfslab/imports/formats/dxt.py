@@ -1,4 +1,5 @@
-"""Imports Darshan's extended traces (DXT) as text: single reads and writes by rank and file.
+"""Imports the text form of Darshan's extended traces (DXT), which lists every read and write by
+rank and file.
 
 DXT records an MPI-IO call and the POSIX calls that it made. For files with both, only the POSIX
 calls are kept, because these reached the file system.
@@ -22,7 +23,8 @@ LINE = re.compile(
 )
 MARK = b"# DXT, file_id: "
 POSIX, MPIIO = "POSIX", "MPIIO"
-# A recorded call with the name of the Darshan module that recorded it: (module, call).
+# A recorded call, as a pair: the name of the Darshan module that recorded it (POSIX or MPIIO), and
+# the call.
 ModuleCall = tuple[str, FileCall]
 
 
@@ -32,13 +34,13 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> list[FileCall]:
-    """The calls in a DXT text. DXT has full paths, so `recording` is not used."""
+    """Returns the calls in a DXT text. DXT has full paths, so `recording` is not used."""
     with plain_file.lines(path) as lines:
         return text(lines)
 
 
 def text(lines: Iterable[str]) -> list[FileCall]:
-    """The calls in the output of `darshan-dxt-parser`."""
+    """Returns the calls in the output of `darshan-dxt-parser` that reached the file system."""
     return calls_of_lowest(_lines(lines))
 
 
@@ -66,9 +68,9 @@ def _lines(lines: Iterable[str]) -> Iterator[ModuleCall]:
 
 
 def calls_of_lowest(recorded: Iterable[ModuleCall]) -> list[FileCall]:
-    """The calls that reached the file system, sorted by start time.
+    """Returns the calls that reached the file system, sorted by start time.
 
-    An MPI-IO call on a file with POSIX calls is left out, because it made those.
+    If a file has POSIX calls, its MPI-IO calls are left out, because they made those POSIX calls.
     """
     calls = [one for one in recorded if one[1].size_bytes > 0]
     observed = {done.path for module, done in calls if module == POSIX}

@@ -1,4 +1,5 @@
-"""Imports streams that the load generator recorded, with the start of each operation."""
+"""Imports operation streams that dfslab's load generator recorded. A recording contains the start
+time of each operation."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from dfslab.imports.contract import Replay, StreamImporter
 from dfslab.spec.streams.vocabulary import OPERATIONS, Given
 
 TITLE = "A stream recorded by `dfslab measure --record`"
-# The fields of `Record` in bytes: an operation as core/workload/operation.rs writes it, then its
-# start.
+# The binary layout of a `Record`: an operation as core/workload/operation.rs writes it, followed by
+# its start time.
 RECORDED = struct.Struct("<IIQQQQQIIQ")
 # A workload has fewer clients than this. A file that begins with a larger client number is
 # therefore not a recorded stream.
@@ -47,20 +48,21 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path) -> Replay:
-    """The operations in a file. Raises ValueError if the file is no recorded stream."""
+    """Returns the operations in a file. Raises ValueError if the file is no recorded stream."""
     with plain_file.unpacked(path) as file:
         return stream(file.read())
 
 
 def stream(content: bytes) -> Replay:
-    """The operations in the bytes `content`. Raises ValueError if they are no recorded stream."""
+    """Returns the operations in the bytes `content`. Raises ValueError if they are no recorded
+    stream."""
     if not content or len(content) % RECORDED.size:
         raise ValueError(f"is no recorded stream: not a multiple of {RECORDED.size} bytes")
     found, counts = Replay(), dict[int, int]()
     for one in map(Record._make, RECORDED.iter_unpack(content)):
         found.transfer_bytes = max(found.transfer_bytes, one.transfer_bytes)
-        # A file of an older format, which has no times, may have a valid size by chance. The
-        # numbers of the operations show it.
+        # A file of an older format, which has no times, may have a valid size by chance. Then its
+        # operation numbers are wrong.
         if one.position != counts.get(one.client, 0):
             raise ValueError(
                 f"is no recorded stream: client {one.client} has no operation {one.position} now"

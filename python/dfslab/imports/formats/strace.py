@@ -28,12 +28,13 @@ ARGUMENT = re.compile(r'"((?:\\.|[^"\\])*)"(?:\.\.\.)?|[^,{\["(]+|[{\[(]')
 CLOSING = {"{": "}", "[": "]", "(": ")"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
 SPAWNING = ("clone", "clone3", "fork", "vfork")
-# Reasons for which a call becomes no operation.
+# The reasons for which a recorded call becomes no operation.
 FAILED = "failed in the recording"
 BOOKKEEPING = "touches no file: descriptors, offsets, processes"
 NOTHING_MOVED = "end of file: no byte moved"
 NO_FILE = "not on a file by name"
-# System call on a path -> (operation, position of the path among the call's arguments).
+# System calls that act on a path. The value for each call is a pair: the operation, and the
+# position of the path among the call's arguments.
 NAMED: dict[str, tuple[OperationName, int]] = {
     "stat": ("stat", 0),
     "lstat": ("stat", 0),
@@ -56,7 +57,7 @@ NAMED: dict[str, tuple[OperationName, int]] = {
     "getxattr": ("get_xattr", 0),
     "truncate": ("truncate", 0),
 }
-# System call on a file descriptor that transfers no data -> operation.
+# System calls that act on a file descriptor and transfer no data, each with the operation.
 HELD: dict[str, OperationName] = {
     "fsync": "fsync",
     "fdatasync": "fsync",
@@ -70,7 +71,8 @@ HELD: dict[str, OperationName] = {
     "fgetxattr": "get_xattr",
 }
 
-# System calls that change descriptors, offsets, directories or processes, and no file.
+# System calls that change only descriptors, offsets, working directories or processes. They change
+# no file.
 TRACKED = frozenset(
     (*SPAWNING, "chdir", "dup", "dup2", "dup3", "fcntl", "lseek", "_llseek", "fchdir")
 )
@@ -82,7 +84,8 @@ Parsed = tuple[OperationName, str, int, int, str]
 
 @dataclass
 class _Open:
-    """An open file description: a path with an offset. Duplicated descriptors share it."""
+    """An open file description: the path of the file, and the current offset (`place`). Duplicated
+    descriptors share it."""
 
     path: str
     place: int = 0
@@ -109,13 +112,14 @@ def recognises(head: bytes) -> bool:
 
 
 def read(path: Path, recording: Recording) -> Iterator[FileCall]:
-    """The operations in a file. Raises ValueError with the first line that cannot be parsed."""
+    """Returns the operations in a file. Raises ValueError with the first line that cannot be
+    parsed."""
     with plain_file.lines(path) as lines:
         return _sorted(lines, recording)
 
 
 def calls(lines: Iterator[str], under: str, started_in: str) -> Iterator[FileCall]:
-    """The operations on files below the directory `under`, sorted by start time.
+    """Returns the operations on files below the directory `under`, sorted by start time.
 
     `started_in`: working directory of the first process. Raises ValueError with the first line that
     cannot be parsed.
@@ -134,7 +138,8 @@ class _Trace:
         self._leave_out = recording.leave_out
         self._processes: dict[int, _Process] = {}
         self._unfinished: dict[int, tuple[float, str]] = {}
-        # Path -> size of the file as far as it is known. Writes that append begin at this offset.
+        # The size of the file at each path, as far as it is known. Writes that append begin at this
+        # offset.
         self._ends: dict[str, int] = {}
 
     def read(self, lines: Iterator[str]) -> Iterator[FileCall]:
@@ -159,8 +164,8 @@ class _Trace:
     def _checked(
         self, number: int, time_s: float, process: int, call: re.Match[str]
     ) -> Iterator[FileCall]:
-        """The operations of one call. ValueError with the number of the line if its arguments are
-        not those of the call."""
+        """Yields the operations of one system call. Raises ValueError with the number of the line
+        if the arguments do not fit the call."""
         try:
             yield from self._call(time_s, process, call)
         except (IndexError, ValueError) as error:
@@ -217,8 +222,8 @@ class _Trace:
             if path:
                 yield operation, path, 0, 0, ""
         elif name in ("copy_file_range", "sendfile"):
-            # Positions of (source, destination) among the arguments. copy_file_range has the source
-            # first, sendfile the destination.
+            # The positions of the source's and the destination's descriptor among the arguments.
+            # copy_file_range has the source first, sendfile the destination.
             ends = (0, 2) if name == "copy_file_range" else (1, 0)
             for at, call in zip(ends, ("read", "write"), strict=True):
                 copied = _held(state, arguments[at:])
@@ -283,7 +288,7 @@ class _Trace:
 
 
 def _why_nothing(name: str, result: int) -> str:
-    """Why a successful system call becomes no operation."""
+    """Returns the reason for which a successful system call becomes no operation."""
     if name in TRACKED:
         return BOOKKEEPING
     return NOTHING_MOVED if name in TRANSFERS and not result else NO_FILE
@@ -304,9 +309,11 @@ def _held(state: _Process, arguments: list[str]) -> _Open | None:
 
 
 def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool) -> str:
-    """The absolute path that a call acts on.
+    """Returns the absolute path that a system call acts on. `at`: position of the path among the
+    arguments.
 
-    If its path argument is empty, it is the path of the call's descriptor.
+    If the path argument is empty, the result is the path of the file descriptor in the first
+    argument.
     """
     path = arguments[at]
     if not path:
@@ -324,9 +331,9 @@ def _number(text: str) -> int:
 
 
 def split(text: str) -> Iterator[str]:
-    """Splits the arguments of a call.
+    """Yields the arguments of a system call.
 
-    Strings are returned without quotes, structures as unparsed text.
+    Strings are yielded without their quotes, structures as unparsed text.
     """
     parts: list[str] = []
     at = 0
@@ -350,7 +357,8 @@ def split(text: str) -> Iterator[str]:
 
 
 def _end(text: str, at: int) -> int:
-    """The offset behind the bracket that closes the bracket at the offset `at`.
+    """Returns the offset just after the closing bracket of the bracket that opens at the offset
+    `at`.
 
     Brackets inside strings are skipped.
     """

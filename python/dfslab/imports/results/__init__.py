@@ -1,1 +1,1 @@
-"""Readers of other tools' result files, one module for each format."""
+"""Readers of the result files of other tools. Each module reads one format."""

@@ -1,7 +1,9 @@
-"""Reads COSBench's CSV of a workload: one row for each operation of a stage.
+"""Reads the CSV file that COSBench writes for a workload. It has one row for each operation of a
+stage.
 
-Response times are in milliseconds, throughput in operations and bandwidth in bytes per second. The
-throughput excludes failed operations. A success ratio below 100 % makes the result incomplete.
+Response times are in milliseconds, throughput is in operations per second, and bandwidth is in
+bytes per second. The throughput excludes failed operations. A success ratio below 100 % makes the
+result incomplete.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns one measurement for each row with a rate. Raises ValueError if a figure is
-    malformed."""
+    """Returns a report with one measurement for each row that has a rate. Raises ValueError if a
+    number is malformed."""
     counts: dict[str, int] = {}
     found = []
     rows = list(csv.DictReader(text.splitlines()))

@@ -1,7 +1,9 @@
-"""Reads the text of `darshan-parser --perf` and `--total`, alone or together.
+"""Reads the text that `darshan-parser --perf` and `darshan-parser --total` print, alone or
+together.
 
 A mean time is the sum of all processes' times divided by the number of their calls. Darshan reports
-one rate for each module: all bytes divided by the time of the slowest process.
+one rate for each of its modules (such as POSIX): all bytes divided by the time of the slowest
+process.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ MARK = re.compile(rb"^(?:# agg_perf_by_slowest:|total_(?:POSIX|STDIO|MPIIO)_)", 
 MODULE = re.compile(r"^# (POSIX|STDIO|MPI-?IO|H5D|PNETCDF\w*) module data", re.M)
 SLOWEST = re.compile(r"^# agg_perf_by_slowest: (\S+)")
 TOTAL = re.compile(r"^total_(POSIX|STDIO)_(\w+): (\S+)", re.M)
-# Operation -> (counters of its calls, counter of the time of these calls in seconds).
+# For each operation: its name, the counters of its calls, and the counter of the time that these
+# calls took in seconds.
 TIMED = (("read", ("READS",), "F_READ_TIME"), ("write", ("WRITES",), "F_WRITE_TIME"))
 
 
@@ -28,8 +31,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the rate of every module, and the mean times of its reads and writes. Raises
-    ValueError if a figure is malformed."""
+    """Returns a report with the rate of every Darshan module, and the mean times of its reads and
+    writes. Raises ValueError if a number is malformed."""
     version, facts = VERSION.search(text), dict(FACT.findall(text))
     processes = facts.get("nprocs", "")
     clients = int(processes) if processes.isdigit() else None

@@ -1,5 +1,5 @@
-"""Reads the total report of DFS-Perf (`report-TASK`): the rate of each statistic, summed over all
-threads.
+"""Reads the total report of DFS-Perf (`report-TASK`). The report has the rate of each statistic,
+summed over all threads.
 
 Pitfalls: DFS-Perf's MB is 2^20 bytes. A total is the sum of the threads' rates, and each rate is
 taken over the run time of its thread. Threads that end early therefore count as if they had
@@ -29,8 +29,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of every statistic. Raises ValueError if the table of totals is
-    malformed."""
+    """Returns a report with one measurement for every statistic. Raises ValueError if the table of
+    totals is malformed."""
     heading, failed = HEADING.search(text), FAILED.search(text)
     notes = [SUM_OF_RATES]
     if failed:
@@ -51,7 +51,7 @@ def read(text: str) -> ToolReport:
 
 
 def _totals(text: str) -> Iterator[tuple[str, float]]:
-    """Yields (statistic, its total over all slaves)."""
+    """Yields each statistic of the table as a pair: its name, and its total over all slaves."""
     lines = text.partition(STATISTICS)[2].strip("\n").splitlines()
     names = lines[0].split("\t")[1:] if lines else []
     totals = next((line.split("\t")[1:] for line in lines if line.startswith("Total\t")), [])
@@ -62,7 +62,7 @@ def _totals(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _threads(text: str) -> dict[str, int]:
-    """Returns statistic -> number of threads of all slaves."""
+    """Returns the number of threads on all slaves together, by the name of the statistic."""
     found: dict[str, int] = {}
     for name, values in THREADS.findall(text):
         found[name] = found.get(name, 0) + values.count("[")

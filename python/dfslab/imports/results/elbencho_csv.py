@@ -1,7 +1,7 @@
-"""Reads the table of elbencho 1 to 3 (`--csvfile`): one row for each phase.
+"""Reads the table that elbencho 1 to 3 writes with `--csvfile`. It has one row for each phase.
 
-The figures are those at the time when the last thread had finished, not the first. Columns are
-found by name, without regard to case, because releases differ in the case.
+The measurements are those at the time when the last thread had finished, not the first. Columns are
+found by name, ignoring upper and lower case, because releases write the names differently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of every row. Raises ValueError if a figure is malformed."""
+    """Returns a report with one measurement for every row. Raises ValueError if a number is
+    malformed."""
     rows = [
         {(key or "").strip().lower(): (value or "").strip() for key, value in row.items() if key}
         for row in csv.DictReader(text.splitlines())

@@ -1,9 +1,10 @@
-"""Reads the JSON of fio 2 and 3 (`--output-format=json` or json+), including that of the
+"""Reads the JSON output of fio 2 and 3 (`--output-format=json` or json+), including that of the
 client/server mode.
 
-Pitfalls: fio 2 has latencies in microseconds, `io_bytes` and `bw` in KiB; fio 3 has nanoseconds.
-Jobs with the same name and group (numjobs without group_reporting) ran concurrently, so their rates
-add up. Percentiles are of completions unless the job asks for `lat_percentiles`.
+Pitfalls: in fio 2, latencies are in microseconds, and `io_bytes` and `bw` are based on KiB; in fio
+3, latencies are in nanoseconds. Jobs with the same name and group (numjobs without group_reporting)
+ran concurrently, so their rates are added. Percentiles are those of completion latencies unless the
+job sets `lat_percentiles`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ MARK = re.compile(rb'"fio version"\s*:\s*"')
 DIRECTIONS = ("read", "write", "trim", "mixed")
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 ALL = "All clients"
-# If the job's run time (`job_runtime`) exceeds that of a row by this factor, it is the sum over
-# several jobs. For two jobs, the sum is nearly twice the time of each job.
+# Decides whether a row is a sum over several jobs: it is, if the job's run time (`job_runtime`)
+# exceeds that of the row by this factor. For two jobs, the sum is nearly twice the time of each
+# job.
 SUM_FROM = 1.5
 
 
@@ -42,8 +44,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurements of every job name and direction. Raises ValueError if the text is
-    malformed."""
+    """Returns a report with one measurement for every job name and direction (reads, writes).
+    Raises ValueError if the text is malformed."""
     document = loaded(text)
     jobs = tables(document.get("jobs")) or tables(document.get("client_stats"))
     together = [job for job in jobs if job.get("jobname") == ALL]
@@ -72,8 +74,8 @@ def _version(document: Json) -> str:
 def _measured(
     part: str, direction: str, jobs: Sequence[Json], document: Json
 ) -> ToolMeasurement | None:
-    """Returns the sums over the jobs of a group for one direction; None if no job moved data in
-    this direction."""
+    """Returns the measurement of one direction (such as "read") for a group of jobs, which adds up
+    their rates. Returns None if no job moved data in this direction."""
     rows = [(job, row) for job in jobs if is_table(row := job.get(direction))]
     rows = [(job, row) for job, row in rows if number(row.get("iops", 0), "iops")]
     if not rows:
@@ -121,15 +123,15 @@ def _bytes_per_s(row: Json) -> float:
 
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Returns (statistic -> seconds, notes): the mean over all jobs, and the quantiles if there is
-    a single job."""
+    """Returns a pair. The first part has latency statistics in seconds by name: the mean over all
+    jobs, and the quantiles if there is a single job. The second part has notes on them."""
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:
         return {}, ()
     unit_s = units[key]
     whole = [table(row[key], key) for row in rows]
-    # fio 2 does not report the number of samples. The number of operations replaces it.
+    # fio 2 does not report the number of samples, so the number of operations is used instead.
     counts = [
         number(part.get("N", row.get("total_ios", 1)), "N")
         for part, row in zip(whole, rows, strict=True)

@@ -1,4 +1,5 @@
-"""Reads the text of an IO500 run: `result_summary.txt`, or what io500 or its former script prints.
+"""Reads the text of an IO500 run: the file `result_summary.txt`, or the output of io500 or of its
+earlier script.
 
 Pitfall: the earlier script prints "GB/s" but computes the number as IOR's MiB/s divided by 1024, so
 both programs report GiB/s.
@@ -30,8 +31,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of every phase; the scores are left out. Raises ValueError if a line
-    is malformed."""
+    """Returns a report with one measurement for every phase, without the scores. Raises ValueError
+    if a line is malformed."""
     version = VERSION.search(text)
     found = tuple(_phase(row) for row in ROW.finditer(text))
     finished = len({one.part for one in found if one.complete})

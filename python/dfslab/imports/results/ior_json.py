@@ -1,4 +1,5 @@
-"""Reads the JSON of IOR 3 and 4 (`-O summaryFormat=JSON`): every repetition of every access."""
+"""Reads the JSON of IOR 3 and 4 (`-O summaryFormat=JSON`). The report has one measurement for every
+repetition of every access (reads or writes)."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurements of every test; `rate_per_s` counts transfers. Raises ValueError if
-    the text is malformed."""
+    """Returns a report with the measurements of every test. Their `rate_per_s` counts transfers.
+    Raises ValueError if the text is malformed."""
     document = loaded(text)
     found: list[ToolMeasurement] = []
     tests = tables(document.get("tests"))

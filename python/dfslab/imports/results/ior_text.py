@@ -1,5 +1,5 @@
-"""Reads the text of IOR 2 to 4: every repetition of every access, with the columns found by the
-table's header."""
+"""Reads the text that IOR 2 to 4 print. The report has one measurement for every repetition of
+every access (reads or writes). Columns are found by the names in the header of the table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurements of a text; `rate_per_s` counts transfers. Raises ValueError if the
-    text is malformed."""
+    """Returns a report with the measurements in a text. Their `rate_per_s` counts transfers. Raises
+    ValueError if the text is malformed."""
     facts = {key.removesuffix(" used"): value for key, value in FACT.findall(text)}
     test = _test(text, facts.get("Command line", ""))
     head: list[str] = []

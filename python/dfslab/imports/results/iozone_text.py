@@ -1,4 +1,5 @@
-"""Reads the text of iozone 3: its table by file and record size, or its throughput mode (-t).
+"""Reads the text that iozone 3 prints: its table, in which each row has a file size and a record
+size, or the summary of its throughput mode (-t).
 
 Pitfalls: a kByte of iozone is 1024 bytes. Columns of tests that did not run are blank, so the
 numbers of a row are assigned to the tests that the command line requests (-i).
@@ -22,7 +23,8 @@ CHILDREN = re.compile(
     r"^\s*Children see throughput for\s+(\d+) ([a-z -]+?)\s*=\s*([\d.]+) ([kK]?)(?:[Bb]ytes|B)/sec",
     re.M,
 )
-# Number of a test (option -i) -> the columns that the test fills, in the order of the table.
+# The columns that each test fills, in the order of the table. The keys are the test numbers of the
+# option -i.
 TESTS: dict[int, tuple[str, ...]] = {
     0: ("write", "rewrite"),
     1: ("read", "reread"),
@@ -41,8 +43,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the rate of every test. Raises ValueError if the unit is no rate of bytes, or if the
-    number of figures in a row differs from the number of requested tests."""
+    """Returns a report with the rate of every test. Raises ValueError if the unit is not bytes per
+    time, or if a row does not have one number for each requested test."""
     version, command = VERSION.search(text), COMMAND.search(text)
     line = command[1] if command else ""
     found = tuple(_throughput(text)) or tuple(_table(text, line))
@@ -77,7 +79,8 @@ def _table(text: str, command: str) -> Iterator[ToolMeasurement]:
 
 
 def _operation(name: str) -> str:
-    """Returns "read", "write" or "mixed" for the name of a test."""
+    """Returns the type of operation of a test: "read", "write" or "mixed". `name`: iozone's name of
+    the test."""
     if "mixed" in name:
         return "mixed"
     return "write" if "writ" in name else "read"

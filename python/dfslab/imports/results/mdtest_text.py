@@ -1,4 +1,5 @@
-"""Reads the text of mdtest 1.9 to 4.0: the mean rate of every phase in the table of rates.
+"""Reads the text of mdtest 1.9 to 4.0. The report has the mean rate of every phase, from the table
+of rates.
 
 mdtest 4 also prints a table of times, which is skipped.
 """
@@ -17,7 +18,7 @@ LAUNCHED = re.compile(
 )
 COMMAND = re.compile(r"^Command line used: (.+?)\s*$", re.M)
 SUMMARY = re.compile(r"^SUMMARY(?: (\w+).*?)?:\s*\(of (\d+) iterations?\)", re.M)
-# mdtest before release 3 prints its table of rates without a title.
+# The title of the table of rates. Before release 3, mdtest prints this table without a title.
 RATES = "rate"
 FIGURE = r"\s+([\d.]+|nan|-nan|inf)"
 ROW = re.compile(
@@ -44,7 +45,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurements of a text. Raises ValueError if the text has no table of rates."""
+    """Returns a report with the measurements in a text. Raises ValueError if the text has no table
+    of rates."""
     launched, command = LAUNCHED.search(text), COMMAND.search(text)
     table, iterations = "", 0
     found: list[ToolMeasurement] = []
@@ -52,7 +54,7 @@ def read(text: str) -> ToolReport:
         if heading := SUMMARY.match(line):
             table, iterations = heading[1] or RATES, int(heading[2])
         elif table == RATES and (row := ROW.match(line)):
-            # mdtest prints zeros for a phase that did not run.
+            # A rate of zero is skipped, because mdtest prints zeros for a phase that did not run.
             rate = number(row[4], row[1])
             if rate:
                 note = f"mean of {iterations} iterations, standard deviation {row[5]} per second"

@@ -1,4 +1,5 @@
-"""Reads smallfile's `--output-json`: the totals of all threads of one type of operation.
+"""Reads the file that smallfile writes with `--output-json`. The report has the totals of all
+threads for one type of operation.
 
 The rates are taken as smallfile reports them: files per second, I/O requests per second and MiB/s.
 """
@@ -47,7 +48,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of a file. Raises ValueError if the text is malformed."""
+    """Returns a report with the one measurement in a text. Raises ValueError if the text is
+    malformed."""
     document = loaded(text)
     results = table(document.get("results"), "results")
     given = document.get("params")

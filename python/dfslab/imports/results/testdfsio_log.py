@@ -1,4 +1,4 @@
-"""Reads the log of Hadoop's TestDFSIO, alone or among other lines of a job's output.
+"""Reads the log of Hadoop's TestDFSIO. Other lines of a job's output may surround the log.
 
 Pitfalls: "Throughput" is the mean rate of one task (bytes of all tasks divided by the sum of the
 tasks' times), not the rate of the cluster. "MB" is 2^20 bytes. "Average IO rate" is a mean of
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dfslab.imports.tool_report import MEBI, ResultReader, ToolMeasurement, ToolReport, number
 
 TITLE = "TestDFSIO: its log"
-# A logger may put the date, level and class before each line.
+# A logger may write the date, level and class before each line, so the patterns match anywhere in a
+# line.
 HEADING = re.compile(r"-----\s*TestDFSIO\s*-----\s*:\s*([\w ]+?)\s*$")
 MARK = re.compile(rb"-----\s*TestDFSIO\s*-----\s*:")
 FACT = re.compile(
@@ -29,8 +30,8 @@ def recognises(head: bytes) -> bool:
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of every test in a log. Raises ValueError if a test has no
-    throughput."""
+    """Returns a report with one measurement for every test in a log. Raises ValueError if a test
+    has no throughput."""
     tests = list(_tests(text))
     counts: dict[str, int] = {}
     found = []
@@ -42,7 +43,8 @@ def read(text: str) -> ToolReport:
 
 
 def _tests(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields (name of the test, its reported values by their names in lower case)."""
+    """Yields each test in a log as a pair: the name of the test, and a dictionary of its reported
+    values, whose keys are in lower case."""
     name, facts = "", dict[str, str]()
     for line in text.splitlines():
         if heading := HEADING.search(line):

@@ -1,4 +1,5 @@
-"""Reads the text of MinIO's warp, versions 0 and 1: every type of operation and their total.
+"""Reads the text that MinIO's warp, versions 0 and 1, prints. The report has the rates of every
+type of operation, and of all types together.
 
 In warp's text, KiB, MiB and GiB are powers of 1024. MB and GB, which warp prints on request, are
 powers of 1000.
@@ -28,13 +29,14 @@ ERRORS = re.compile(r"^\s*(?:\* )?Errors: (\d+)", re.M)
 
 
 def recognises(head: bytes) -> bool:
-    """Returns whether the beginning of a file has a type of operation and a rate of objects."""
+    """Returns whether the beginning of a file names a type of operation and has a rate in objects
+    per second, as warp prints them."""
     return MARK.search(head) is not None
 
 
 def read(text: str) -> ToolReport:
-    """Returns the measurement of every type of operation. Raises ValueError if a figure is
-    malformed."""
+    """Returns a report with one measurement for every type of operation. Raises ValueError if a
+    number is malformed."""
     headings = list(HEADING.finditer(text))
     ends = [*(one.start() for one in headings[1:]), len(text)]
     found = []

@@ -1,5 +1,5 @@
-"""Defines the supported predefined functions of CPN ML, on numbers, random draws, texts, lists
-and colour sets."""
+"""Defines the supported predefined functions of CPN ML: those of numbers, random draws, texts,
+lists and colour sets."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from dfslab.nets.cpn.cpn_values import (
 )
 from dfslab.spec.model import InputError
 
-# Name of each number function in CPN ML -> (number of arguments, its text in the engine's language,
-# type of its result). A type of None means the type of the argument.
+# The functions of numbers, by CPN ML name: number of arguments, text in the engine's language, and
+# type of the result (None: the type of the argument).
 NUMBERS: Mapping[str, tuple[int, str, Plain | None]] = {
     "exponential": (1, "exponential(1 / ({0}))", REAL),
     "uniform": (2, "uniform({0}, {1})", REAL),
@@ -201,7 +201,7 @@ class Builtins:
             names[name] = names[other]
 
     def refused(self, name: str, reason: str) -> Callable[[Sequence[CpnValue]], CpnValue]:
-        """Returns a function that raises InputError with `reason`; the file calls it as `name`."""
+        """Returns a function that raises InputError with `reason`. `name`: its name in the file."""
 
         def run(given: Sequence[CpnValue]) -> CpnValue:
             raise self.evaluator.wrong(name, reason)
@@ -209,8 +209,8 @@ class Builtins:
         return run
 
     def arguments(self, value: CpnValue, count: int, name: str) -> list[CpnValue]:
-        """Returns the elements of a tuple that must have `count` elements. Raises InputError for
-        another value; `name` is the function in the message."""
+        """Returns the elements of a tuple that must have `count` elements (else InputError).
+        `name`: the called function, for the message."""
         found: list[CpnValue] = [value]
         if isinstance(value, Rec):
             found = [one for _, one in value.fields]
@@ -266,7 +266,7 @@ class Builtins:
         return Leaf(f"tail({found.tail.text})", found.tail.kind, draws=found.tail.draws)
 
     def null(self, value: CpnValue) -> CpnValue:
-        """Returns whether a list is empty (`null`), as a truth value of the net."""
+        """Returns the expression for whether a list is empty (`null`)."""
         found = self.listed(value, "null")
         if found.items or found.tail is None:
             return constant(not found.items, BOOL)
@@ -294,7 +294,7 @@ class Builtins:
         return Leaf(f"reverse({leaf.text})", leaf.kind, draws=leaf.draws)
 
     def member(self, value: CpnValue, wanted: CpnValue) -> CpnValue:
-        """Returns whether a list contains the value `wanted` (`mem`), as a value of the net."""
+        """Returns the expression for whether a list contains the value `wanted` (`mem`)."""
         found = self.listed(value, "mem")
         if found.tail is None:
             answer: Leaf = FALSE
@@ -307,7 +307,7 @@ class Builtins:
         return Leaf(f"contains({leaf.text}, {one.text})", BOOL, draws=leaf.draws or one.draws)
 
     def nth(self, given: list[CpnValue]) -> CpnValue:
-        """Returns the element of a list at a position that counts from 0 (`List.nth`)."""
+        """Returns the element at a position of a list (`List.nth`); positions count from 0."""
         value, at = given
         found = self.listed(value, "List.nth")
         known = isinstance(at, Leaf) and at.known
@@ -324,7 +324,7 @@ class Builtins:
         return element_of(f"at({leaf.text}, {at.text})", inner, leaf.draws or at.draws)
 
     def nth_of_known(self, found: Items, at: Leaf, kind: Struct) -> CpnValue:
-        """Returns the record at a position of a list whose elements are known individually."""
+        """Returns the record at position `at` of a list. The elements are known, but not `at`."""
         value = fault(kind, self.evaluator)
         for number, item in reversed(list(enumerate(found.items))):
             condition = compared(at.text, "==", str(number), at.draws)
@@ -332,7 +332,7 @@ class Builtins:
         return value
 
     def digits(self, value: CpnValue) -> CpnValue:
-        """Returns a whole number as a text in decimal digits (`Int.toString`)."""
+        """Converts a whole number to a text in decimal digits (`Int.toString`)."""
         if not isinstance(value, Leaf) or value.kind not in (INT, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no whole number")
         if value.known:
@@ -340,7 +340,7 @@ class Builtins:
         return Leaf(f"text({value.text})", TEXT, draws=value.draws)
 
     def word(self, value: CpnValue) -> CpnValue:
-        """Returns a truth value as the text "true" or "false" (`Bool.toString`)."""
+        """Converts a truth value to the text "true" or "false" (`Bool.toString`)."""
         if not isinstance(value, Leaf) or value.kind not in (BOOL, UNKNOWN):
             raise self.evaluator.wrong(words(kind_of(value)), "is no truth value")
         if value.known:
@@ -370,8 +370,8 @@ class OfColours:
         self.colours = evaluator.colours
 
     def named(self, name: str, context: str) -> CpnValue | None:
-        """Returns the function named `colour_set.function`. None if the name before the dot is
-        no colour set."""
+        """Returns the function that has a name such as `colour_set.function`; None if the name
+        contains no colour set."""
         tested = re.fullmatch(r"of_(\w+)'(\w+)", name)
         if tested and tested[1] in self.colours.sets:
             return self.is_made_by(tested[1], tested[2], context)
@@ -403,7 +403,7 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns the function that tests whether a constructor of a union made a value."""
+        """Returns the function that tests whether `constructor`, of a union type, made a value."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -441,8 +441,8 @@ class OfColours:
         return Rec(tuple(fields), value.union)
 
     def ordered(self, colour: str, word: str, value: CpnValue) -> CpnValue:
-        """Converts a value to its position in its colour set if `word` is "ord", to its name if
-        `word` is "mkstr", otherwise a position to the value."""
+        """Returns the position of a value in its colour set if `word` is "ord", its name if
+        "mkstr". For "col", `value` is a position, and the value at it is returned."""
         members = self.members(colour)
         numbers: list[CpnValue] = [constant(at, INT) for at in range(len(members))]
         texts: list[CpnValue] = [
@@ -456,11 +456,11 @@ class OfColours:
         return found
 
     def chosen(self, condition: Leaf, yes: CpnValue, no: CpnValue) -> CpnValue:
-        """Returns the value that is `yes` where the condition holds, and `no` elsewhere."""
+        """Returns an expression whose value is `yes` if the condition holds, and `no` otherwise."""
         return merged(condition, yes, no, self.evaluator)
 
     def legal(self, colour: str, value: CpnValue) -> CpnValue:
-        """Returns whether a value belongs to a colour set (`CS.legal`), as a value of the net."""
+        """Returns the expression for whether a value is in a colour set (`CS.legal`)."""
         answer: Leaf = FALSE
         for one in self.members(colour):
             answer = both("||", answer, equal(one, value, self.evaluator))
@@ -488,7 +488,7 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns (product of two counts, conjunction of the conditions or None without any)."""
+        """Returns the product of two counts, and their joint condition (None: there is none)."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -1,5 +1,5 @@
-"""Holds the colour sets of a `.cpn` file with their types and values, and converts types and
-values to those of a net definition."""
+"""The colour sets of a `.cpn` file. A colour set is the type of a place's tokens. The module lists
+the values of colour sets, and converts types and values to those of a net definition."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ TAKEN = ("int", "real", "bool", "text", "if", "min", "max", "head", "tail", "len
 
 @dataclass(frozen=True)
 class ColourSet:
-    """A colour set of a file: its name and type, and a function that lists its values if they
-    are few."""
+    """A colour set of a file: its name, its type, and a function that returns all its values (None
+    if they are too many to list)."""
 
     name: str
     kind: ValueType
@@ -59,29 +59,30 @@ class ColourSet:
 
 
 class Colours:
-    """All colour sets of a file, by name."""
+    """All colour sets of a file, found by their names."""
 
     def __init__(self) -> None:
         self.sets: dict[str, ColourSet] = {}
         self.enums: dict[str, list[str]] = {}
-        # The reason for which a colour set could not be read. Only nets that use this colour set
-        # are rejected.
+        # The error for each colour set that could not be read. It is raised only for a net that
+        # uses the colour set.
         self.broken: dict[str, InputError] = {}
         self.names: dict[Struct, str] = {}
-        # Colours of records in lists. No place has such a colour.
+        # The colours of records that lists contain. No place has such a colour.
         self.held: dict[str, Struct] = {}
 
     def add(
         self, name: str, kind: ValueType, members: Callable[[], list[CpnValue]] | None = None
     ) -> None:
-        """Adds a colour set with its type, and the function that lists its values if they are
-        few."""
+        """Adds a colour set with its type. `members`: function that returns all values; None if
+        they are too many to list."""
         self.sets[name] = ColourSet(name, kind, members)
         if isinstance(kind, Struct) and kind not in self.names:
             self.names[kind] = self.free(name)
 
     def free(self, name: str) -> str:
-        """Returns a name like `name` that no colour or enumeration uses yet."""
+        """Returns a name that no colour or enumeration uses yet: `name`, with underscores at the
+        end if needed."""
         name = clean(name)
         while name in TAKEN or name in self.enums or name in self.names.values():
             name += "_"
@@ -121,8 +122,8 @@ class Colours:
     # Types and values in the form that net definitions use.
 
     def type_name(self, kind: ValueType, context: str) -> str:
-        """Returns the name of a type in the net. Raises InputError if a field cannot have this
-        type."""
+        """Returns the name that a type has in net definitions. Raises InputError if a field cannot
+        have this type."""
         if isinstance(kind, Plain):
             return kind.name
         if isinstance(kind, ListType) and isinstance(kind.inner, Plain):
@@ -136,26 +137,26 @@ class Colours:
         raise InputError(context, words(kind), "is no type of a token's field")
 
     def record_name(self, kind: Struct, context: str) -> str:
-        """Returns the name of the colour of records of one type in lists. The colour is added if
-        it is new."""
+        """Returns the name of the colour for those records of the type `kind` that lists contain.
+        The colour is added if it is new."""
         if kind not in self.names:
             self.names[kind] = self.free("pair")
         self.held[self.names[kind]] = kind
         return self.names[kind]
 
     def fields(self, kind: ValueType, context: str) -> list[tuple[str, str]]:
-        """Returns (label, name of the type) for each field of a token of this type."""
+        """Returns, for each field of a token of this type, its label and the name of its type."""
         return [(label, self.type_name(one, context)) for label, one in flat(kind)]
 
     def leaves(self, value: CpnValue, context: str) -> list[Leaf]:
-        """Returns the fields of a value in the order of the function `flat`: records within
-        records are replaced by their fields."""
+        """Returns the fields of a value in the order of the function `flat`. Records within records
+        are replaced by their fields."""
         if isinstance(value, Rec):
             return [leaf for _, one in value.fields for leaf in self.leaves(one, context)]
         return [self.leaf(value, context)]
 
     def leaf(self, value: CpnValue, context: str) -> Leaf:
-        """Returns a single value or a list as text of the engine's language. Raises InputError for
+        """Converts a single value or a list to text of the engine's language. Raises InputError for
         other values."""
         if isinstance(value, Leaf):
             return value
@@ -173,8 +174,8 @@ class Colours:
         return Leaf(text, kind, draws=drawn)
 
     def element(self, value: CpnValue, kind: ValueType | None, context: str) -> Leaf:
-        """Returns a value as one element of a list, as text of the engine's language. A record
-        or an inner list becomes one record."""
+        """Converts a value to text of the engine's language for use as an element of a list.
+        `kind`: the type of the value. A record or an inner list becomes one record."""
         if isinstance(kind, ListType):
             inner = self.leaf(value, context)
             name = self.record_name(boxed(kind), context)
@@ -189,7 +190,7 @@ class Colours:
         return Leaf(text, Plain(name), draws=any(one.draws for one in parts))
 
     def fitted(self, value: CpnValue, colour: str, context: str) -> CpnValue:
-        """Converts a value to a colour set. An int becomes a real where a real is expected. Raises
+        """Converts a value to the type of a colour set, for example an int to a real. Raises
         InputError if the value does not fit."""
         kind = self.sets[colour].kind
         if kind == REAL and isinstance(value, Leaf) and value.kind == INT:
@@ -206,8 +207,8 @@ class Colours:
         return value
 
     def fitted_fields(self, value: Rec, kind: Struct, colour: str, context: str) -> Rec:
-        """Returns a record whose fields have the types of a colour set. Whole numbers that are
-        known become real numbers where needed. Raises InputError for a field of another type."""
+        """Returns a record with the field types of the record type `kind`. Constant whole numbers
+        become real numbers where needed. Raises InputError if a field has another type."""
         made = []
         for (label, wanted), (_, one) in zip(kind.fields, value.fields, strict=True):
             if wanted == REAL and isinstance(one, Leaf) and one.kind == INT and one.known:
@@ -222,14 +223,14 @@ class Colours:
         return Rec(tuple(made), value.union, value.base)
 
     def row(self, value: CpnValue, context: str) -> list[Cell]:
-        """Returns a value that is known while the file is read as the field values of an initial
-        token."""
+        """Returns the field values of an initial token. `value` is the token, which must be known
+        while the file is read."""
         parts = (one for _, one in value.fields) if isinstance(value, Rec) else (value,)
         return [cell for one in parts for cell in self.cells(one, context)]
 
     def cells(self, value: CpnValue, context: str) -> Iterator[Cell]:
-        """Yields the fields of a value that is known while the file is read, each as data of a
-        token."""
+        """Yields the field values of an initial token or of a part of it. `value` must be known
+        while the file is read."""
         if isinstance(value, Rec):
             for _, one in value.fields:
                 yield from self.cells(one, context)
@@ -246,8 +247,9 @@ class Colours:
             raise InputError(context, text[:60], "is not known before the net runs")
 
     def documents(self, used: set[str], context: str) -> dict[str, list[tuple[str, str]]]:
-        """Returns the fields, as (name, type name), of the colours of places in `used` and of
-        the colours of records in lists."""
+        """Returns the colours that the net definition needs. Each key is a colour's name, and its
+        value has the name and type name of each field. The colours are those of the colour sets in
+        `used`, and of records in lists."""
         made: dict[str, list[tuple[str, str]]] = {}
         for name in sorted(used):
             made[self.colour_name(name)] = self.fields(self.sets[name].kind, context)
@@ -264,11 +266,12 @@ class Colours:
         kind = self.sets[name].kind
         return self.names.get(kind, name) if isinstance(kind, Struct) else name
 
-    # The values of colour sets that have few values.
+    # Functions that list the values of colour sets with few values.
 
     def structs(self, kind: Struct, parts: list[tuple[str, str]], context: str) -> list[CpnValue]:
-        """Returns all records of a type whose fields have small colour sets. `parts` are pairs of
-        field name and colour set. Raises InputError if there are too many."""
+        """Returns all records of the type `kind`. `parts` has the name and the colour set of each
+        field. Raises InputError if a field's colour set is too large, or if there are too many
+        records."""
         choices = [self.members(name, context) for _, name in parts]
         count = 1
         for one in choices:
@@ -280,8 +283,8 @@ class Colours:
 
 
 def boxed(kind: ListType) -> Struct:
-    """Wraps a list type that is the element of another list in a record type with one field,
-    since lists do not contain lists."""
+    """Returns a record type whose one field has the list type `kind`. It is used for a list within
+    a list, because lists cannot contain lists directly."""
     return Struct((("value", kind),))
 
 

@@ -1,6 +1,6 @@
 """Reads the declarations of a `.cpn` file in order: colour sets, variables, values and functions.
 
-A declaration that cannot be read is an error only for a net that uses it.
+If a declaration cannot be read, only nets that use it are rejected.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ HEADS = "val|fun|datatype|type|exception|open|infix|infixr|nonfix"
 
 
 def declarations(text: str, context: str) -> Iterator[Declaration]:
-    """Parses the `val` and `fun` declarations of a text one by one, so that an unreadable one
-    does not affect the others."""
+    """Parses the `val` and `fun` declarations in a text one by one, so that one that cannot be
+    parsed does not affect the others."""
     text = _opened(uncommented(text))
     depth, heads = 0, []
     for found in re.finditer(rf"\b(let|in|end|{HEADS})\b|\"(?:[^\"\\]|\\.)*\"", text):
@@ -66,8 +66,8 @@ def declarations(text: str, context: str) -> Iterator[Declaration]:
 
 
 def _opened(text: str) -> str:
-    """Returns declarations in which those of each `local … in … end` are written one after another,
-    without `local`."""
+    """Returns the text of declarations without `local … in … end`: the declarations inside such a
+    block are written one after another."""
     pieces, opened, at = [], list[str](), 0
     for found in re.finditer(r"\b(let|local|in|end)\b|\"(?:[^\"\\]|\\.)*\"", text):
         word = found[0]
@@ -109,8 +109,8 @@ class Declarations:
         box = net.find("globbox")
         for element in self.elements(box) if box is not None else ():
             self.declare(element)
-        # Declarations alone add no colour of records in lists to the net; only places and functions
-        # that use one do.
+        # Declarations alone add no colour of records in lists to the net. Only places and functions
+        # that use such a colour add it.
         self.colours.held.clear()
 
     def elements(self, box: ET.Element) -> Iterator[ET.Element]:
@@ -144,8 +144,8 @@ class Declarations:
                 self.name_constant(name)
 
     def name_constant(self, name: str) -> None:
-        """Makes a declared number a named constant of the net definition, so that its value can
-        be changed in the definition."""
+        """Turns a declared number into a named constant of the net definition, so that its value
+        can be changed there. Other values are left as they are."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -153,8 +153,8 @@ class Declarations:
             self.evaluator.globals[name] = Leaf(name, value.kind, value.constant)
 
     def reference(self, name: str, text: str) -> None:
-        """Reads a reference (`globref`) as its initial value. Raises InputError if the file assigns
-        to the reference."""
+        """Declares a reference (`globref`) with its initial value as its constant value. Raises
+        InputError if the file assigns to the reference."""
         context = self.evaluator.context = f"globref {name}"
         try:
             if name in self.assigned:
@@ -164,7 +164,7 @@ class Declarations:
             self.evaluator.broken[name] = error
 
     def variable(self, element: ET.Element) -> None:
-        """Reads the names of variables and the colour set that they share."""
+        """Declares variables with the colour set that they share."""
         colour = text_of(element.find("type/id"))
         for one in element.findall("id"):
             self.variables[text_of(one)] = colour
@@ -183,8 +183,8 @@ class Declarations:
     # Declarations of colour sets.
 
     def colour(self, element: ET.Element) -> None:
-        """Reads a colour set. A declaration that cannot be read rejects only nets that use the
-        set."""
+        """Declares a colour set. If its declaration cannot be read, the error is stored, and only
+        nets that use the colour set are rejected."""
         name = text_of(element.find("id"))
         context = f"colset {name}"
         self.evaluator.context = context
@@ -198,7 +198,8 @@ class Declarations:
             self.colours.broken[name] = error
 
     def add(self, name: str, kind: ET.Element, context: str) -> None:
-        """Adds a colour set, whose type is given by the element `kind` of the file."""
+        """Adds a colour set with the name `name`. The element `kind` of the file describes its
+        type."""
         colours = self.colours
         ids = [text_of(one) for one in kind.findall("id")]
         if kind.tag in ("alias", "subset"):
@@ -265,7 +266,8 @@ class Declarations:
         self.colours.add(name, found, members)
 
     def enumeration(self, name: str, ids: list[str]) -> None:
-        """Adds a colour set that enumerates `ids`, and declares each of them as a value."""
+        """Adds a colour set whose values are the names in `ids`, and declares each name as a
+        value."""
         kind = self.colours.enumeration(name, [clean(one) for one in ids])
         values: list[CpnValue] = [constant(clean(one), kind) for one in ids]
         self.colours.add(name, kind, lambda: values)
@@ -273,14 +275,15 @@ class Declarations:
             self.construct(word, value)
 
     def construct(self, word: str, value: CpnValue) -> None:
-        """Declares a constructor, such as a value of an enumeration. A pattern compares a value
-        with it instead of binding its name."""
+        """Declares a constructor, such as a value of an enumeration. If a pattern contains the name
+        `word`, the pattern compares with the constructor instead of binding the name."""
         self.evaluator.globals[word] = value
         self.evaluator.constructors.add(word)
 
     def union(self, name: str, kind: ET.Element, context: str) -> None:
-        """Declares a union as a record with a tag and one field for each constructor that has a
-        value. The fields of the constructors that a value does not have are zero."""
+        """Declares a union type as a record. It has a tag, which names the constructor of a value,
+        and a field for each constructor that has an argument. The fields of all other constructors
+        are zero."""
         payloads: list[tuple[str, ValueType]] = []
         tags = []
         for one in kind.findall("unionfield"):
@@ -311,8 +314,8 @@ class Declarations:
             self.construct(word, Builtin(f"union {word}", 1, made))
 
     def zero(self, kind: ValueType) -> CpnValue:
-        """Returns the initial value of a type: 0, false, an empty text or list, or the first value
-        of an enumeration; records of these."""
+        """Returns the zero value of a type: 0, false, an empty text or list, or the first value of
+        an enumeration. For a record, all fields are zero."""
         if isinstance(kind, Struct):
             fields = tuple((label, self.zero(inner)) for label, inner in kind.fields)
             return Rec(fields, kind.union)
@@ -324,8 +327,8 @@ class Declarations:
         return constant({"bool": False, "text": ""}.get(kind.name, 0), kind)
 
     def subset(self, name: str, other: str, kind: ET.Element, context: str) -> None:
-        """Declares a subset of another colour set. The file selects its values by a function or
-        lists them."""
+        """Declares the colour set `name`, which is a subset of the colour set `other`. The file
+        either gives a function that selects its values, or lists them."""
         of = self.colours.known(other, context)
         by, listed = kind.find("by"), kind.find("with")
         if by is not None:

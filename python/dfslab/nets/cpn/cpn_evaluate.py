@@ -1,9 +1,9 @@
-"""Evaluates expressions of CPN ML while a file is read. Parts that depend on a run become text of
-the engine's inscription language.
+"""Evaluates expressions of CPN ML while a file is read. Parts whose values depend on a run are
+converted to text of the engine's inscription language.
 
 Values that depend on tokens become text. All other values are computed at once, so recursion over
-known numbers and lists is unrolled. Recursion over values that only a run knows becomes a function
-of the net.
+known numbers and lists is unrolled. A recursion over values that are known only during a run
+becomes a function of the net.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CALLS_DEEP_MOST, CALLS_MOST = 300, 200_000
 
 
 class Evaluator:
-    """Evaluates expressions of CPN ML over the names that a file declares."""
+    """Evaluates expressions of CPN ML, in which the names that a file declares may occur."""
 
     def __init__(self, colours: Colours) -> None:
         self.colours = colours
@@ -63,28 +63,28 @@ class Evaluator:
         self.calls = self.deep = 0
         self.stamps = False
         self.cached: dict[int, tuple[Tree, tuple[Tree, ...]]] = {}
-        # Turns a value that is drawn at random into a local of the transition, which is computed
-        # once per firing. None where locals are not possible, such as in functions.
+        # Function that makes a random value a local of the transition; None if that is impossible.
         self.hoist: Callable[[Leaf], Leaf] | None = None
-        # Calls a function that becomes a function of the net; set by `CalledFunctions`.
+        # Function for calls that are evaluated during the run; set by `CalledFunctions`.
         self.specialised: Callable[[Closure, Sequence[CpnValue]], CpnValue] = self.wrong_call
-        # Returns the function of a colour set by its name with a dot; None if there is none.
+        # Function that returns the value of a name with a dot, such as `CS.all`; None if unknown.
         self.dotted: Callable[[str, str], CpnValue | None] = lambda name, context: None
-        # The words of the error message about a name that is not declared.
+        # The reason in the error message for a name that is not declared.
         self.unknown = "is not declared"
 
     def wrong_call(self, closure: Closure, _: Sequence[CpnValue]) -> CpnValue:
-        """Raises InputError for a recursion whose depth is known only during the run."""
+        """Raises InputError, because the depth of a recursion is known only during the run."""
         raise self.wrong(closure.name, "calls itself over what only a run knows")
 
     def wrong(self, value: Any, reason: str) -> InputError:
-        """Returns an InputError for `value`; its key is the current declaration or inscription."""
+        """Returns an InputError for `value`. Its key names what is being read (`context`)."""
         return InputError(self.context, value, reason)
 
     # Declarations of values and functions.
 
     def declare(self, found: Declaration) -> None:
-        """Adds declared names, or the reason for which their declaration cannot be read."""
+        """Adds the names of a declaration, each with its value, or with the error if it cannot be
+        read."""
         for name in found.names:
             self.globals.pop(name, None)
             self.broken.pop(name, None)
@@ -112,7 +112,7 @@ class Evaluator:
         return made
 
     def bound(self, pattern: Tree, value: CpnValue) -> dict[str, CpnValue]:
-        """Returns the names in a pattern of `val` with their values. InputError if it may not
+        """Returns the values of the names in a pattern of `val`. Raises InputError if it may not
         match."""
         match = self.match(pattern, value)
         if match is None or match.condition is not None:
@@ -120,23 +120,22 @@ class Evaluator:
         return match.names
 
     def match(self, pattern: Tree, value: CpnValue) -> Match | None:
-        """Returns the names that a pattern binds and the condition of the match; None if
-        impossible."""
+        """Returns the match of a value with a pattern; None if the pattern never matches."""
         return matched(pattern, value, self)
 
-    # Evaluation of expressions, by the type of syntax.
+    # Methods that evaluate expressions, one for each kind of syntax.
 
     def value(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates an expression over the names in `env`. Raises InputError for unsupported
-        syntax."""
+        """Evaluates an expression that may use the names in `env`. Raises InputError for
+        unsupported syntax."""
         read = READERS.get(tree.kind)
         if read is None:
             raise self.wrong(tree.kind, "cannot stand inside an expression of the subset read")
         return read(self, tree, env)
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
-        """Evaluates an expression that must have a single value of one of the types in `wanted`.
-        Raises InputError for another type, whose message contains `words_of`."""
+        """Evaluates an expression that must have a single value of a type in `wanted` (else
+        InputError). `words_of`: the words for the expected type in the message."""
         value = self.value(tree, env)
         if not isinstance(value, Leaf) or value.kind not in (*wanted, UNKNOWN):
             raise self.wrong(words(kind_of(value)), f"stands where {words_of} is expected")
@@ -157,7 +156,7 @@ class Evaluator:
         raise self.wrong(name, self.unknown)
 
     def reference(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `!name`, the initial value of a reference. Raises InputError if it is
+        """Evaluates `!name`, the initial value of the reference. InputError if the reference is
         unknown."""
         del env
         name = tree.parts[0].word
@@ -227,8 +226,8 @@ class Evaluator:
         return operated(word, left, right, self)
 
     def listed(self, value: CpnValue, word: str) -> Items:
-        """Returns a list as the elements that are known individually and a remainder. Raises
-        InputError for another value; `word` is the operator in the message."""
+        """Returns a list as its known elements and an unknown remainder. Raises InputError for
+        another value. `word`: the operator, for the message."""
         if isinstance(value, Items):
             return value
         if isinstance(value, Leaf) and (value.kind == UNKNOWN or isinstance(value.kind, ListType)):
@@ -274,8 +273,8 @@ class Evaluator:
         return Leaf(f"(-{found.text})", found.kind, draws=found.draws)
 
     def choice(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `if`. A condition known only during the run keeps both branches in the
-        result."""
+        """Evaluates `if`. If the condition is known only during the run, the result contains both
+        branches."""
         condition = self.leaf(tree.parts[0], env, (BOOL,), "a truth value")
         if condition.known:
             return self.value(tree.parts[1 if condition.constant else 2], env)
@@ -314,7 +313,7 @@ class Evaluator:
         return self.call(Closure("case", tuple(clauses), env), [self.value(subject, env)])
 
     def function(self, tree: Tree, env: Env) -> CpnValue:
-        """Evaluates `fn`: a function that keeps the names known at its place of definition."""
+        """Evaluates `fn`. The function keeps the values of the names around its definition."""
         return Closure("fn", tree.parts, dict(env))
 
     def clauses(self, tree: Tree, pairs: Iterable[tuple[Tree, Tree]]) -> tuple[Tree, ...]:
@@ -368,8 +367,8 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If the function's text repeats an
-        argument, random arguments become locals, so that they are drawn once."""
+        """Returns the arguments of a predefined function. If its text contains one twice, a random
+        argument becomes a local of the transition, so that it is drawn once."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -378,8 +377,8 @@ class Evaluator:
         return [self.once(one) for one in given]
 
     def call(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Calls a function of the file with all its arguments. The call is evaluated now where
-        possible; otherwise it becomes a call of a function of the net."""
+        """Calls a function of the file with all its arguments. The call is evaluated at once if
+        possible, and otherwise becomes a call of a function of the net."""
         self.calls += 1
         if self.calls > CALLS_MOST or self.deep >= CALLS_DEEP_MOST:
             raise self.wrong(
@@ -398,8 +397,8 @@ class Evaluator:
             self.deep -= 1
 
     def ran(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Evaluates the first clause whose patterns match the arguments. A match that depends on
-        tokens becomes a condition in the result."""
+        """Evaluates the first clause whose patterns match the arguments. If a match depends on
+        tokens, it becomes a condition in the result."""
         group = closure.group
         fellows = {name: Closure(name, group[name], closure.env, group) for name in group}
         env = {**closure.env, **fellows}
@@ -436,7 +435,7 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """Returns a value. A random one becomes a local of the transition, so it is drawn once."""
+        """Returns the value. If it is random, it is replaced by a local of the transition."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):
@@ -450,7 +449,7 @@ class Evaluator:
         return value
 
     def once_each(self, entry: BagEntry) -> BagEntry:
-        """Returns a token of a multiset whose value and count are each computed once per firing."""
+        """Returns an entry of a multiset with its value and count computed once per firing."""
         count = self.once(entry.count)
         assert isinstance(count, Leaf)
         return BagEntry(self.once(entry.value), count, entry.when, entry.delay, entry.each)

@@ -51,8 +51,9 @@ CALLS = {
 
 @dataclass
 class Scope:
-    """The names that an inscription may use. `names` maps variables to their names in the file,
-    `kinds` has the types of their fields, and `singles` the types of names with single values."""
+    """The names that an inscription may use. `names` maps variables to their names in the file.
+    `kinds` has, for each variable, the types of its token's fields. `singles` has the types of
+    names with single values."""
 
     definition: NetDefinition
     names: dict[str, str]
@@ -114,7 +115,8 @@ class _Expression:
         return left
 
     def part(self) -> str:
-        """Converts an operand together with the access to one of its fields, if there is any."""
+        """Converts an operand. If the text accesses a field of the operand, this access is
+        converted, too."""
         found = self.atom()
         if self.peek() != ".":
             return found

@@ -1,5 +1,5 @@
 """Converts functions of CPN ML that must be evaluated during a run to functions of the net. A
-function is converted once for each combination of argument types."""
+function is converted once for each combination of argument types with which it is called."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function of the net as text of the engine's language. A function of a file whose result
-    is a record becomes several functions; `whole` is the name that they have in common."""
+    """A function of the net as text of the engine's language. If the result of a function of the
+    file is a record, it becomes several functions of the net. `whole` is the part of the name that
+    they share."""
 
     parameters: dict[str, str]
     result: str
@@ -57,7 +58,8 @@ class _Written:
 
 
 class CalledFunctions:
-    """Converts functions of a file to functions of the net when inscriptions first call them."""
+    """Converts functions of a file to functions of the net. A function is converted when an
+    inscription first calls it."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -68,12 +70,12 @@ class CalledFunctions:
 
     @property
     def context(self) -> str:
-        """The declaration or inscription that is read, as named in error messages."""
+        """Returns how error messages name the declaration or inscription that is being read."""
         return self.evaluator.context
 
     def called(self, closure: Closure, given: Sequence[CpnValue]) -> CpnValue:
-        """Returns the value of a call that is evaluated during the run, as text of the engine's
-        language. Each argument is computed once."""
+        """Converts a call that is evaluated during the run to a call of a function of the net, as
+        text of the engine's language. Each argument is computed once."""
         abstract = _Abstract(self.evaluator)
         own = abstract.closure(closure)
         parts = [abstract.value(one) for one in given]
@@ -94,8 +96,8 @@ class CalledFunctions:
         return {one.whole for one in self.written.values() if one.draws}
 
     def names(self, made: _Made) -> list[str]:
-        """Returns the names of the net's functions for one function of the file: one for each field
-        of its result."""
+        """Returns the names of the net's functions that represent one function of the file. If the
+        result is a record, there is one for each field of it."""
         if not isinstance(made.result, Struct):
             return [made.name]
         return [f"{made.name}_{label}" for label, _ in flat(made.result)]
@@ -103,14 +105,14 @@ class CalledFunctions:
     def make(
         self, key: Any, name: str, closure: Closure, given: list[CpnValue], abstract: _Abstract
     ) -> _Made:
-        """Converts a function for one combination of argument types; `key` identifies the
-        combination. The body is read repeatedly until the type of its result no longer changes,
-        since a recursive function depends on its own result type."""
+        """Converts a function for one combination of argument types, which `key` identifies. The
+        body of a recursive function depends on the type of the function's result. Therefore the
+        body is evaluated repeatedly until that type no longer changes."""
         evaluator = self.evaluator
         if len(self.made) >= FUNCTIONS_MOST:
             raise evaluator.wrong(name, f"is used in more than {FUNCTIONS_MOST} ways")
         made = self.made[key] = _Made(self.free(name))
-        # `key` contains the addresses of these objects, so they must stay alive.
+        # `key` contains the ids of these objects, so the objects must stay alive.
         self.kept.append((closure, given))
         outside, evaluator.hoist = evaluator.hoist, None
         deep, evaluator.deep = evaluator.deep, 0
@@ -132,15 +134,15 @@ class CalledFunctions:
         return made
 
     def leaves(self, body: CpnValue) -> list[Leaf]:
-        """Returns the single values of a function's result as text. A multiset becomes one list
-        of its tokens."""
+        """Returns the single values of which a function's result consists, as text. A multiset
+        becomes one list of its tokens."""
         if isinstance(body, Bag):
             return [self.listed(body)]
         return self.evaluator.colours.leaves(body, self.context)
 
     def document(self, made: _Made, leaves: list[Leaf], abstract: _Abstract) -> None:
-        """Stores a converted function as functions of the net definition, one for each field of its
-        result."""
+        """Stores a converted function in the form of the net definition. There is one function of
+        the net for each field of its result."""
         colours, context = self.evaluator.colours, f"function {made.name}"
         for name, leaf in zip(self.names(made), leaves, strict=True):
             kind = leaf.kind
@@ -182,7 +184,8 @@ class CalledFunctions:
         return listed
 
     def part(self, entry: BagEntry) -> tuple[Leaf, ValueType | None]:
-        """Returns the tokens of one entry of a multiset as a list, and the type of the tokens."""
+        """Converts one entry of a multiset to a list of its tokens. Returns the list and the type
+        of the tokens."""
         if entry.each is not None:
             each = entry.each.kind
             return entry.each, each.inner if isinstance(each, ListType) else None
@@ -196,7 +199,8 @@ class CalledFunctions:
 
 
 class _Abstract:
-    """Replaces the parts of arguments that only a run knows by parameters of a function."""
+    """Replaces those parts of a call's arguments that are known only during a run by parameters of
+    a function."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -204,8 +208,8 @@ class _Abstract:
         self.parameters: list[tuple[str, Any]] = []
 
     def value(self, value: CpnValue) -> tuple[Any, CpnValue]:
-        """Returns a key and the value with parameters for its unknown parts. Two calls with
-        equal keys can use the same function of the net."""
+        """Replaces the parts of a value that are known only during a run by parameters. Returns a
+        key and the new value. Two calls with equal keys can use the same function of the net."""
         if isinstance(value, Closure):
             return self.closure(value)
         if isinstance(value, Builtin):
@@ -229,8 +233,8 @@ class _Abstract:
         return leaf.kind, Leaf(name, leaf.kind if leaf.kind != UNKNOWN else INT)
 
     def closure(self, closure: Closure) -> tuple[Any, Closure]:
-        """Returns a key and the function, in which parameters replace the outer values that only
-        a run knows."""
+        """Replaces, in a function, those outer values that are known only during a run by
+        parameters. Returns a key and the new function."""
         names = set().union(*(free_names(one) for one in closure.clauses))
         for clauses in closure.group.values():
             names |= set().union(*(free_names(one) for one in clauses))
@@ -247,7 +251,8 @@ class _Abstract:
         return key, Closure(closure.name, closure.clauses, env, closure.group, given)
 
     def is_outside(self, value: CpnValue) -> bool:
-        """Whether a value that a function takes from outside itself is known only during a run."""
+        """Returns whether a value that a function takes from outside its definition is known only
+        during a run."""
         if isinstance(value, Closure):
             env = value.env
             inner = set().union(*(free_names(one) for one in value.clauses))

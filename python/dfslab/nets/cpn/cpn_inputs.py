@@ -1,8 +1,8 @@
-"""Reads the input arcs of a transition in a `.cpn` file. Patterns bind names to parts of tokens,
-and expressions become comparisons with parts of tokens.
+"""Reads the input arcs of a transition in a `.cpn` file. A pattern on an arc binds names to parts
+of a token. An expression on an arc is compared with a part of a token.
 
-If several arcs use one name, the guard of the transition requires that the parts of their tokens
-with this name are equal.
+If several arcs bind the same name, the guard of the transition requires that the bound parts are
+equal.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ COUNT_KNOWN = "an input arc takes a number of tokens that is known; use two tran
 
 @dataclass(frozen=True)
 class FileArc:
-    """An arc of a file, with the name of its place in the flat net and the place's colour set.
-    `kind` is the arc's orientation as in the file."""
+    """An arc of a file. `place` is the name of its place in the flat net, `colour` is the colour
+    set of the place, and `kind` is the arc's orientation as in the file."""
 
     transition: str
     place: str
@@ -61,8 +61,9 @@ class Taken:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A comparison: a part of a token must equal an expression. `whole` is true if the
-    expression is the entire term, such as `f(x)`, so that it may also stand for several tokens."""
+    """A condition that a part of a token must equal an expression. `whole` is true if the
+    expression is the entire term on the arc, such as `f(x)`. Then its value may also be several
+    tokens."""
 
     arc: FileArc
     expression: Tree
@@ -71,8 +72,7 @@ class Wanted:
 
 
 class Inputs:
-    """Reads the input arcs of a transition, and holds the values of names as far as the arcs
-    determine them."""
+    """Reads the input arcs of a transition, and has the values that these arcs give to names."""
 
     def __init__(self, name: str, page: str, known: Declarations, context: str) -> None:
         self.name, self.page, self.known, self.context = name, page, known, context
@@ -89,8 +89,8 @@ class Inputs:
         return parse(arc.text or "()", arc.context)
 
     def terms(self, tree: Tree, context: str) -> Iterator[Tree]:
-        """Yields the terms of a multiset as written. A term with a count, such as `` 2`x ``, is
-        repeated. Raises InputError if a count is not known."""
+        """Yields the terms of a multiset. A term with a count, such as `` 2`x ``, is yielded that
+        many times. Raises InputError if a count is not a known number."""
         if tree.kind == "empty":
             return
         if tree.kind == "sum":
@@ -112,8 +112,9 @@ class Inputs:
         yield from (tree.parts[1] for _ in range(count.constant))
 
     def take(self, arc: FileArc) -> None:
-        """Reads the inscription of an input arc. Names are bound at once; comparisons with
-        expressions are added when all arcs have been read."""
+        """Reads the inscription of an input arc and binds the names in its patterns. Its
+        expressions are only collected; they are compared with the tokens when all arcs have been
+        read."""
         self.evaluator.context = arc.context
         tree = self.parsed(arc)
         if tree.kind == "at" or (tree.kind == "stamp" and tree.parts[1] != Tree("int", "0")):
@@ -127,13 +128,13 @@ class Inputs:
             self.bind(term, arc)
 
     def unbound(self) -> str:
-        """Returns the reason in the error message about a name that no input arc binds."""
+        """Returns the reason in the error message for a name that no input arc binds."""
         bound = ", ".join(self.env) or "none"
         return f"is bound by no input arc, nor is it declared (bound: {bound})"
 
     def bind(self, term: Tree, arc: FileArc) -> None:
-        """Adds one token that the arc takes. Binds the names in its pattern to parts of the
-        token."""
+        """Adds a token that the transition takes through an arc. Binds the names in the pattern
+        `term` to the parts of the token."""
         kind = self.colours.sets[arc.colour].kind
         variable = f"t{len(self.taken) + 1}"
         whole = term.kind == "name" and self.is_variable(term.word) and isinstance(kind, Struct)
@@ -151,13 +152,13 @@ class Inputs:
         return name in self.known.variables and name not in self.evaluator.constructors
 
     def has_colour(self, name: str, colour: str) -> bool:
-        """Whether a declared variable has the same type as a colour set."""
+        """Returns whether a declared variable has the same type as a colour set."""
         declared = self.colours.known(self.known.variables[name], f"var {name}")
         return declared.kind == self.colours.sets[colour].kind
 
     def holed(self, tree: Tree, holes: list[Tree]) -> Tree:
-        """Returns a pattern in which each part that is an expression is replaced by a
-        placeholder. Appends these parts to `holes`."""
+        """Returns the pattern `tree`, in which every part that is an expression is replaced by a
+        placeholder. Appends the replaced parts to `holes`."""
         if tree.kind == "name":
             names = self.is_variable(tree.word) or tree.word in self.evaluator.constructors
         elif tree.kind == "apply":
@@ -176,8 +177,8 @@ class Inputs:
         return Tree("name", f"?{len(holes) - 1}")
 
     def fit(self, term: Tree, token: CpnValue, arc: FileArc) -> None:
-        """Binds the new names of a pattern to parts of a token. A name that is already bound
-        becomes a comparison."""
+        """Binds the new names of a pattern to parts of a token. For a name that is already bound,
+        the condition is added that both values are equal."""
         holes: list[Tree] = []
         found = matched(self.holed(term, holes), token, self.evaluator)
         if found is None:
@@ -196,7 +197,8 @@ class Inputs:
                 self.env[name] = value
 
     def check_type(self, name: str, value: CpnValue, arc: FileArc) -> None:
-        """Raises InputError if a variable gets a value of another type than it is declared with."""
+        """Raises InputError if the type of a value differs from the type with which its variable is
+        declared."""
         if name not in self.known.variables:
             return
         declared = self.colours.known(self.known.variables[name], f"var {name}")
@@ -210,8 +212,8 @@ class Inputs:
             )
 
     def compare_wanted(self) -> None:
-        """Adds the comparisons of parts of tokens with expressions. To be called once all names
-        are bound."""
+        """Adds the conditions that parts of tokens equal expressions. It must be called after all
+        input arcs have been read, because expressions may use all names that the arcs bind."""
         for one in self.wanted:
             self.evaluator.context = one.arc.context
             self.evaluator.unknown = self.unbound()
@@ -224,14 +226,14 @@ class Inputs:
                 self.conditions += split(equal(one.part, value, self.evaluator))
 
     def require(self, one: Wanted, value: CpnValue) -> None:
-        """Adds the condition that a token equals a value, after converting the value to the
-        token's colour set."""
+        """Adds the condition that a part of a token equals a value. The value is first converted to
+        the colour set of the token."""
         fitted = self.colours.fitted(value, one.arc.colour, one.arc.context)
         self.conditions += split(equal(one.part, fitted, self.evaluator))
 
     def require_all(self, one: Wanted, value: Bag) -> None:
-        """Makes an arc take all tokens of a multiset. The token already taken must equal the
-        first; further tokens are taken for the others."""
+        """Makes an arc take all tokens of the multiset `value`. The token that the arc already
+        takes must equal the first of them, and further tokens are taken for the others."""
         arc, values = one.arc, list[CpnValue]()
         for entry in value.entries:
             if not entry.count.known or entry.when or entry.each or entry.delay:
@@ -249,9 +251,12 @@ class Inputs:
             self.require(replace(one, part=made_of(kind, labels, variable)), other)
 
     def counted(self, one: Wanted) -> list[CpnValue]:
-        """Returns the tokens of a multiset that depends on tokens taken from other arcs. Its
-        size must be the same for all values of the small colour sets on which it depends (else
-        InputError). The tokens are the elements of a list that a function of the net returns."""
+        """Returns the tokens of a multiset that depends on tokens from other arcs. A function of
+        the net computes them as a list.
+
+        The number of tokens must be known: it must be the same for all values of the names that the
+        multiset uses, whose colour sets must be small. Otherwise InputError is raised.
+        """
         names = sorted(name for name in free_names(one.expression) if name in self.env)
         context, counts = one.arc.context, set[int]()
         choices = [self.colours.members(self.known.variables[name], context) for name in names]
@@ -276,8 +281,8 @@ class Inputs:
 
 
 def split(condition: Leaf) -> list[str]:
-    """Splits a condition at `&&` into a list of texts. The list is empty if the condition is
-    always true."""
+    """Splits a condition at its operators `&&`. Returns the parts as texts; none if the condition
+    is always true."""
     if condition.known and condition.constant:
         return []
     return list(condition.conditions or (condition.text,))

@@ -33,7 +33,7 @@ from dfslab.spec.model import InputError
 
 
 class PatternReader(Protocol):
-    """What pattern matching needs from an evaluator."""
+    """The attributes and methods of an evaluator that pattern matching uses."""
 
     colours: Colours
     context: str
@@ -41,23 +41,24 @@ class PatternReader(Protocol):
     constructors: set[str]
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value, with the current context as its key."""
+        """Returns an InputError for a value. Its key is the declaration or inscription that is
+        being read."""
 
     def apply(self, function: CpnValue, argument: CpnValue) -> CpnValue:
-        """Returns the result of a function of the file for one argument."""
+        """Applies a function of the file to one argument and returns the result."""
 
 
 @dataclass
 class Match:
-    """A possible match of a pattern with a value: the names that it binds, and the condition
-    under which it matches. None means that it always matches."""
+    """A possible match of a pattern with a value. `names`: the values of the names that the pattern
+    binds. `condition`: the condition under which the pattern matches; None if it always matches."""
 
     names: dict[str, CpnValue] = field(default_factory=dict)
     condition: Leaf | None = None
 
     def add(self, other: Match | None, reader: PatternReader) -> bool:
-        """Combines this match with another one. If both bind a name, its two values must be
-        equal. Returns False if the combination never matches."""
+        """Combines this match with another one. If both bind the same name, the condition is added
+        that the two values are equal. Returns False if the combination never matches."""
         if other is None:
             return False
         conditions = [one for one in (self.condition, other.condition) if one is not None]
@@ -72,7 +73,8 @@ class Match:
 
 
 def under(condition: Leaf, names: dict[str, CpnValue] | None = None) -> Match | None:
-    """Returns a match that holds under a condition; None if the condition is known to be false."""
+    """Returns a match under a condition; None if the condition is known to be false. `names`: the
+    names that the match binds."""
     if condition.known:
         return Match(names or {}) if condition.constant else None
     return Match(names or {}, condition)
@@ -125,8 +127,9 @@ def literal(tree: Tree) -> Leaf:
 def constructed(
     word: str, argument: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """Matches a constructor with a value. The constructor is a value of an enumeration, an
-    indexed value, or a member of a union."""
+    """Matches a constructor pattern with a value. `word` names a value of an enumeration, an
+    indexed value, or a member of a union. `argument`: the pattern for the constructor's
+    argument."""
     made = reader.globals[word]
     if isinstance(made, Builtin) and argument is not None and not made.name.startswith("union "):
         return matched(argument, value, reader)
@@ -159,8 +162,8 @@ def unbound(pattern: Tree | None) -> list[str]:
 def fields(
     parts: list[tuple[str, Tree]], value: CpnValue, partial: bool, reader: PatternReader
 ) -> Match | None:
-    """Matches a tuple or record pattern with a value, field by field. If `partial`, the value
-    may have further fields."""
+    """Matches a tuple or record pattern with a value, field by field. `parts` has the label and the
+    pattern of each field. If `partial` is true, the value may have further fields."""
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
         return Match({name: value for _, part in parts for name in unbound(part)})
     labels = [label for label, _ in parts]
@@ -179,7 +182,9 @@ def fields(
 def listed(
     first: tuple[Tree, ...], rest: Tree | None, value: CpnValue, reader: PatternReader
 ) -> Match | None:
-    """Matches a list pattern: `[a, b]` if `rest` is None, else `a::rest`."""
+    """Matches a list pattern with a value. `first` has the patterns of the first elements. If
+    `rest` is None, the list has no other elements (`[a, b]`); otherwise `rest` is the pattern of
+    the remainder (`a::rest`)."""
     if isinstance(value, Leaf) and isinstance(value.kind, ListType):
         value = Items((), value)
     if isinstance(value, Leaf) and value.kind == UNKNOWN:
@@ -214,8 +219,9 @@ def empty(tail: Leaf) -> Leaf:
 def taken_apart(
     first: tuple[Tree, ...], rest: Tree | None, tail: Leaf, reader: PatternReader
 ) -> Match | None:
-    """Matches the patterns of a list's first elements and of its remainder with a list that only
-    the run knows."""
+    """Matches a list pattern with a list that is known only during a run. `first` has the patterns
+    of the first elements; `rest` is the pattern of the remainder (None: no further elements).
+    `tail`: the list."""
     found, at = Match(), tail
     inner = tail.kind.inner if isinstance(tail.kind, ListType) else None
     if inner is None:

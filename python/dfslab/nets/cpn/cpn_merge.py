@@ -1,5 +1,5 @@
-"""Merges the values of two branches under a condition into one value, and applies operators of
-CPN ML to single values."""
+"""Merges the values of the two branches of a condition into one value, and applies operators of CPN
+ML to single values."""
 
 from __future__ import annotations
 
@@ -41,20 +41,21 @@ INT_MOST = 2**63
 
 
 class MergeReader(Protocol):
-    """What merging needs from an evaluator."""
+    """The attributes and methods of an evaluator that merging uses."""
 
     colours: Colours
     context: str
 
     def wrong(self, value: object, reason: str) -> InputError:
-        """Returns an InputError for a value, with the current context as its key."""
+        """Returns an InputError for a value. Its key is the declaration or inscription that is
+        being read."""
 
     def bag(self, value: CpnValue) -> Bag:
         """Converts a value to a multiset of tokens."""
 
 
 def both(word: str, left: Leaf, right: Leaf) -> Leaf:
-    """Returns the conjunction (`&&`) or disjunction (`||`) of two truth values."""
+    """Returns the conjunction (`word` is `&&`) or the disjunction (`||`) of two truth values."""
     for one, other in ((left, right), (right, left)):
         if one.known:
             decides = one.constant == (word == "||")
@@ -72,15 +73,16 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
-    """Returns a comparison, which is stored together with its opposite. The opposite operator is
-    `other`; an empty text means that there is none."""
+    """Returns the comparison `left word right`, together with the opposite comparison. `other`:
+    operator of the opposite; None: that of `word`; "": there is no opposite."""
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
 
 
 def negated(value: Leaf) -> Leaf:
-    """Returns the negation of a truth value. For a comparison it is the opposite comparison."""
+    """Returns the negation of a truth value. The negation of a comparison is its opposite
+    comparison, if it has one."""
     if value.known:
         return FALSE if value.constant else TRUE
     text = value.opposite or f"!({value.text})"
@@ -88,8 +90,8 @@ def negated(value: Leaf) -> Leaf:
 
 
 def is_rest(condition: Leaf, before: Sequence[Leaf | None]) -> bool:
-    """Whether a condition is the negation of one in `before`. If all conditions in `before` are
-    false, it is then true."""
+    """Returns whether a condition is the negation of one of the conditions in `before`. If so, it
+    is true whenever all conditions in `before` are false."""
     return any(one is not None and negated(one).text == condition.text for one in before)
 
 
@@ -126,8 +128,8 @@ def merged(condition: Leaf, yes: CpnValue, no: CpnValue, reader: MergeReader) ->
 
 
 def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
-    """Returns a multiset with the tokens of both branches. The tokens of `yes` are present if
-    the condition is true, those of `no` if it is false."""
+    """Returns a multiset with the tokens of both branches of a condition. The tokens of `yes` are
+    present if the condition is true, those of `no` if it is false."""
 
     def under(entry: BagEntry, extra: Leaf) -> BagEntry:
         when = extra if entry.when is None else both("&&", extra, entry.when)
@@ -139,8 +141,8 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
-    """Returns a value of a type whose evaluation stops the run. It stands for the case that no
-    clause matches."""
+    """Returns a value of the type `kind` whose evaluation stops the run with an error. It is the
+    value of a function for arguments that match no clause."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):
@@ -206,16 +208,16 @@ def operated(word: str, left: Leaf, right: Leaf, reader: MergeReader) -> Leaf:
             return constant(found, result)  # type: ignore[arg-type]
     drawn = left.draws or right.draws
     if word in COMPARED:
-        # If a real is not a number, a comparison and its opposite are both false, so comparisons of
-        # reals have no opposite.
+        # Comparisons with the real value NaN are false, and so are their opposites. Therefore
+        # comparisons of reals are stored without an opposite.
         whole = REAL not in (left.kind, right.kind)
         return compared(left.text, word, right.text, drawn, OPPOSITE[word] if whole else "")
     return Leaf(f"({left.text} {word} {right.text})", result, draws=drawn)
 
 
 def computed(word: str, left: Any, right: Any) -> Any:
-    """Applies an operator to two known numbers. None if the result is an error, such as an
-    overflow, which the run must report."""
+    """Returns the result of an operator for two known numbers. Returns None if the result is an
+    error, such as an overflow. The operator is then kept, so that the run reports the error."""
     if word in COMPARED:
         return COMPARED[word](left, right)
     if word in ("/", "//", "%") and right == 0:

@@ -54,7 +54,8 @@ RESERVED = {
 
 @dataclass(frozen=True)
 class Tree:
-    """A node of a syntax tree: type, word (such as a name or an operator), and parts."""
+    """A node of a syntax tree. `kind`: type of syntax. `word`: text of the node, such as a name or
+    an operator. `parts`: child nodes."""
 
     kind: str
     word: str = ""
@@ -66,7 +67,7 @@ UNIT = Tree("tuple")
 
 
 def uncommented(text: str) -> str:
-    """Returns the text without its comments `(* … *)`, which may contain comments."""
+    """Returns a text without its comments `(* … *)`. Comments may be nested."""
     kept, depth, at = [], 0, 0
     for found in MARK.finditer(text):
         opens, closes = found[0] == "(*", found[0] == "*)" and depth > 0
@@ -79,12 +80,14 @@ def uncommented(text: str) -> str:
 
 
 def parse(text: str, context: str) -> Tree:
-    """Parses an inscription. InputError has one line, in which `context` names the inscription."""
+    """Parses an inscription. Raises InputError with a message of one line, in which `context` names
+    the inscription."""
     return _MlParser(text, context).whole()
 
 
 def conjuncts(text: str, context: str) -> list[Tree]:
-    """Parses a guard into conditions. It is a list `[a, b]` of conditions or one expression."""
+    """Parses a guard and returns its conditions. The guard is a list `[a, b]` of conditions or one
+    expression."""
     text = uncommented(text).strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -96,8 +99,8 @@ def conjuncts(text: str, context: str) -> list[Tree]:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declaration: the names that it declares and its tree, or the reason for which it cannot
-    be read."""
+    """A declaration: the names that it declares, and its syntax tree. If it could not be read,
+    `tree` is None and `error` has the reason."""
 
     names: tuple[str, ...]
     tree: Tree | None
@@ -127,7 +130,7 @@ def names_of(pattern: Tree) -> Iterator[str]:
 
 
 def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
-    """Returns the names that a tree uses but does not bind, except the names in `bound`."""
+    """Returns the names that occur in a syntax tree but are neither bound in it nor in `bound`."""
     if tree.kind == "name":
         return set() if tree.word in bound else {tree.word}
     if tree.kind == "clause":
@@ -149,7 +152,8 @@ def free_names(tree: Tree, bound: frozenset[str] = frozenset()) -> set[str]:
 
 
 class _MlParser:
-    """A recursive-descent parser. It limits nesting, so that no text exhausts the stack."""
+    """A recursive-descent parser. It limits the depth of nesting, so that no text causes a stack
+    overflow."""
 
     def __init__(self, text: str, context: str) -> None:
         if len(text) > CHARACTERS_MOST:
@@ -187,7 +191,7 @@ class _MlParser:
             raise self.wrong(f"'{word}' is expected before '{self.peek() or 'the end'}'")
 
     def stop(self) -> None:
-        """Raises InputError if the next word is one that is known to be unsupported."""
+        """Raises InputError if the next word belongs to syntax that is known to be unsupported."""
         if self.peek() in REFUSED and self.kind() != "str":
             raise self.wrong(f"'{self.peek()}': {REFUSED[self.peek()]}")
 
@@ -195,7 +199,8 @@ class _MlParser:
         return self.ended(self.inner())
 
     def ended(self, tree: Tree) -> Tree:
-        """Returns the tree. Raises InputError if text follows or the tree is nested too deeply."""
+        """Returns the tree. Raises InputError if the text continues after it or if it is nested too
+        deeply."""
         if self.peek():
             self.stop()
             raise self.wrong(f"'{self.peek()}' is not expected")
@@ -279,7 +284,7 @@ class _MlParser:
         return tree
 
     def starts(self) -> bool:
-        """Whether the next word of the text can begin an argument of a function."""
+        """Returns whether the next word of the text can begin an argument of a function."""
         if self.kind() == "name":
             values = ("true", "false", "nil", "empty", "op")
             return self.peek() not in {*RESERVED, "o"} or self.peek() in values
@@ -474,14 +479,15 @@ class _MlParser:
 
 
 def _composed(outer: Tree, inner: Tree) -> Tree:
-    """Returns the tree of `outer o inner`, the function that applies `inner`, then `outer`."""
+    """Returns the tree of the composition `outer o inner`: a function that applies `inner` to its
+    argument, and then `outer` to the result."""
     name = Tree("name", "x'")
     body = Tree("apply", "", (outer, Tree("apply", "", (inner, name))))
     return Tree("fn", "", (Tree("clause", "", (name, body)),))
 
 
 def _function_of(operator: str) -> Tree:
-    """Returns the tree of `op +`, the function of two values that an operator stands for."""
+    """Returns the tree of an operator as a function of a pair of values, such as `op +`."""
     names = Tree("name", "x'"), Tree("name", "y'")
     clause = Tree("clause", "", (Tree("tuple", "", names), Tree("op", operator, names)))
     return Tree("fn", "", (clause,))

@@ -1,4 +1,4 @@
-"""Evaluates multisets of CPN ML: tokens with counts, sums, differences and delays."""
+"""Evaluates multisets of tokens in CPN ML: counts of tokens, sums, differences and delays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TOKENS_MOST = 100_000
 
 
 class MultisetEvaluator(PatternReader, Protocol):
-    """What the evaluation of multisets needs from an evaluator. `hoist` turns a random delay
-    into a local of the transition, which is drawn once per firing."""
+    """The attributes and methods of an evaluator that the evaluation of multisets uses. `hoist`
+    turns a random delay into a local of the transition, which is drawn once per firing."""
 
     hoist: Callable[[Leaf], Leaf] | None
     stamps: bool
@@ -25,14 +25,14 @@ class MultisetEvaluator(PatternReader, Protocol):
 
     def leaf(self, tree: Tree, env: Env, wanted: tuple[Any, ...], words_of: str) -> Leaf:
         """Evaluates an expression that must have a single value of one of the types in `wanted`.
-        `words_of` describes these types in an error message."""
+        `words_of`: the words for these types in the error message."""
 
     def bag(self, value: CpnValue) -> Bag:
         """Converts a value to a multiset of tokens."""
 
 
 def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates a term such as 3`x: the multiset of this number of equal tokens."""
+    """Evaluates a term such as 3`x, which is a multiset of three tokens that are equal to x."""
     count = evaluator.leaf(tree.parts[0], env, (INT,), "a count")
     if count.known and not 0 <= count.constant <= TOKENS_MOST:
         raise evaluator.wrong(count.constant, f"a count is a number up to {TOKENS_MOST}")
@@ -40,14 +40,14 @@ def many(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def total(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates `++`: the sum of multisets."""
+    """Evaluates the operator `++`, which adds multisets."""
     bags = [evaluator.bag(evaluator.value(one, env)) for one in tree.parts]
     return Bag(tuple(entry for one in bags for entry in one.entries))
 
 
 def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Returns the difference of two multisets. Raises InputError if a token of either multiset, or
-    its count, is not known while the file is read."""
+    """Evaluates the operator `--`, which is the difference of two multisets. Raises InputError if a
+    token of either multiset, or its count, is not known while the file is read."""
     left, right = (evaluator.bag(evaluator.value(one, env)) for one in tree.parts)
     kept = list(left.entries)
     for gone in right.entries:
@@ -59,7 +59,8 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
-    """Returns the tokens `entry` of a multiset after the tokens `gone` are taken from them."""
+    """Subtracts the equal tokens `gone` from the equal tokens `entry` of a multiset, and returns
+    the tokens that remain."""
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry
@@ -78,7 +79,8 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
-    """Evaluates tokens with a time stamp: the multiset, with its tokens delayed."""
+    """Evaluates tokens with a time stamp or a delay (`@+`). Returns the multiset with its tokens
+    delayed."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

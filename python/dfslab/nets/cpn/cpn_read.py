@@ -1,8 +1,8 @@
-"""Reads nets of CPN Tools (`.cpn` files) as flat net definitions. docs/nets.md describes the subset
-that is supported.
+"""Reads `.cpn` files, which are nets of CPN Tools, and returns flat net definitions. docs/nets.md
+describes the subset that is supported.
 
-Anything outside of the subset is an InputError. Its one line names the page, the node and the
-inscription.
+For anything outside of the subset, InputError is raised. Its message of one line names the page,
+the node and the inscription.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from dfslab.nets.cpn.cpn_transition import Inscriptions, TransitionReader
 from dfslab.spec.model import InputError
 
 CHARACTERS_MOST, PAGES_DEEP, NODES_MOST, TOKENS_MOST = 50_000_000, 20, 100_000, 100_000
-# Recursion limit of Python while a file is read. A nested call of a function in the file needs
-# about ten frames.
+# Python's recursion limit while a file is read, in stack frames. A nested call of a function in the
+# file needs about ten frames.
 FRAMES_MOST = 10_000
 PRIORITIES = {"P_HIGH": 100, "P_NORMAL": 1000, "P_LOW": 10000}
 ORIENTATIONS = ("PtoT", "TtoP", "BOTHDIR", "Inhibitor", "Reset")
 
 
 def read(text: str) -> NetDefinition:
-    """Reads the text of a `.cpn` file as a flat net definition. One time unit of the file counts as
-    one second. Raises InputError for what is not supported."""
+    """Converts the text of a `.cpn` file to a flat net definition. One time unit of the file
+    becomes one second. Raises InputError for anything that is not supported."""
     return definition_of_element(_parse(text))
 
 
 def definition_of_element(net: ET.Element) -> NetDefinition:
-    """Reads a `cpnet` element as a flat net definition. Raises InputError for what is not
-    supported."""
+    """Converts a `cpnet` element to a flat net definition. Raises InputError for anything that is
+    not supported."""
     limit = sys.getrecursionlimit()
-    # The evaluator itself limits the depth of recursive functions in the file; Python's limit must
-    # not be reached before.
+    # The evaluator itself limits the depth of recursive functions in the file. Python's limit is
+    # set so high that the evaluator's limit is reached first.
     sys.setrecursionlimit(max(limit, FRAMES_MOST))
     try:
         return _CpnReader(net).definition()
@@ -56,7 +56,7 @@ def _parse(text: str) -> ET.Element:
     if len(text) > CHARACTERS_MOST:
         raise InputError("cpn", len(text), f"at most {CHARACTERS_MOST} characters")
     # The document type that CPN Tools writes only names a grammar, so it is removed. Files that
-    # declare entities are rejected.
+    # declare XML entities are rejected.
     text = re.sub(r"<!DOCTYPE[^\[>]*>", "", text, count=1)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError("cpn", None, "entities are not read")
@@ -74,8 +74,8 @@ def _parse(text: str) -> ET.Element:
 
 
 def words(element: ET.Element | None, path: str = "text") -> str:
-    """Returns the text of a child element with its lines joined by spaces. Empty if there is no
-    such child."""
+    """Returns the text of the child element at `path`, with its lines joined by spaces. Returns ""
+    if there is no such child."""
     return " ".join((element.findtext(path) or "").split()) if element is not None else ""
 
 
@@ -98,8 +98,8 @@ class _FilePage:
 
 
 class _CpnReader:
-    """Reads a file's declarations, then its pages, and adds a copy of a page to the net wherever
-    the page is used."""
+    """Reads the declarations and then the pages of a file. Wherever a page is used, a copy of the
+    page is added to the net."""
 
     def __init__(self, net: ET.Element) -> None:
         self.known = Declarations(net)
@@ -114,10 +114,11 @@ class _CpnReader:
         }
         self.net = Net(next(iter(self.pages.values())).name or "cpn")
         self.places: dict[str, Place] = {}
-        # Name of each place in the flat net -> its colour set.
+        # The colour set of each place, by the place's name in the flat net.
         self.sets: dict[str, str] = {}
         self.laid: set[str] = set()
-        # (place, time in seconds) -> the tokens that are in the place from that time.
+        # The initial tokens that become available after time zero. Each key is a place and a time
+        # in seconds, and its value has the tokens that are in the place from that time.
         self.later: dict[tuple[str, float], list[list[Cell]]] = {}
         used = {
             key
@@ -137,7 +138,8 @@ class _CpnReader:
         self.delay_first_tokens()
 
     def definition(self) -> NetDefinition:
-        """Returns the flat net definition. By then all colour sets in use are known."""
+        """Returns the flat net definition. It must be called after all pages have been read, when
+        all colour sets in use are known."""
         net = self.net
         for name, values in self.colours.enums.items():
             net.enum(name, *values)
@@ -152,8 +154,8 @@ class _CpnReader:
         return net.document()
 
     def constants(self) -> dict[str, float]:
-        """Returns the declared constants, except those whose names are also values of
-        enumerations."""
+        """Returns the declared constants. Those with the name of an enumeration's value are left
+        out."""
         taken = {value for values in self.colours.enums.values() for value in values}
         return {key: one for key, one in self.known.constants.items() if key not in taken}
 
@@ -196,9 +198,9 @@ class _CpnReader:
         return found.get("subpage", "") if found is not None else ""
 
     def lay(self, page: _FilePage, path: str, sockets: Mapping[str, str], deep: int) -> None:
-        """Adds one copy of a page to the net. `path` is the prefix of its names, and `deep` the
-        number of pages around it. `sockets` maps the ids of its ports to the names of the places
-        that replace them."""
+        """Adds one copy of a page to the net. `path`: prefix of the names in the copy. `deep`:
+        number of pages that contain the copy. `sockets`: for the id of each port of the page, the
+        name of the place that replaces the port."""
         if deep > PAGES_DEEP:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")
         self.laid.add(page.key)
@@ -236,8 +238,8 @@ class _CpnReader:
         self.places[name], self.sets[name] = Place(name, UNIT, rows_now), place.colour
 
     def rows(self, text: str, colour: str, context: str) -> dict[float, list[list[Cell]]]:
-        """Evaluates an initial marking. Returns the field values of its tokens, one row for each
-        token, by the time in seconds at which the tokens become available."""
+        """Evaluates an initial marking. Each key of the result is a time in seconds at which tokens
+        become available; its value has a row of field values for each of these tokens."""
         if not text:
             return {}
         evaluator = self.known.evaluator
@@ -262,9 +264,9 @@ class _CpnReader:
         return made
 
     def delay_first_tokens(self) -> None:
-        """Adds a transition for the initial tokens of each place and time after zero. The
-        transition takes the tokens at time zero from an additional place and delays them until
-        their time."""
+        """Delays initial tokens that become available after time zero. For each place and time, the
+        tokens are put into an additional place, and a transition takes them from there at time zero
+        and puts them into the original place with the delay."""
         for (name, delay), rows in self.later.items():
             own = self.free(f"{name} at {delay:g}")
             self.places[own], self.sets[own] = Place(own, UNIT, rows), self.sets[name]
@@ -280,8 +282,8 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Reads which places replace the ports of a copied page, as
-        `(port,socket)(port,socket)`. Returns port id -> name of the place that replaces it."""
+        """Returns, for the id of each port of a copied page, the name of the place that replaces
+        the port. The file has these pairs in the form `(port,socket)(port,socket)`."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

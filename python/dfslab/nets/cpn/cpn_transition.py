@@ -1,9 +1,9 @@
 """Reads one transition of a `.cpn` file and adds it to a net. Patterns on arcs become fields of
-tokens, and conditions on them become the guard.
+tokens, and conditions on these fields become the guard.
 
 In CPN ML an arc names the parts of a token, as in `(c, s)`. In the engine's language an arc names
-the whole token, as in `t1.f2`. If several input arcs use one name, the guard requires that these
-fields are equal.
+the whole token, and inscriptions refer to its fields, as in `t1.f2`. If several input arcs use the
+same name, the guard requires that these fields are equal.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Inscriptions:
-    """The inscriptions of a transition itself: its guard, its delay (`time`) and its code
-    segment."""
+    """The inscriptions of a transition, without those of its arcs: its guard, its delay (`time`)
+    and its code segment."""
 
     guard: str = ""
     time: str = ""
@@ -69,8 +69,9 @@ class TransitionReader(Inputs):
         texts: Inscriptions,
         priority: int,
     ) -> list[tuple[Place, str]]:
-        """Adds the transition to the net. A variable that no arc binds gets a place with all its
-        values. Returns these places, each with its colour set."""
+        """Adds the transition to the net. A variable that no arc binds may have any value of its
+        colour set. For each such variable, a place with all these values is made, from which the
+        transition takes one. Returns these places, each with its colour set."""
         self.places = dict(places)
         guards = conjuncts(texts.guard, f"{self.context}, guard")
         for arc in arcs:
@@ -92,8 +93,8 @@ class TransitionReader(Inputs):
         finally:
             self.evaluator.hoist = None
         if delay is not None and free:
-            # The places of variables that no arc binds must get their tokens back at once. The
-            # delay is therefore added to each of the other output arcs.
+            # The transition must return the value of a variable that no arc binds without delay.
+            # Therefore the transition's delay is added to each of the other output arcs.
             delay = delay if delay.known else self.local(delay)
             puts = [_later(one, delay.text) for one in puts]
         names = [(self.places[self.free_name(name)], clean(name)) for name, _, _ in self.free]
@@ -115,8 +116,8 @@ class TransitionReader(Inputs):
     # Guards, and names that no input arc binds.
 
     def bound_by_guard(self, guards: list[Tree]) -> list[Tree]:
-        """Binds names that no arc binds by guards such as `[n = m + 1]`. Returns the other
-        guards."""
+        """Uses guards that are equations, such as `[n = m + 1]`, to bind names that no arc binds.
+        Returns the other guards."""
         left = []
         for guard in guards:
             name, value = self.definition(guard)
@@ -129,8 +130,8 @@ class TransitionReader(Inputs):
         return left
 
     def definition(self, guard: Tree) -> tuple[str, Tree | None]:
-        """Returns (variable, expression) of a guard that defines a variable by an equation; ("",
-        None) for any other guard."""
+        """If a guard is an equation that defines a variable, returns the pair of the variable and
+        the expression. Returns ("", None) for any other guard."""
         if guard.kind != "op" or guard.word != "==":
             return "", None
         for one, other in (guard.parts, guard.parts[::-1]):
@@ -141,8 +142,8 @@ class TransitionReader(Inputs):
         return "", None
 
     def bind_free(self, guards: list[Tree], outputs: list[Tree], code: _Code | None) -> None:
-        """Finds variables that no arc binds. Each of them may take any value of its colour set,
-        which must be small (else InputError)."""
+        """Finds the variables that neither arcs nor guards nor the code segment bind. Each may take
+        any value of its colour set. Raises InputError if such a colour set is too large."""
         later = set(code.names) if code else set()
         trees = [*guards, *outputs, *(one.expression for one in self.wanted)]
         trees += [code.action] if code and code.action else []
@@ -168,25 +169,26 @@ class TransitionReader(Inputs):
                 self.env[name] = made_of(kind, labels, base)
 
     def free_name(self, variable: str) -> str:
-        """Returns the name of the place that supplies values of a variable that no arc binds."""
+        """Returns the name of the place with the possible values of a variable that no arc
+        binds."""
         return f"{self.name}, any {variable}"
 
     def free_place(self, name: str, colour: str, members: list[CpnValue]) -> Place:
-        """Returns a place with every value of a colour set. The transition takes the value of
-        variable `name` from this place and puts it back."""
+        """Returns a place with all values of a colour set (`members`). The transition takes the
+        value of the variable `name` from this place and puts it back."""
         places = [one.place for one in self.taken]
         chosen = not self.conditions and len(set(places)) == len(places)
         # If no condition restricts the values, the engine draws one at random. Otherwise the values
         # are tried in turn.
         discipline = "random" if chosen else "fifo"
         rows = [self.colours.row(one, self.context) for one in members]
-        # The colour of the place is set when the whole file has been read; until then it is the
-        # unit colour.
+        # The unit colour is only a placeholder. The colour of the place is set when the whole file
+        # has been read.
         return Place(self.free_name(name), UNIT, rows, discipline)
 
     def guard(self, guards: list[Tree]) -> None:
-        """Adds guards to the conditions of the transition. Raises InputError for a guard that is no
-        truth value or that is random."""
+        """Adds guards to the conditions of the transition. Raises InputError for a guard that is
+        not a truth value or that is random."""
         context = f"{self.context}, guard"
         self.evaluator.context, self.evaluator.unknown = context, self.unbound()
         for one in guards:
@@ -203,8 +205,8 @@ class TransitionReader(Inputs):
     # The code segment, the delay and the output arcs.
 
     def code(self, text: str) -> _Code | None:
-        """Parses a code segment. None if the transition has none; Raises InputError if it has side
-        effects."""
+        """Parses a code segment. Returns None if the transition has none. Raises InputError if the
+        segment has side effects."""
         text = " ".join(uncommented(text).split())
         context = f"{self.context}, code segment"
         if not text:
@@ -234,8 +236,8 @@ class TransitionReader(Inputs):
             self.env.update(self.evaluator.bound(code.output, value))
 
     def local(self, value: Leaf) -> Leaf:
-        """Makes a value a local of the transition, which is computed once per firing. Returns
-        its name as a value."""
+        """Adds a local with a value to the transition. The local is computed once per firing.
+        Returns the name of the local as an expression."""
         name = f"v{len(self.locals) + 1}"
         while name in self.env or name in self.known.constants:
             name += "_"
@@ -244,8 +246,8 @@ class TransitionReader(Inputs):
         return Leaf(name, value.kind)
 
     def delay(self, time: str) -> Leaf | None:
-        """Returns the delay of a transition as an expression in the time unit of the file; None
-        without a delay."""
+        """Returns the delay of a transition as an expression in the time unit of the file; None if
+        it has no delay."""
         context = f"{self.context}, time"
         text = time.removeprefix("@+") if time.startswith("@+") else ""
         if time in ("", "@+"):
@@ -257,14 +259,16 @@ class TransitionReader(Inputs):
         return self.evaluator.leaf(tree, self.env, (INT, REAL), "a delay")
 
     def puts(self, arc: FileArc, tree: Tree) -> Iterator[Put]:
-        """Yields the tokens that an output arc produces, one put for each part of its multiset."""
+        """Yields the output arcs of the engine's net for an output arc of the file. There is one
+        for each term of the arc's multiset."""
         self.evaluator.context, self.evaluator.unknown = arc.context, self.unbound()
         value = self.evaluator.value(tree, self.env)
         for entry in self.known.tokens(value, arc.colour):
             yield from self.put(entry, arc)
 
     def put(self, entry: BagEntry, arc: FileArc) -> Iterator[Put]:
-        """Yields the output arc for one entry of a multiset; none if the entry has no tokens."""
+        """Yields the output arc for one entry of a multiset. Yields nothing if the entry has no
+        tokens."""
         always = entry.count.known and entry.when is None
         if always and entry.count.constant > WEIGHT_MOST:
             raise InputError(
@@ -275,8 +279,8 @@ class TransitionReader(Inputs):
             entry = replace(each_of(self.local(entry.each)), when=entry.when, delay=entry.delay)
         value, delay = entry.value, entry.delay
         if several:
-            # All tokens of one term are equal, even if the term draws at random, so the term is
-            # computed once.
+            # All tokens of one term are equal, even if the term is random, so the term is computed
+            # only once.
             value = self.evaluator.once(value)
             delay = delay if delay is None or not delay.draws else self.local(delay)
         value = self.colours.fitted(value, arc.colour, arc.context)
@@ -296,8 +300,8 @@ class TransitionReader(Inputs):
         yield Put(place, token, wait, count.text)
 
     def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
-        """Returns the fields of a token that a value becomes, each as text of the engine's
-        language."""
+        """Converts a value to the fields of a token of the arc's place, each as text of the
+        engine's language. If the value is a whole token of the transition, returns its name."""
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]
@@ -310,8 +314,8 @@ def _later(put: Put, delay: str) -> Put:
 
 @dataclass(frozen=True)
 class _Code:
-    """A code segment: the pattern of its outputs, and the action that computes their values.
-    `names` are the names in the pattern."""
+    """A code segment. `output`: the pattern of its output variables. `action`: the expression that
+    computes their values. `names`: the names in the pattern."""
 
     output: Tree
     action: Tree | None

@@ -1,5 +1,5 @@
-"""Types and values of CPN ML while a file is read. A value that only a run knows is text of the
-engine's language."""
+"""Types and values of CPN ML, as they are represented while a file is read. A value that is known
+only during a run is represented as text of the engine's language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfslab.nets.cpn.cpn_ml import Tree
 
 @dataclass(frozen=True)
 class Plain:
-    """The type of a single value, by its name: int, real, bool, text, or the name of an
+    """The type of a single value. Its name is int, real, bool, text, or the name of an
     enumeration."""
 
     name: str
@@ -21,16 +21,17 @@ class Plain:
 
 @dataclass(frozen=True)
 class ListType:
-    """The type of a list. Its element type is None for the empty list `[]`, which fits every
-    list type."""
+    """The type of a list. `inner` is the type of its elements; None for the empty list `[]`, whose
+    type fits every list type."""
 
     inner: ValueType | None
 
 
 @dataclass(frozen=True)
 class Struct:
-    """The type of a record, product or union. The fields of a product are numbered. A union has
-    a tag and one field for each constructor."""
+    """The type of a record, product or union. `fields` has the label and type of each field. The
+    labels of a product are numbers. A union has a tag, and a field for each constructor with an
+    argument."""
 
     fields: tuple[tuple[str, ValueType], ...]
     union: str = ""
@@ -52,13 +53,13 @@ class Arrow:
 
 ValueType = Plain | ListType | Struct | Multi | Arrow
 INT, REAL, BOOL, TEXT = Plain("int"), Plain("real"), Plain("bool"), Plain("text")
-# The result type of a recursive function while its body is being read.
+# Placeholder for the result type of a recursive function while the function's body is being read.
 UNKNOWN = Plain("?")
 UNIT = Struct(())
 
 
 class _Missing:
-    """The type of the placeholder for "not known while the file is read"."""
+    """The type of MISSING, which marks a value that is not known while the file is read."""
 
 
 MISSING = _Missing()
@@ -66,27 +67,28 @@ MISSING = _Missing()
 
 @dataclass(frozen=True)
 class Leaf:
-    """A single value or a list as text of the engine's language. `constant` is its value if it
-    is known while the file is read."""
+    """A single value or a list, as text of the engine's language. `constant` is the value if it is
+    known while the file is read. `draws` is true if the value is random."""
 
     text: str
     kind: Plain | ListType
     constant: Any = MISSING
     draws: bool = False
-    # `opposite` is the opposite of a comparison. `conditions` are the conditions that `&&` joins.
+    # For a comparison: the text of the opposite comparison. For a conjunction: the texts of the
+    # conditions that `&&` joins.
     opposite: str = ""
     conditions: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
-        """Whether the value is known while the file is read."""
+        """Returns whether the value is known while the file is read."""
         return self.constant is not MISSING
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list: the first elements, which are known individually, and the remainder. `tail` is
-    None if there is no remainder."""
+    """A list. `items` has its first elements, each of which is known individually. `tail` is the
+    remainder of the list, as text of the engine's language, or None if there is no remainder."""
 
     items: tuple[CpnValue, ...]
     tail: Leaf | None = None
@@ -94,8 +96,8 @@ class Items:
 
 @dataclass(frozen=True)
 class Rec:
-    """A record, product or union, by fields. `base` is the text of the whole value in the
-    engine's language; it is empty if there is none."""
+    """A record, product or union. `fields` has the label and value of each field. `base` is the
+    text of the whole value in the engine's language; it is empty if there is none."""
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
@@ -108,9 +110,9 @@ class Rec:
 
 @dataclass(frozen=True)
 class BagEntry:
-    """Equal tokens of a multiset: a value, its count, the condition `when` under which the
-    tokens are present, and their delay. If `each` is given, there is one token for each element
-    of that list."""
+    """Equal tokens of a multiset. `value`: their value. `count`: their number. `when`: the
+    condition under which they are present (None: always). `delay`: their delay. If `each` is given,
+    it is a list, and there is one token for each of its elements."""
 
     value: CpnValue
     count: Leaf
@@ -128,8 +130,8 @@ class Bag:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function of the file with the arguments received so far. `group` has the clauses of the
-    functions declared together with it, which may call each other."""
+    """A function of the file, with the arguments that it has received so far. `group` has the
+    clauses of the functions that are declared together with it and may call each other."""
 
     name: str
     clauses: tuple[Tree, ...]
@@ -139,13 +141,13 @@ class Closure:
 
     @property
     def wanted(self) -> int:
-        """The number of arguments that the function needs before it runs."""
+        """Returns the number of arguments that the function needs before it is evaluated."""
         return len(self.clauses[0].parts) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Builtin:
-    """A predefined function of CPN ML. It runs when it has received `wanted` arguments, one
+    """A predefined function of CPN ML. It is evaluated when it has received `wanted` arguments, one
     after another."""
 
     name: str
@@ -165,13 +167,13 @@ ONE = Leaf("1", INT, 1)
 
 
 def clean(name: str) -> str:
-    """Converts a name of CPN ML to a valid name of the engine's language: other characters
-    become underscores."""
+    """Converts a name of CPN ML to a valid name of the engine's language. Characters that are not
+    allowed become underscores."""
     return re.sub(r"\W", "_", name.replace("'", "_"))
 
 
 def constant(value: Any, kind: Plain) -> Leaf:
-    """Returns a single value that is known while the file is read."""
+    """Returns the representation of a single value that is known while the file is read."""
     if kind == TEXT:
         text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     elif kind == BOOL:
@@ -185,8 +187,8 @@ def constant(value: Any, kind: Plain) -> Leaf:
 
 
 def flat(kind: ValueType) -> list[tuple[str, Plain | ListType]]:
-    """Returns the fields, as (label, type), of the token of a type. A record within a record is
-    replaced by its fields, with unique labels."""
+    """Returns the label and type of each field that a token of the type `kind` has. A record within
+    a record is replaced by its fields, and labels are made unique."""
     found: dict[str, Plain | ListType] = {}
     for label, inner in _flat(kind, ""):
         while label in found:
@@ -205,8 +207,8 @@ def _flat(kind: ValueType, name: str) -> Iterator[tuple[str, Plain | ListType]]:
 
 
 def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
-    """Returns a value of a type whose single values have these texts, in the order of the
-    function `flat`. `base` is the text of the whole value."""
+    """Returns a value of the type `kind`. `texts` has the texts of its fields, in the order of the
+    function `flat`. `base`: the text of the whole value."""
     if isinstance(kind, Struct):
         fields = tuple((label, made_of(inner, texts)) for label, inner in kind.fields)
         return Rec(fields, kind.union, base)
@@ -218,8 +220,8 @@ def made_of(kind: ValueType, texts: Iterator[str], base: str = "") -> CpnValue:
 
 
 def element_of(text: str, kind: ValueType, is_drawn: bool = False) -> CpnValue:
-    """Returns an element of a list as a value. `text` is the expression that takes the element
-    out of the list, and `kind` its type."""
+    """Returns an element of a list as a value. `text`: the expression that takes the element out of
+    the list. `kind`: the type of the element."""
     if isinstance(kind, ListType):
         found = made_of(kind, iter([f"{text}.value"]))
     elif not isinstance(kind, Struct):
@@ -257,7 +259,7 @@ def kind_of(value: CpnValue) -> ValueType:
 
 
 def joined(left: ValueType, right: ValueType) -> ValueType | None:
-    """Returns the type that fits values of both types; None if there is none."""
+    """Returns a type that fits the values of both types; None if there is none."""
     if left == right or right == UNKNOWN:
         return left
     if left == UNKNOWN:
@@ -289,7 +291,7 @@ def _fits(left: ListType | Multi, right: ListType | Multi) -> bool:
 
 
 def words(kind: ValueType) -> str:
-    """Returns the words that name a type in error messages."""
+    """Returns the words by which error messages call a type."""
     if isinstance(kind, Plain):
         return "something unknown" if kind == UNKNOWN else kind.name
     if isinstance(kind, ListType):
@@ -308,8 +310,8 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Whether the result of a function with this argument can be computed while the file is
-    read."""
+    """Returns whether an argument is sufficiently known to compute the result of a function while
+    the file is read."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):
@@ -322,7 +324,7 @@ def is_static(value: CpnValue) -> bool:
 
 
 def is_constant(value: CpnValue) -> bool:
-    """Whether all parts of the value are known while the file is read."""
+    """Returns whether all parts of a value are known while the file is read."""
     if isinstance(value, Items):
         return value.tail is None and all(is_constant(one) for one in value.items)
     if isinstance(value, Rec):
@@ -333,7 +335,7 @@ def is_constant(value: CpnValue) -> bool:
 
 
 def draws(value: CpnValue) -> bool:
-    """Whether any part of the value is drawn at random."""
+    """Returns whether any part of a value is random."""
     if isinstance(value, Leaf):
         return value.draws
     if isinstance(value, Rec):
@@ -346,7 +348,7 @@ def draws(value: CpnValue) -> bool:
 
 
 def drawn(value: CpnValue) -> CpnValue:
-    """Returns the value, marked as drawn at random in all its parts."""
+    """Returns the value with all its parts marked as random."""
     if isinstance(value, Leaf):
         return Leaf(value.text, value.kind, draws=True)
     if isinstance(value, Rec):
@@ -354,9 +356,10 @@ def drawn(value: CpnValue) -> CpnValue:
     return value
 
 
-# Predefined functions of CPN ML that are not supported, by their names.
+# The constants below name the predefined functions of CPN ML that are not supported.
 
-# First parts of the names of functions with side effects, which are not supported.
+# Names of functions with side effects, which are not supported. An entry that ends in a dot stands
+# for all names that begin with it.
 EFFECTS = (
     *("print", "TextIO.", "output", "input", "OS.", "Time.", "Date.", "ConnManagementLayer."),
     *("MSC.", "BitMap.", "Report.", "openIn", "openOut", "closeIn", "closeOut", "stop"),
@@ -370,10 +373,10 @@ EFFECTS_REFUSED = (
     "has side effects, which inscriptions here have not; log values with a monitor, keep what "
     "changes in a token"
 )
-# Functions of the type `option`, and the reason why they are refused.
+# Functions of the type `option`, which are not supported, and the reason for the error message.
 OPTIONS = "SOME NONE valOf isSome getOpt List.find List.mapPartial List.getItem Int.fromString"
 NO_OPTIONS = "options (SOME, NONE) are not read; use List.filter, or a list of no or one value"
-# Other functions -> the reason why each is refused.
+# Other functions that are not supported, each with the reason for the error message.
 OTHERWISE = {
     "normal": "is refused: there it can be negative, here a delay cannot; use erlang or uniform",
     **dict.fromkeys(
@@ -388,7 +391,7 @@ OTHERWISE = {
 
 
 def has_effects(name: str) -> bool:
-    """Whether the function of that name has side effects."""
+    """Returns whether the function with this name has side effects."""
     if name in (*LOGS, "TextIO.stdOut", "TextIO.stdErr"):
         return False
     return any(name == one or (one[-1] == "." and name.startswith(one)) for one in EFFECTS)

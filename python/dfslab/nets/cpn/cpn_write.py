@@ -1,6 +1,6 @@
-"""Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds. What CPN Tools cannot
-express is an InputError, except the disciplines of places, which are dropped: CPN Tools takes
-any token."""
+"""Writes a net as a `.cpn` file for CPN Tools. Times are reals in seconds. Raises InputError for
+anything that CPN Tools cannot express. Only the disciplines of places are dropped without an error:
+in CPN Tools, a transition may take any token."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class _CpnWriter:
         self.declare_functions()
 
     def declare_functions(self) -> None:
-        """Writes all functions as one declaration joined by `and`, since each may call the
-        others."""
+        """Writes all functions of the net as one declaration, in which `and` joins them, because
+        each may call the others."""
         texts = []
         for name, one in self.definition.functions.items():
             parameters = dict(one.parameters)
@@ -96,12 +96,13 @@ class _CpnWriter:
             made.text = "fun " + " and ".join(texts) + ";"
 
     def sort(self, kind: str) -> str:
-        """Returns the name of the colour set in the file for a type of the engine."""
+        """Returns the name of the colour set in the file that corresponds to a type of the
+        engine."""
         return self.lists.get(kind) or SORTS.get(kind, kind)
 
     def declare_colour(self, name: str, taken: set[str]) -> None:
-        """Declares a colour as a record colour set, after the colour sets of its fields. A
-        colour without fields becomes a unit colour set."""
+        """Declares the colour set for a colour of the net: a record colour set, or a unit colour
+        set if the colour has no fields. The colour sets of the fields are declared before it."""
         if name in self.declared:
             return
         self.declared.add(name)
@@ -128,7 +129,7 @@ class _CpnWriter:
             yield from (local.type for local in transition.locals)
 
     def declare_sort(self, sort: str, taken: set[str]) -> None:
-        """Declares a colour set for a list type under a name that is not in `taken`. Does
+        """Declares the colour set for a list type, under a name that is not in `taken`. Does
         nothing for other types."""
         if not sort.startswith(LIST) or sort in self.lists:
             return
@@ -148,8 +149,9 @@ class _CpnWriter:
         ET.SubElement(ET.SubElement(made, "list"), "id").text = held
 
     def variable(self, name: str, sort: str, context: str) -> str:
-        """Returns the name of a variable in the file, and declares it. A variable of a file has
-        one type, so a name that is used with a second type gets another name."""
+        """Returns the name of a variable in the file, and declares the variable if needed. In a
+        file, a variable has one type, so if a name is used with a second type, the variable of that
+        type gets another name."""
         own = name if self.variables.get(name, sort) == sort else f"{name}_{sort}"
         if own not in self.variables:
             self.variables[own] = sort
@@ -222,8 +224,8 @@ class _CpnWriter:
             self.arc("TtoP", node, place, text)
 
     def taken(self, one: TransitionDefinition, node: ET.Element, context: str) -> Scope:
-        """Writes the input arcs of a transition. Returns the names that its inscriptions may
-        use."""
+        """Writes the input arcs of a transition. Returns the names that the transition's
+        inscriptions may use."""
         names: dict[str, str] = {}
         kinds: dict[str, dict[str, str]] = {}
         for at, arc in enumerate(one.in_):
@@ -236,8 +238,8 @@ class _CpnWriter:
         return Scope(self.definition, names, kinds, {})
 
     def code(self, one: TransitionDefinition, node: ET.Element, scope: Scope, context: str) -> None:
-        """Writes a transition's locals, which are computed once per firing, as a code segment.
-        Adds them to the names in `scope`."""
+        """Writes a transition's locals as a code segment, which CPN Tools evaluates once per
+        firing. Adds the locals to the names in `scope`."""
         steps, inputs = [], [name for name in scope.names.values() if name != "()"]
         outputs = []
         for local in one.locals:
@@ -253,8 +255,8 @@ class _CpnWriter:
             self.label(node, "code", text)
 
     def counted(self, arc: OutputDefinition, colour: str, scope: Scope, context: str) -> str:
-        """Returns the inscription of an output arc: one token, a number of tokens, or one token
-        for each element of a list."""
+        """Returns the inscription of an output arc. It produces one token, a number of equal
+        tokens, or one token for each element of a list."""
         count = arc.count
         if count is None:
             return self.token(arc.token, colour, scope, context)

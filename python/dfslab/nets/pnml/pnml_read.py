@@ -1,9 +1,9 @@
 """Reads place/transition nets and symmetric nets from PNML, and writes nets as PNML.
 
-A file that is read contains one net. A place/transition net (`ptnet`) has places with initial
-markings, transitions, and arcs with whole weights, on any number of pages. Reference nodes and
-other net types are an InputError. Every net is written as a place/transition net. Guards, delays
-and token values, which such a net cannot express, become tool-specific text.
+A file must contain one net. A place/transition net (`ptnet`) has places with initial markings,
+transitions, and arcs with whole weights, on any number of pages. InputError is raised for reference
+nodes and other types of nets. Every net is written as a place/transition net. Guards, delays and
+token values, which such a net cannot express, are written as tool-specific text.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ IGNORED = {"name", "graphics", "toolspecific"}
 
 
 def read(text: str) -> NetDefinition:
-    """Reads PNML text as a flat net definition. A place/transition net gets tokens without fields;
-    a symmetric net keeps its colours. Raises InputError for other content."""
+    """Converts PNML text to a flat net definition. In a place/transition net, tokens have no
+    fields; a symmetric net keeps its colours. Raises InputError for any other content."""
     root = _parse(text)
     if _tag(root) != "pnml":
         raise InputError("pnml", _tag(root), "the outermost element must be pnml")
@@ -59,7 +59,7 @@ def _tag(element: ET.Element) -> str:
 
 @dataclass
 class _TransitionNode:
-    """A transition that is being read, with the arcs found so far."""
+    """A transition that is being read, with the arcs that have been found so far."""
 
     name: str
     page: str
@@ -70,7 +70,8 @@ class _TransitionNode:
 
 
 class _PnmlReader:
-    """Reads the nodes of all pages of a net, and then the arcs, which refer to nodes."""
+    """Reads a place/transition net: first the nodes of all pages, then the arcs, which refer to the
+    nodes."""
 
     def __init__(self, net: ET.Element) -> None:
         self.name = self.text(net, "name") or net.get("id") or "net"
@@ -117,8 +118,8 @@ class _PnmlReader:
         return key
 
     def named(self, element: ET.Element) -> str:
-        """Returns the name of an element. If it has no name or another element has the same
-        name, its id is returned, which is unique."""
+        """Returns a unique name for an element: its name, or its id if it has no name or the name
+        is already used."""
         key = element.get("id", "")
         name = self.text(element, "name") or key
         chosen = key if name in self.taken else name
@@ -172,7 +173,7 @@ class _PnmlReader:
 
 
 def write(net: Net | NetDefinition) -> str:
-    """Returns the net as PNML text. Whatever a place/transition net cannot express becomes
+    """Returns a net as PNML text. Whatever a place/transition net cannot express is written as
     tool-specific text."""
     definition = definition_of(net)
     root = ET.Element("pnml", xmlns=NAMESPACE)

@@ -36,8 +36,8 @@ def tag(element: ET.Element) -> str:
 
 
 def child(element: ET.Element | None, *path: str) -> ET.Element | None:
-    """Returns the element that is reached along a path of tags, by the first child with each
-    tag. None if there is none."""
+    """Returns the element that is reached along a path of tags. For each tag, the first child with
+    that tag is followed. Returns None if there is no such element."""
     for name in path:
         found = [one for one in element or () if tag(one) == name]
         element = found[0] if found else None
@@ -50,8 +50,8 @@ class Symmetric:
     def __init__(self, net: ET.Element) -> None:
         self.block = ET.Element("block", id="declarations")
         self.variables: dict[str, str] = {}
-        # Id of each sort -> (its colour set, number of values). Id of each constant -> (its value
-        # in CPN ML, its colour set).
+        # For the id of each sort: its colour set and its number of values. For the id of each
+        # constant: its value in CPN ML and its colour set.
         self.sorts: dict[str, tuple[str, int]] = {}
         self.constants: dict[str, tuple[str, str]] = {}
         self.context = "declaration"
@@ -66,17 +66,19 @@ class Symmetric:
                 yield from (inner for inner in one if tag(inner) != "comment")
 
     def wrong(self, value: str, reason: str) -> InputError:
-        """Returns an InputError for a value, with the current declaration as its key."""
+        """Returns an InputError for a value. Its key is the declaration that is being read."""
         return InputError(self.context, value, reason)
 
     def colour(self, name: str, kind: ET.Element) -> None:
-        """Adds a colour set to the declarations in the form of a `.cpn` file."""
+        """Adds a colour set to the declarations, in the form of a `.cpn` file. `kind`: element that
+        describes its type."""
         made = ET.SubElement(self.block, "color", id=f"colour {name}")
         ET.SubElement(made, "id").text = name
         made.append(kind)
 
     def declare(self, one: ET.Element) -> None:
-        """Translates one declaration: a sort or a variable. Raises InputError for any other."""
+        """Translates one declaration of a sort or a variable. Raises InputError for any other
+        declaration."""
         key, kind = one.get("id", ""), tag(one)
         self.context = f"{kind} {one.get('name') or key}"
         if kind == "namedsort":
@@ -93,7 +95,8 @@ class Symmetric:
             raise self.wrong(kind, "is not read: sorts and variables are; write sorts out instead")
 
     def sort_of(self, element: ET.Element | None) -> str:
-        """Returns the name of the colour set for the sort to which an element refers."""
+        """Returns the name of the colour set that represents the sort to which an element
+        refers."""
         if element is None:
             raise self.wrong("sort", "is missing")
         if tag(element) == "dot":
@@ -104,7 +107,8 @@ class Symmetric:
         return self.sorts[key][0]
 
     def sort(self, key: str, one: ET.Element) -> None:
-        """Translates a named sort to a colour set. Raises InputError for an unsupported sort."""
+        """Translates a named sort to a colour set. `key`: id of the sort. `one`: its declaration.
+        Raises InputError if the sort is not supported."""
         inner = [part for part in one if tag(part) != "comment"]
         if len(inner) != 1:
             raise self.wrong(key, "a sort is declared by one other")
@@ -171,8 +175,8 @@ class Symmetric:
         return self.operation(kind, self.terms(element))
 
     def operation(self, kind: str, parts: list[str]) -> str:
-        """Returns an operation on terms as text in CPN ML. Raises InputError if it is not
-        supported."""
+        """Returns the text in CPN ML for an operation on terms. `kind`: tag of the operation in
+        PNML. `parts`: texts of the terms. Raises InputError if the operation is not supported."""
         if kind == "tuple":
             return f"({', '.join(parts)})"
         if kind == "numberof":
@@ -190,7 +194,8 @@ class Symmetric:
         raise self.wrong(kind, "is no operator of the symmetric nets that are read")
 
     def named(self, key: str, known: Mapping[str, str]) -> str:
-        """Returns the translation of an identifier. Raises InputError if it is not declared."""
+        """Returns the translation of the identifier `key` from `known`. Raises InputError if the
+        identifier is not declared."""
         if key not in known:
             raise self.wrong(key, f"is not declared: {', '.join(known) or 'none'}")
         return known[key]
@@ -206,7 +211,8 @@ class Symmetric:
         return f"(({inner} + {step % count}) mod {count})"
 
     def sort_of_term(self, element: ET.Element) -> str:
-        """Returns the colour set of a variable or a constant; "" if it is not declared."""
+        """Returns the colour set of a variable or a constant in a term; "" if it is not
+        declared."""
         if tag(element) == "useroperator":
             return self.constants.get(element.get("declaration", ""), ("", ""))[1]
         name = self.variables.get(element.get("refvariable", ""), "")
@@ -246,8 +252,8 @@ def converted(net: ET.Element) -> ET.Element:
 
 
 def _labels(known: Symmetric, element: ET.Element, node: ET.Element) -> None:
-    """Adds the colour set and the initial tokens of a place, or the guard of a transition, to
-    the converted node."""
+    """Adds the labels of a PNML element to the converted node. For a place, these are its colour
+    set and its initial tokens; for a transition, its guard."""
     if node.tag == "place":
         sort = child(element, "type", "structure")
         colour = known.sort_of(next(iter(sort), None)) if sort is not None else "UNIT"

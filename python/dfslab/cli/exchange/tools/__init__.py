@@ -1,1 +1,2 @@
-"""Command lines and job files of fio, IOR and elbencho as scenarios."""
+"""Converts command lines of elbencho and IOR, and job files and command lines of fio, to
+scenarios."""

@@ -1,5 +1,5 @@
-"""Converts the options of elbencho 2 and 3 for files in directories to a workload. Every option is
-honoured, or refused by name."""
+"""Converts the options of elbencho 2 and 3, for files in directories, to a workload. If an option
+cannot be converted, an error names the option."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LATER = "transfers of a thread follow each other in a file"
 MIXES = "phases write or read, not both"
 OBJECTS = "objects are not measured by this command; scenarios/s3.toml is"
 CACHES = "caches are not dropped between phases"
-# Phase of the workload -> (elbencho's option, elbencho's name of the phase).
+# The phases of the workload. The value for each phase is a pair: elbencho's option that selects it,
+# and elbencho's name for it.
 PHASES = {
     "create": ("-w", "WRITE"),
     "read": ("-r", "READ"),
@@ -77,8 +78,8 @@ OPTIONS = ToolOptions(
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """What a command line of elbencho asks for. InputError names the option that cannot be
-    honoured, and why."""
+    """Converts a command line of elbencho. Raises InputError that names an option that cannot be
+    converted, with the reason."""
     given = OPTIONS.read(words)
     if len(given.words) != 1:
         allowed = "needs one directory, in which the files are made"
@@ -112,8 +113,8 @@ def requested(words: Sequence[str]) -> Requested:
 
 
 def summary(results: Sequence[Result], tests: Sequence[str]) -> str:
-    """elbencho's table as text: files and MiB a second of each phase when the last thread was
-    done."""
+    """Returns elbencho's result table as text. It has the files per second and MiB per second of
+    each phase, up to the time when the last thread finished."""
     lines = [f"{'OPERATION':<9} {'RESULT TYPE':<16} {'LAST DONE':>14}"]
     for result in results:
         for part in result.load.parts() if result.load is not None else ():

@@ -1,8 +1,8 @@
-"""Converts job files and options of fio 3 to a workload. Every option is honoured, or refused by
-name.
+"""Converts job files and options of fio 3 to a workload. If an option cannot be converted, an error
+names the option.
 
-The jobs of a file run one after the other (`stonewall`); the processes of a job (`numjobs`) run at
-the same time, each in its own file.
+The jobs of a file run one after the other (`stonewall`). The processes of a job (`numjobs`) run at
+the same time, each in a separate file.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from dfslab.spec.model import InputError
 MEBI, MEGA, KILO = float(1 << 20), 1e6, 1e3
 GLOBAL = "global"
 SECTION = re.compile(r"\[([^\]]+)\]")
-# Transfers of a client of a job that ends after a time.
+# Number of transfers planned for each client of a job with a time limit. It is larger than any
+# client can complete, so that the time limit ends the job.
 ENDLESS = 1_000_000_000
 DEFAULT_LIMIT_S = 3600
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """What job files and options of fio ask for. InputError names the option that cannot be
-    honoured, and why."""
+    """Converts job files and options of fio. Raises InputError that names an option that cannot be
+    converted, with the reason."""
     jobs = [fio_options.checked(job) for job in _jobs(words)]
     if not jobs:
         raise InputError("fio", None, "needs a job: a job file, or --name=NAME and options")
@@ -60,7 +61,7 @@ def requested(words: Sequence[str]) -> Requested:
 
 
 def _jobs(words: Sequence[str]) -> list[Job]:
-    """The jobs of all job files and options, in order."""
+    """Returns the jobs of all job files and options, in the order of the command line."""
     jobs: list[Job] = []
     shared: dict[str, str] = {}
     for word in words:
@@ -79,7 +80,8 @@ def _jobs(words: Sequence[str]) -> list[Job]:
 
 
 def _of_file(path: Path) -> list[Job]:
-    """The jobs of a job file: sections, with what `[global]` sections before them say."""
+    """Returns the jobs of a job file: one for each section, with the options of the `[global]`
+    sections before it."""
     jobs: list[Job] = []
     shared: dict[str, str] = {}
     here: dict[str, str] | None = None
@@ -103,7 +105,7 @@ def _of_file(path: Path) -> list[Job]:
 
 
 def _workload(job: Job) -> dict[str, LevelValue]:
-    """The workload `transfers` of a job."""
+    """Returns the settings of the workload `transfers` that does what a fio job does."""
     block = size_bytes(job.key("bs"), job.text("bs", "4k"))
     if "size" not in job.given:
         raise InputError(job.key("size"), None, "is missing: the bytes of each process's file")
@@ -136,7 +138,8 @@ def _workload(job: Job) -> dict[str, LevelValue]:
 
 
 def _run(job: Job) -> dict[str, LevelValue]:
-    """How a job is run. A job that ends with its `runtime` is complete."""
+    """Returns the settings of the run of a job, such as its time limit. A job that ends with its
+    `runtime` is complete."""
     limit_s = job.time_s("runtime", 1.0)
     if job.flag("time_based") and not limit_s:
         raise InputError(job.key("time_based"), None, "needs a runtime")
@@ -148,7 +151,8 @@ def _run(job: Job) -> dict[str, LevelValue]:
 
 
 def summary(results: Sequence[Result], names: Sequence[str]) -> str:
-    """fio's lines as text: IOPS and bytes a second of reads and writes of each job."""
+    """Returns a summary in fio's style as text: the IOPS and bytes per second of the reads and
+    writes of each job."""
     lines = []
     for name, result in zip(names, results, strict=False):
         clients = result.point.scenario.workload.clients

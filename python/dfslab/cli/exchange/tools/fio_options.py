@@ -1,4 +1,5 @@
-"""The options of a fio job: which are honoured, which need no setting, and why others are not."""
+"""The options of a fio job: those that are converted, those that need no setting in dfslab, and
+those that are rejected, each with its reason."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def _names(text: str) -> list[str]:
     return text.split()
 
 
-# Engines with one transfer at a time; asynchronous ones are the same with an iodepth of 1.
+# fio's I/O engines that keep one transfer in flight. The asynchronous engines (DEEP_ENGINES) do the
+# same with an iodepth of 1.
 ENGINES = ("psync", "sync", "pvsync", "pvsync2", "mmap")
 DEEP_ENGINES = ("libaio", "io_uring", "posixaio")
 SYNCS = {"0": "none", "none": "none", "1": "all", "sync": "all", "dsync": "data"}
@@ -47,7 +49,8 @@ HONOURED = _names(
         randseed thinktime rate_iops stonewall
         """
 )
-# Options that shape the text, name the job, or ask for what always holds.
+# Options that need no setting in dfslab: they change the layout of fio's output, name the job, or
+# request what dfslab always does.
 NOTHING_TO_SET = _names(
     """
         name description group_reporting new_group unified_rw_reporting clat_percentiles minimal
@@ -157,42 +160,46 @@ REFUSED = {
 
 
 def canonical(key: str) -> str:
-    """The name of an option without its alias."""
+    """Returns the main name of an option. `key` is that name or an alias of it."""
     return ALIASES.get(key, key)
 
 
 @dataclass
 class Job:
-    """One job: its name, its options as written, and the job file ("" for a command line)."""
+    """A fio job: its name, its options as they are written (`given`), and the path of its job file
+    ("" if it comes from a command line)."""
 
     name: str
     given: dict[str, str] = field(default_factory=dict)
     file: str = ""
 
     def key(self, option: str) -> str:
-        """How an option is named in an error."""
+        """Returns the name under which error messages mention an option of this job."""
         return f"{self.file}: [{self.name}] {option}" if self.file else f"fio.{option}"
 
     def text(self, option: str, default: str) -> str:
-        """The value of an option as written."""
+        """Returns the text of an option as it is written, or `default` if it is not given."""
         return self.given.get(option, default)
 
     def flag(self, option: str) -> bool:
-        """Whether an option is set; without a value it is."""
+        """Returns whether an option is switched on. An option that is written without a value is
+        on."""
         text = self.given.get(option, "0")
         if text not in ("", "0", "1"):
             raise InputError(self.key(option), text, "must be 0 or 1")
         return text != "0"
 
     def number(self, option: str, default: int, least: int = 1) -> int:
-        """The whole number of an option."""
+        """Returns the whole number that an option has, or `default` if it is not given. Raises
+        InputError if it is no number or below `least`."""
         text = self.given.get(option, str(default))
         if not text.isdecimal() or int(text) < least:
             raise InputError(self.key(option), text, f"must be a whole number from {least} on")
         return int(text)
 
     def time_s(self, option: str, unit_s: float) -> float:
-        """The seconds of an option, 0 without it. `unit_s`: the unit of a number without one."""
+        """Returns the time that an option has, in seconds; 0 if it is not given. `unit_s`: the
+        unit, in seconds, of a number that is written without a unit."""
         text = self.given.get(option, "0")
         matched = TIME.fullmatch(text)
         if matched is None:
@@ -200,7 +207,8 @@ class Job:
         return float(matched[1]) * (SECONDS[matched[2]] if matched[2] else unit_s)
 
     def mode(self) -> Mode:
-        """What is transferred."""
+        """Returns the transfer mode that the option `rw` selects, such as sequential reads or
+        random writes."""
         text = self.text("rw", "read")
         if text not in MODES:
             allowed = f"{unknown(text, list(MODES))}; trims and rw=…:N are not run"
@@ -208,7 +216,7 @@ class Job:
         return MODES[text]
 
     def read_share(self) -> float:
-        """The share of reads of a mixed job."""
+        """Returns the proportion of reads among the transfers of a mixed job, from 0 to 1."""
         writes = self.number("rwmixwrite", 50, least=0)
         reads = self.number("rwmixread", 100 - writes, least=0)
         if not 0 <= reads <= 100:
@@ -216,8 +224,8 @@ class Job:
         return reads / 100
 
     def cache(self) -> str:
-        """How the page cache is used. As in fio, a buffered job begins without its file's pages,
-        unless `invalidate=0` keeps them."""
+        """Returns how the job uses the page cache: "direct", "cold" or "warm". As in fio, the pages
+        of its file are dropped before a buffered job, unless `invalidate=0` keeps them."""
         direct = self.flag("direct") or ("buffered" in self.given and not self.flag("buffered"))
         if direct:
             return "direct"
@@ -225,14 +233,16 @@ class Job:
         return "cold" if is_cold else "warm"
 
     def sync(self) -> str:
-        """When a write returns."""
+        """Returns what must be on the disk before a write returns: "none", "data" (as with O_DSYNC)
+        or "all" (as with O_SYNC, which includes metadata)."""
         text = self.text("sync", "0")
         if text not in SYNCS:
             raise InputError(self.key("sync"), text, f"must be one of {', '.join(SYNCS)}")
         return SYNCS[text]
 
     def directory(self) -> str:
-        """The directory of the files: `directory`, or that of `filename`; "" without both."""
+        """Returns the directory of the job's files, from the options `directory` and `filename`; ""
+        if neither is given."""
         named = self.given.get("filename", "")
         if named:
             path = Path(self.text("directory", "")) / named
@@ -243,7 +253,7 @@ class Job:
         return self.text("directory", "")
 
     def notes(self) -> list[str]:
-        """Where the run differs from fio's."""
+        """Returns notes on the differences between this run and a run of the same job by fio."""
         found = []
         if "write" in self.mode() or "rw" in self.mode():
             found.append("writes replace bytes of files that exist, as with overwrite=1")
@@ -253,7 +263,8 @@ class Job:
 
 
 def checked(job: Job) -> Job:
-    """The job. InputError names every option that is not honoured, each with its reason."""
+    """Returns the job unchanged if all its options can be converted. Otherwise raises InputError
+    that names every other option, each with the reason."""
     refused: dict[str, str] = {}
     for key, value in job.given.items():
         if key in REFUSED:
@@ -278,7 +289,8 @@ def checked(job: Job) -> Job:
 
 
 def unknown_option(key: str, known: Sequence[str]) -> str:
-    """The error text for an option that fio 3 does not have, with a similar one as a hint."""
+    """Returns the error text for an option that fio 3 does not have, with a similarly named option
+    as a hint."""
     import difflib  # imported here because only errors need it
 
     close = difflib.get_close_matches(key, known, n=1)

@@ -1,4 +1,5 @@
-"""Converts the options of IOR 3 and 4 to a workload; each is honoured, or refused by name."""
+"""Converts the options of IOR 3 and 4 to a workload. If an option cannot be converted, an error
+names the option."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ TIMES = "an access ends after its bytes, not after a time"
 OTHERS = "files are made for the run and removed at its end"
 ORDER = "transfers follow each other in a file, and a task reads what the task of -Q wrote"
 TEXTS = "is no setting of the run; the result is in --json"
-# Options that need no setting: they shape the text, or ask for what always holds.
+# Options that need no setting in dfslab: they change the layout of IOR's output, or request what
+# dfslab always does.
 NOTHING_TO_SET = {"-v", "-g", "-q", "-m", "-x"}
 REFUSED = {
     **dict.fromkeys(("-R", "-W", "-G", "-l", "-n", "--dataPacketType"), CONTENTS),
@@ -45,9 +47,9 @@ OPTIONS = ToolOptions(
 
 
 def requested(words: Sequence[str]) -> Requested:
-    """What a command line of IOR asks for; `-np N` stands for `mpirun -np N`.
+    """Converts a command line of IOR. `-np N` in it stands for `mpirun -np N`.
 
-    InputError names the option that cannot be honoured, and why.
+    Raises InputError that names an option that cannot be converted, with the reason.
     """
     given = OPTIONS.read(words)
     if given.words:
@@ -89,7 +91,10 @@ def requested(words: Sequence[str]) -> Requested:
 def _shared(
     given: GivenOptions, block: int, transfer: int, segments: int, tasks: int
 ) -> dict[str, LevelValue]:
-    """The workload of one file that all tasks share."""
+    """Returns the settings of a workload in which all tasks share one file.
+
+    `block`, `transfer`: bytes, as in IOR's options -b and -t. `segments`: as in option -s.
+    """
     if "-C" in given.flags or "-Q" in given.values:
         raise InputError("ior", "-C", "in a shared file a task reads what it wrote; -F has -C")
     if block != transfer and segments > 1:
@@ -108,8 +113,8 @@ def _notes(accesses: Sequence[str]) -> list[str]:
 
 
 def summary(results: Sequence[Result], accesses: Sequence[str]) -> str:
-    """IOR's summary as text: the largest rate of each access over all repetitions, in MiB/s and
-    MB/s."""
+    """Returns IOR's summary as text. It has, for each access (read or write), the largest rate of
+    all repetitions, in MiB/s and MB/s."""
     lines = []
     for name in accesses:
         rates = [

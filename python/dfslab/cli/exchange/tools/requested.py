@@ -1,4 +1,5 @@
-"""What a command line of another benchmark asks for, and how such command lines are read."""
+"""Parses the command lines of other benchmarks. `Requested` is the result of the conversion of one
+command line."""
 
 from __future__ import annotations
 
@@ -11,17 +12,19 @@ from dfslab.result import Result
 from dfslab.spec.design import LevelValue
 from dfslab.spec.model import InputError, unknown
 
-# Powers of 1024 of the letters behind a size.
+# The unit letters of a size, each with its power of 1024.
 POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 SIZE = re.compile(r"(\d+)([bkmgt]?)(?:ib|b)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Requested:
-    """The workload, the directory and the settings of the run that a command line asks for.
+    """The workload, the directory and the settings of the run that a command line of another
+    benchmark requests.
 
-    `grids`: keys of the scenario with their values, one table for each job of several. `notes`:
-    where the run differs from the tool's. `say`: the summary in the tool's words.
+    `grids`: if the command line has several jobs, one table for each job, with the values of
+    scenario keys. `notes`: differences between this run and the benchmark's run. `say`: function
+    that returns the summary of the results in the benchmark's format.
     """
 
     workload: Mapping[str, LevelValue | list[str]]
@@ -34,7 +37,8 @@ class Requested:
 
 @dataclass
 class GivenOptions:
-    """The options of a command line: those without a value, those with one, and other words."""
+    """The parsed words of a command line of the benchmark `tool`: the options without a value
+    (`flags`), the options with a value (`values`), and all other words."""
 
     tool: str
     flags: set[str] = field(default_factory=set)
@@ -42,25 +46,30 @@ class GivenOptions:
     words: list[str] = field(default_factory=list)
 
     def number(self, option: str, default: int, least: int = 1) -> int:
-        """The whole number of an option. InputError if it is none, or is below `least`."""
+        """Returns the whole number that an option has, or `default` if it is not given. Raises
+        InputError if it is no number or below `least`."""
         text = self.values.get(option, str(default))
         if not text.isdecimal() or int(text) < least:
             raise self.wrong(option, f"must be a whole number from {least} on")
         return int(text)
 
     def size(self, option: str, default: str) -> int:
-        """The size of an option in bytes; its letters are powers of 1024."""
+        """Returns the size that an option has, in bytes; `default` is used if it is not given. Unit
+        letters are powers of 1024."""
         text = self.values.get(option, default)
         return size_bytes(f"{self.tool}.{option}", text)
 
     def wrong(self, option: str, allowed: str) -> InputError:
-        """The error of an option's value."""
+        """Returns the error for a wrong value of an option. `allowed`: the text that says which
+        values are right."""
         return InputError(f"{self.tool}.{option}", self.values.get(option), allowed)
 
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """The options of a tool. `aliases`: long name -> short one. `refused`: option -> reason."""
+    """The options that a benchmark has: those with a value (`valued`) and those without (`plain`).
+    `aliases`: the short name of each long option. `refused`: the rejected options, each with the
+    reason."""
 
     tool: str
     valued: Set[str]
@@ -69,7 +78,8 @@ class ToolOptions:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, words: Sequence[str]) -> GivenOptions:
-        """Reads a command line. InputError names every option that is not honoured."""
+        """Parses a command line. Raises InputError that names every option that is rejected or
+        unknown."""
         given, waiting = GivenOptions(self.tool), list(words)
         refused: dict[str, str] = {}
         while waiting:
@@ -94,7 +104,8 @@ class ToolOptions:
         return given
 
     def _split(self, word: str) -> list[tuple[str, str]]:
-        """(option, joined value) of each option in a word; ("", word) for another word."""
+        """Returns the options in a word as pairs of the option and the value that is joined to it.
+        For a word that is no option, the only pair is ("", word)."""
         if word.startswith("--"):
             name, _, value = word.partition("=")
             return [(self.aliases.get(name, name), value)]
@@ -114,7 +125,8 @@ class ToolOptions:
 
 
 def size_bytes(key: str, text: str) -> int:
-    """A size in bytes, whose letters are powers of 1024. InputError for `key` if it is none."""
+    """Parses a size and returns it in bytes. Its unit letter is a power of 1024. Raises InputError
+    for the setting `key` if the text is no size."""
     matched = SIZE.fullmatch(text.strip())
     if matched is None or not int(matched[1]):
         raise InputError(key, text, "must be a number of bytes from 1 on, or one with k, m, g, t")
