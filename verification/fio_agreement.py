@@ -1,9 +1,11 @@
 """Measures the same work by fio and by dfslab in turn, and says whether they agree within 3 %.
 
-`python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--real-time]` needs fio.
-Each job runs by both tools in alternating order; the ratio of a pair is dfslab's rate over fio's.
-The verdict uses the 90 % interval of the mean logarithm of the ratios, so a noisy result does not
-count as agreement. With `--real-time` (root) both tools run before all others on a busy machine.
+`python -m verification.fio_agreement DIRECTORY [--pairs N] [--seconds S] [--causes] [--real-time]`
+needs fio. Each job runs by both tools in alternating order; a ratio is dfslab's figure over fio's.
+The verdict uses the 90 % interval of the mean logarithm of the ratios, so that noise is no
+agreement. Both tools run under the same conditions, see `Conditions`. With `--causes`, fio also
+runs under its own conditions and with each of them changed alone. With `--real-time` (root) both
+tools run before all other programs on a busy machine.
 """
 
 from __future__ import annotations
@@ -14,106 +16,222 @@ import math
 import os
 import statistics
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfslab import quantiles
 from dfslab.cli import commands_work, compat
 from dfslab.laboratory import Laboratory
-from scipy import stats
 
 TOLERANCE = math.log(1.03)
 CONFIDENCE = 0.9
 PRIORITY = 10
+FILE_BYTES = 64 << 20
 COMMON = ("--size=64m", "--time_based", "--invalidate=0", "--thread")
-# Each job by name, with its options, which both tools get unchanged.
-JOBS = {
-    "reads of 1 MiB from the page cache": ("--rw=randread", "--bs=1m", "--norandommap"),
-    "reads of 64 KiB from the page cache": ("--rw=randread", "--bs=64k", "--norandommap"),
-    "reads of 4 KiB, 1 ms of thinking": ("--rw=randread", "--bs=4k", "--thinktime=1ms"),
-    "direct reads of 64 KiB": ("--rw=randread", "--bs=64k", "--direct=1", "--norandommap"),
-    "writes of 1 MiB over a file": ("--rw=write", "--bs=1m", "--overwrite=1"),
+# Name of fio's job, and of the file that fio uses for it.
+NAME = "job"
+FILE_NAME = "job.0.0"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How fio gets its file and its memory. dfslab works under the conditions of `EQUAL`, or of
+    `DIRECT` for transfers past the page cache.
+
+    keeps_file: the file is written before fio starts, in transfers of the job's size, and stays in
+    the page cache. Otherwise fio writes the file and removes it from the page cache, even with
+    `invalidate=0`; its reads bring the file back in pages of 4 KiB.
+    aligns_buffer: the transfer buffer starts at a page. Otherwise buffered transfers of fio use
+    memory as `malloc` returns it, at a multiple of 16 bytes and mostly not of 64 bytes.
+    """
+
+    keeps_file: bool
+    aligns_buffer: bool
+
+
+EQUAL = Conditions(keeps_file=True, aligns_buffer=True)
+DIRECT = Conditions(keeps_file=False, aligns_buffer=True)
+CAUSES = {
+    "fio's own file and buffer": Conditions(keeps_file=False, aligns_buffer=False),
+    "fio's own file, aligned buffer": Conditions(keeps_file=False, aligns_buffer=True),
+    "file kept in the cache, fio's own buffer": Conditions(keeps_file=True, aligns_buffer=False),
 }
-# Options of fio that describe what dfslab always does. They are not given to dfslab, because it
-# refuses them.
+
+
+@dataclass(frozen=True)
+class Job:
+    """Options that both tools get as they are, and the size of one transfer."""
+
+    options: tuple[str, ...]
+    transfer_bytes: int
+
+    def equal_conditions(self) -> Conditions:
+        """Returns the conditions of fio that equal those of dfslab. For direct reads fio writes the
+        file, since data in the page cache would have to be written back during the reads."""
+        return DIRECT if "--direct=1" in self.options else EQUAL
+
+
+JOBS = {
+    "reads of 1 MiB from the page cache": Job(
+        ("--rw=randread", "--bs=1m", "--norandommap"), 1 << 20
+    ),
+    "reads of 64 KiB from the page cache": Job(
+        ("--rw=randread", "--bs=64k", "--norandommap"), 64 << 10
+    ),
+    "reads of 4 KiB, 1 ms of thinking": Job(
+        ("--rw=randread", "--bs=4k", "--thinktime=1ms"), 4 << 10
+    ),
+    "direct reads of 64 KiB": Job(
+        ("--rw=randread", "--bs=64k", "--direct=1", "--norandommap"), 64 << 10
+    ),
+    "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
+}
+# Options of fio that dfslab always follows, and therefore refuses to be given.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
+class Measured:
+    """One run of one tool: transfers per second of wall time, and seconds of processor time that
+    the tool used for one transfer."""
+
+    rate_per_s: float
+    processor_s: float
+
+
+@dataclass(frozen=True)
 class Agreement:
-    """The ratios of dfslab's rate to fio's rate for one job, one for each pair of runs. The methods
-    return the mean ratio with its interval and the verdict."""
+    """The ratios of one job's pairs of runs: dfslab's figure over fio's."""
 
     job: str
     ratios: tuple[float, ...]
 
     def interval(self) -> tuple[float, float, float]:
-        """Returns (geometric mean, low end, high end) of the 90 % interval of the ratio."""
+        """(mean, low, high) of the ratio, with a 90 % interval; the mean is geometric."""
         logarithms = [math.log(one) for one in self.ratios]
         mean, number = statistics.mean(logarithms), len(logarithms)
         spread = statistics.stdev(logarithms) / math.sqrt(number)
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, number - 1)) * spread
+        half = quantiles.student((1 + CONFIDENCE) / 2, number - 1) * spread
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def verdict(self) -> str:
-        """Returns whether the interval lies within the tolerance of 3 %, outside it, or partly in
-        both, so that nothing can be concluded."""
+        """Whether the interval lies within the tolerance, outside it, or neither."""
         _, low, high = (math.log(one) for one in self.interval())
         if low >= -TOLERANCE and high <= TOLERANCE:
             return "agree"
         return "differ" if low > TOLERANCE or high < -TOLERANCE else "too noisy to say"
 
-
-def by_fio(options: Sequence[str]) -> float:
-    """Returns the transfers per second that fio reports for these options."""
-    done = subprocess.run(
-        ["fio", "--name=job", "--output-format=json", "--ioengine=psync", *options],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (job,) = json.loads(done.stdout)["jobs"]
-    return float(job["read"]["iops"] + job["write"]["iops"])
+    def __str__(self) -> str:
+        mean, low, high = self.interval()
+        return f"{self.job}: {mean:.3f} ({low:.3f} to {high:.3f})"
 
 
-def by_dfslab(options: Sequence[str]) -> float:
-    """Returns the transfers per second that dfslab reports for the same options of fio."""
-    given = [one for one in options if one not in ALWAYS]
-    chosen, _ = compat.read("fio", ["--name=job", *given])
+def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> list[str]:
+    """Creates in `directory` what the conditions ask for. Returns the options of fio for them."""
+    options = [f"--directory={directory}"]
+    if conditions.keeps_file:
+        with open(directory / FILE_NAME, "xb", buffering=0) as file:
+            for _ in range(FILE_BYTES // transfer_bytes):
+                file.write(os.urandom(transfer_bytes))
+        # fio fails, rather than write another file, if it does not find this one.
+        options.append("--allow_file_create=0")
+    if conditions.aligns_buffer:
+        options.append("--iomem_align=4k")
+    return options
+
+
+def figures_of_fio(output: str) -> Measured:
+    """The figures of fio's JSON output with one job. Raises ValueError if there is no transfer."""
+    (job,) = json.loads(output)["jobs"]
+    transfers = job["read"]["total_ios"] + job["write"]["total_ios"]
+    if not transfers:
+        raise ValueError("fio's output counts no transfer: run it for longer")
+    # Processor time is in percent of the run time, which is in ms.
+    busy_s = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3
+    return Measured(float(job["read"]["iops"] + job["write"]["iops"]), busy_s / transfers)
+
+
+def by_fio(job: Job, common: Sequence[str], conditions: Conditions, directory: Path) -> Measured:
+    """Runs a job by fio in a new directory below `directory`, which is removed afterwards."""
+    with tempfile.TemporaryDirectory(dir=directory) as own:
+        of_conditions = prepared(conditions, job.transfer_bytes, Path(own))
+        given = [f"--name={NAME}", *common, *job.options, *of_conditions]
+        done = subprocess.run(
+            ["fio", "--output-format=json", "--ioengine=psync", *given],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return figures_of_fio(done.stdout)
+
+
+def by_dfslab(job: Job, common: Sequence[str], directory: Path) -> Measured:
+    """Runs a job by `dfslab compat fio`, with the same options as fio."""
+    own = [one for one in job.options if one not in ALWAYS]
+    given = [f"--name={NAME}", *common, *own, f"--directory={directory}"]
+    chosen, _ = compat.read("fio", given)
     (result,) = commands_work.measure(Laboratory(), chosen)
-    return result.value("rate_per_s")
+    load = result.load
+    if load is None or load.cpu_s is None:
+        raise ValueError("the result of dfslab has no processor time")
+    transfers = sum(one.count for one in load.operations.values())
+    busy_s = load.cpu_s.user + load.cpu_s.system
+    return Measured(result.value("rate_per_s"), busy_s / transfers)
 
 
 def measured(
-    job: str, options: Sequence[str], directory: Path, pairs: int, seconds: int
-) -> Agreement:
-    """Runs both tools `pairs` times for `seconds` each, and returns the ratios of their rates. The
-    tool that runs first changes from pair to pair."""
-    given = [*COMMON, f"--runtime={seconds}", f"--directory={directory}", *options]
-    ratios = []
+    name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
+) -> tuple[Agreement, Agreement, list[Agreement]]:
+    """Runs both tools in turn; the first of a pair changes from pair to pair. Returns the ratios of
+    rates and of processor time per transfer under equal conditions, and the ratios of rates with
+    fio under each of `causes`."""
+    job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
+    conditions = job.equal_conditions()
+    rates: dict[str, list[float]] = {cause: [] for cause in causes}
+    equal: list[float] = []
+    processor: list[float] = []
     for pair in range(pairs):
-        tools = (by_fio, by_dfslab) if pair % 2 else (by_dfslab, by_fio)
-        rates = {tool: tool(given) for tool in tools}
-        ratios.append(rates[by_dfslab] / rates[by_fio])
-    return Agreement(job, tuple(ratios))
+        if pair % 2:
+            fio = by_fio(job, common, conditions, directory)
+            ours = by_dfslab(job, common, directory)
+        else:
+            ours = by_dfslab(job, common, directory)
+            fio = by_fio(job, common, conditions, directory)
+        equal.append(ours.rate_per_s / fio.rate_per_s)
+        processor.append(ours.processor_s / fio.processor_s)
+        for cause, changed in causes.items():
+            other = by_fio(job, common, changed, directory)
+            rates[cause].append(ours.rate_per_s / other.rate_per_s)
+    return (
+        Agreement(name, tuple(equal)),
+        Agreement("processor time per transfer", tuple(processor)),
+        [Agreement(cause, tuple(ratios)) for cause, ratios in rates.items()],
+    )
 
 
 def main() -> None:
-    """Runs every job by both tools and prints one line with the verdict for each job."""
+    """Prints for each job the ratio of rates and the verdict, and below it the other ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--causes", action="store_true")
     parser.add_argument("--real-time", action="store_true")
     given = parser.parse_args()
     if given.real_time:
-        # Child processes and threads of this process inherit the real-time priority.
+        # Children and threads inherit it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    for job, options in JOBS.items():
-        found = measured(job, options, given.directory, given.pairs, given.seconds)
-        mean, low, high = found.interval()
-        said = f"{mean:.3f} ({low:.3f} to {high:.3f}): {found.verdict()}"
-        print(f"{job}: dfslab/fio {said}", flush=True)
+    print("dfslab/fio, mean and 90 % interval")
+    for name, job in JOBS.items():
+        causes = CAUSES if given.causes and job.equal_conditions() == EQUAL else {}
+        rate, processor, others = measured(
+            name, given.directory, given.pairs, given.seconds, causes
+        )
+        print(f"{rate}: {rate.verdict()}")
+        for one in (processor, *others):
+            print(f"    {one}", flush=True)
 
 
 if __name__ == "__main__":
