@@ -1,10 +1,12 @@
 """Kills `dfslab` at random moments of a sweep, and checks what remains and whether the sweep
 resumes.
 
-Each trial starts a sweep, sends SIGKILL to its process after a random time, waits until every
-process of the sweep has ended, runs `dfslab doctor --clean`, and completes the sweep. A trial fails
-if a process outlives the killed one by more than 15 s, if something is left that the doctor did not
-remove, if a stored result is damaged, or if a complete result was lost or measured again.
+Each trial starts a sweep and sends SIGKILL to its process: after a random time or, with
+`--after-results`, a random time after a random number of results was stored. The trial then waits
+until every process of the sweep has ended, runs `dfslab doctor --clean`, and completes the sweep. A
+trial fails if a process outlives the killed one by more than 15 s, if something is left that the
+doctor did not remove, if a stored result is damaged, or if a complete result was lost or measured
+again.
 
     python -m verification.kills --systems local,dask,ssh,moosefs --trials 20 --seed 1
 
@@ -15,10 +17,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -89,15 +91,23 @@ ROLES = {
     "hdfs": ("datanode", "namenode"),
 }
 RESULTS = 12
+# Longest time from a stored result to the kill with `--after-results`, s: one or two runs.
+KILL_AFTER_RESULT_S = 1.0
+# A record of results/records.jsonl: a line with its checksum, then a head that has these entries.
+_CHECKSUM = re.compile(rb'\{"sha256":"([0-9a-f]{64})",')
+_KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 
 
 @dataclass
 class Trial:
-    """The outcome of one kill. `faults` lists what went wrong and is empty if nothing did."""
+    """The outcome of one kill. `waited_for`: number of results that were stored when
+    `killed_after_s` began; 0 if it began with the sweep. `had`: number of complete results that the
+    killed sweep had stored. `faults` lists what went wrong and is empty if nothing did."""
 
     system: str
     number: int
     killed_after_s: float
+    waited_for: int = 0
     had: int = 0
     outlived_s: float = 0.0
     removed: int = 0
@@ -140,28 +150,50 @@ def marked(mark: str) -> list[str]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """Returns a dictionary from the file name of each complete stored result of a sweep to a digest
-    of the file. Raises ValueError if a stored result is damaged."""
-    found = {}
-    for path in out.glob("killed/2*/results/*.json"):
-        content = path.read_bytes()
-        if json.loads(content)["complete"]:
-            found[path.name] = hashlib.sha256(content).hexdigest()
+    """Returns a dictionary from the key of each complete result of a sweep to the checksum of its
+    record.
+
+    The last line of a file may lack its newline after a kill; such a line is no record. Raises
+    ValueError for any other line that is no record, and for a result that was stored twice.
+    """
+    found: dict[str, str] = {}
+    for path in out.glob("killed/2*/results/records.jsonl"):
+        # The first line describes the file. What follows the last newline was never stored.
+        for number, line in enumerate(path.read_bytes().split(b"\n")[1:-1], start=2):
+            checksum, key = _CHECKSUM.match(line), _KEY.search(line)
+            if checksum is None or key is None:
+                raise ValueError(f"{path.parent.parent.name}: line {number} is no record")
+            if key[2] != b"true":
+                continue
+            name = f"{path.parent.parent.name} {key[1].decode()}"
+            if name in found:
+                raise ValueError(f"{name} was measured twice")
+            found[name] = checksum[1].decode()
     return found
+
+
+def records(out: Path) -> int:
+    """Returns the number of results that a sweep has stored so far."""
+    paths = out.glob("killed/2*/results/records.jsonl")
+    return sum(max(path.read_bytes().count(b"\n") - 1, 0) for path in paths)
 
 
 class Trials:
     """Runs all trials in a separate folder."""
 
-    def __init__(self, folder: Path, rng: random.Random) -> None:
-        self._folder, self._rng = folder, rng
+    def __init__(self, folder: Path, rng: random.Random, after_results: bool = False) -> None:
+        """`after_results`: whether kills wait until results are stored."""
+        self._folder, self._rng, self._after_results = folder, rng, after_results
 
     def one(self, system: str, number: int) -> Trial:
         """Kills the process of one sweep, completes the sweep, and returns the outcome."""
         place = self._folder / f"{system}-{number}"
         for name in ("data", "tmp", "state"):
             (place / name).mkdir(parents=True)
-        trial = Trial(system, number, self._rng.uniform(0.1, KILL_WITHIN_S[system]))
+        longest_s = KILL_AFTER_RESULT_S if self._after_results else KILL_WITHIN_S[system]
+        trial = Trial(system, number, self._rng.uniform(0.0, longest_s))
+        if self._after_results:
+            trial.waited_for = self._rng.randrange(1, RESULTS)
         mark = f"{os.getpid()}-{system}-{number}"
         environment = {**os.environ, MARK: mark, "TMPDIR": str(place / "tmp")}
         environment |= {"DFSLAB_STATE": str(place / "state")}
@@ -180,6 +212,12 @@ class Trials:
             child = subprocess.Popen(
                 words, cwd=place, env=environment, stdout=log, stderr=log, start_new_session=True
             )
+            began_s = time.monotonic()
+            while records(place / "out") < trial.waited_for and child.poll() is None:
+                if time.monotonic() > began_s + HANGS_S:
+                    trial.faults.append(f"no result within {HANGS_S:g} s")
+                    break
+                time.sleep(POLL_S / 10)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(trial.killed_after_s)
             child.send_signal(signal.SIGKILL)
@@ -226,7 +264,11 @@ class Trials:
         done = call("measure", "s.toml", "--out", "out", place=place, environment=environment)
         if done.returncode != 0:
             trial.faults.append(f"resuming: {done.returncode} {done.stderr.strip()[-200:]}")
-        after = results(place / "out")
+        try:
+            after = results(place / "out")
+        except ValueError as error:
+            trial.faults.append(f"after resuming: {error}")
+            return
         folders = list((place / "out" / "killed").glob("2*"))
         # The sweep was already complete before the kill, so the next command starts a new sweep.
         if len(before) == RESULTS:
@@ -281,11 +323,14 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20, help="kills of each system")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None, help="where trials work")
+    parser.add_argument(
+        "--after-results", action="store_true", help="kill after some results are stored"
+    )
     given = parser.parse_args()
     rng = random.Random(given.seed)
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kills-", dir=given.folder) as folder:
-        trials = Trials(Path(folder), rng)
+        trials = Trials(Path(folder), rng, given.after_results)
         for number in range(given.trials):
             for system in given.systems.split(","):
                 trial = trials.one(system, number)

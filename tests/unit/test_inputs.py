@@ -2,9 +2,12 @@
 files."""
 
 import gzip
+import io
 import json
 import os
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from dfslab.imports.contract import Recording
@@ -15,6 +18,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import read
 from support.command import dfslab
 from support.synthetic import scenario
+from support.waiting import wait_until
 
 STRACE = """\
 10 1700000000.1 openat(AT_FDCWD, "/a", O_RDONLY) = 3 <0.1>
@@ -123,3 +127,27 @@ def test_a_text_has_a_largest_size(tmp_path):
     with pytest.raises(InputError, match="larger than 3 bytes"):
         inputs.text("FILE", given(tmp_path, "t", "1234", "plain"), most_bytes=3)
     assert inputs.text("FILE", given(tmp_path, "u", "123", "plain"), most_bytes=3) == "123"
+
+
+def test_a_pipe_without_a_writer_is_named_until_one_comes(tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "_NOTE_AFTER_S", 0.01)
+    notes = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", notes)
+    pipe = tmp_path / "t.json"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(inputs.text, "FILE", pipe)
+        assert wait_until(lambda: "\n" in notes.getvalue() or text.done())
+        pipe.write_text("late")
+        assert text.result() == "late"
+    assert notes.getvalue().count("\n") == 1
+    assert f"{pipe}: waiting for a program that writes to this pipe" in notes.getvalue()
+
+
+def test_a_pipe_whose_writer_is_ready_causes_no_note(tmp_path, capsys):
+    pipe = tmp_path / "t.json"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pipe.write_bytes, gzip.compress(b"ready"))
+        assert inputs.text("FILE", pipe) == "ready"
+    assert capsys.readouterr().err == ""

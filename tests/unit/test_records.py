@@ -5,10 +5,13 @@ differ, the records count."""
 import errno
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import read
+from dfslab.studies.runs import store
 from dfslab.studies.runs.records import record_index, record_log
 from dfslab.studies.runs.records.record import encoded, key_of
 from dfslab.studies.runs.store import Store, load_results, open_run
@@ -236,3 +239,44 @@ def test_a_run_of_an_earlier_version_is_resumed(folder):
     assert found == {**expected, key_of(more): more}
     opened.finish({})
     assert {key_of(one): one for one in load_results(folder)} == found
+
+
+def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
+    """All of several starts find or create the same folder, and one of them may run it."""
+    scenario = synthetic.scenario(**GRID)
+    starts = 8
+    together = threading.Barrier(starts)
+
+    def start():
+        together.wait()
+        return open_run(scenario, tmp_path)
+
+    with ThreadPoolExecutor(starts) as pool:
+        opened = [one.result() for one in [pool.submit(start) for _ in range(starts)]]
+    assert len({store.folder for store in opened}) == 1
+    assert [store.resumed for store in opened].count(False) == 1
+    with opened[0].locked(), pytest.raises(RunFailed, match="is running it"), opened[1].locked():
+        pass
+
+
+def test_a_folder_that_is_being_created_is_waited_for(tmp_path, monkeypatch):
+    """A start that finds another one between the creation of the folder and its scenario waits."""
+    scenario, made = synthetic.scenario(**GRID), threading.Event()
+    may_write = threading.Event()
+    write = store.write_atomically
+
+    def write_late(path, text):
+        made.set()
+        assert may_write.wait(60)
+        write(path, text)
+
+    monkeypatch.setattr(store, "write_atomically", write_late)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(open_run, scenario, tmp_path)
+        assert made.wait(60)
+        second = pool.submit(open_run, scenario, tmp_path)
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.2)
+        may_write.set()
+        assert first.result().folder == second.result().folder
+    assert second.result().resumed

@@ -4,12 +4,16 @@ gzip."""
 from __future__ import annotations
 
 import gzip
+import os
+import select
 import shutil
 import stat
+import sys
 import tomllib
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from dfslab.spec.files import scratch
@@ -21,6 +25,8 @@ GZIP = b"\x1f\x8b"
 # far smaller.
 MOST_TEXT_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
+# Seconds without data from a pipe until a note is printed.
+_NOTE_AFTER_S = 2.0
 # Largest share of the temporary directory's free space that one decompressed file may take.
 _SPACE_SHARE = 0.5
 
@@ -154,10 +160,31 @@ def _unpack(key: str, path: Path, place: Path) -> None:
         raise _unreadable(key, path, error) from error
 
 
+def _opened(path: Path) -> BufferedReader:
+    """Opens a file for reading, and waits for the first data or the end of a pipe.
+
+    If a pipe has no data for some seconds, a note on standard error says so, because a program that
+    never writes to the pipe would otherwise make dfslab wait without a word.
+    """
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    # Opening a pipe for blocking reads would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    raw = os.fdopen(descriptor, "rb")
+    data = select.poll()
+    data.register(descriptor, select.POLLIN)
+    if not data.poll(_NOTE_AFTER_S * 1000):
+        note = f"dfslab: {path}: waiting for a program that writes to this pipe (Ctrl+C ends)"
+        print(note, file=sys.stderr, flush=True)
+        data.poll()
+    os.set_blocking(descriptor, True)
+    return raw
+
+
 def _unpacked(key: str, path: Path) -> Iterator[bytes]:
     """Yields the content of a file in parts, decompressed if the file is compressed with gzip."""
     try:
-        with path.open("rb") as raw:
+        with _opened(path) as raw:
             # A pipe cannot be read again, so its first bytes are inspected without removing them.
             is_compressed = raw.peek(len(GZIP)).startswith(GZIP)
             whole = gzip.GzipFile(fileobj=raw) if is_compressed else raw

@@ -153,9 +153,26 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
     """Opens the unfinished run of the same scenario below `root`. Creates a new folder if there is
     none, or if `fresh` is true.
 
-    Raises InputError if no folder can be created.
+    Of several processes that call this function at the same time, one creates the folder and the
+    others open it; `Store.locked` then refuses all but one of these processes. Raises InputError if
+    no folder can be created.
     """
     home = root / scenario.name
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with (home / ".choice.lock").open("a", encoding="utf-8") as choice:
+            # The kernel releases the lock when the file is closed, also after a crash.
+            fcntl.flock(choice, fcntl.LOCK_EX)
+            return _chosen(scenario, home, fresh, clock)
+    except OSError as error:
+        raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
+
+
+def _chosen(scenario: Scenario, home: Path, fresh: bool, clock: Clock) -> Store:
+    """Returns the unfinished run of a scenario among the runs in `home`, or a new one.
+
+    Raises OSError if no folder can be created.
+    """
     if not fresh:
         for folder in sorted(home.glob("*/scenario.toml"), reverse=True):
             if folder.parent.is_symlink():
@@ -165,11 +182,8 @@ def open_run(scenario: Scenario, root: Path, fresh: bool = False, clock: Clock =
                 return Store(folder.parent, resumed=True)
     stamp = date(clock).strftime("%Y%m%dT%H%M%S.%fZ")
     folder = home / stamp
-    try:
-        (folder / "results").mkdir(parents=True)
-        (folder / "traces").mkdir()
-    except OSError as error:
-        raise InputError("--out", str(root), f"no folder can be made there: {error}") from error
+    (folder / "results").mkdir(parents=True)
+    (folder / "traces").mkdir()
     write_atomically(folder / "scenario.toml", scenario.toml())
     _point_latest(home, stamp)
     return Store(folder)
