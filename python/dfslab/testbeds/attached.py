@@ -15,14 +15,16 @@ from dfslab.testbeds.state import TestbedFolder, TestbedRecord
 
 
 def attached(folder: TestbedFolder, record: TestbedRecord, notify: Notify = silent) -> BaseTestbed:
-    """The running testbed of a record, with its hosts but without its daemons, which stay up.
+    """Returns an object for the running testbed that `record` describes. The object has the
+    testbed's hosts but not its daemons, which keep running.
 
-    The caller must not take it down. Raises TestbedError if a host has ended.
+    The caller must not take the testbed down. Raises TestbedError if a host has ended.
     """
     kind = testbed_class(record.system, "testbed")
     parameters: Any = record.parameters
     if not issubclass(kind, HostedTestbed):
-        # Hosted testbeds record their parameters as they use them, in SI units.
+        # Only these parameters must be parsed: hosted testbeds record theirs in SI units, as they
+        # use them.
         parameters = kind.parse(record.parameters)
     testbed = kind(parameters, folder, record, notify, True)
     if record.deployment is not None:

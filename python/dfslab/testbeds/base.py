@@ -99,7 +99,7 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def parse(cls, parameters: Mapping[str, Setting]) -> CheckedParameters:
-        """Validates the parameters. Raises InputError if one of them is wrong."""
+        """Returns the checked parameters. Raises InputError if one of them is wrong."""
         raise NotImplementedError
 
     @classmethod
@@ -181,8 +181,9 @@ class BaseTestbed(Generic[CheckedParameters]):
 
     @classmethod
     def _hosted(cls, deployment: Deployment | None) -> Deployment | None:
-        """Returns the deployment to emulate with hosts. Returns None if daemons run on this
-        machine."""
+        """Returns the deployment to emulate with hosts. If none is given, it is a standard one when
+        HOSTED is set. Returns None if the daemons run directly on this machine: without a
+        deployment, or with a single node, unless HOSTED is set."""
         if deployment is None and cls.HOSTED:
             deployment = standard(discover.file_system(cls.SYSTEM), servers=0, clients=1)
         if deployment is None or (len(deployment.nodes()) == 1 and not cls.HOSTED):
@@ -410,10 +411,8 @@ class BaseTestbed(Generic[CheckedParameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manages a daemon that another daemon started.
-
-        Raises TestbedError if the daemon does not run.
-        """
+        """Manages a daemon that another daemon starts. The daemon is launched if its process is not
+        known yet. Raises TestbedError if the daemon does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon

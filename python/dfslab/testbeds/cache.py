@@ -24,7 +24,9 @@ DOWNLOAD_LIMIT_S = 1200.0
 def home(variable: str, base_variable: str, base_default: str) -> Path:
     """Returns the folder that the environment variable `variable` names.
 
-    If it is not set, the result is `dfslab` in the user's base folder, which `base_variable` names.
+    If it is not set, the result is the folder `dfslab` in the user's base folder. `base_variable`
+    names the base folder; if it is not set either, the base folder is `base_default` in the user's
+    home folder.
     """
     if os.environ.get(variable):
         return Path(os.environ[variable]).resolve()

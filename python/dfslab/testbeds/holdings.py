@@ -1,7 +1,7 @@
 """Lists everything that testbeds hold on this machine, by kind, so that leftovers can be detected.
 
-The testbeds of another state folder may start and end concurrently. What they hold is therefore not
-listed.
+A state folder keeps the records of testbeds. The testbeds of another state folder than that of this
+process may start and end concurrently, so what they hold is not listed.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _namespaces(marks: Mapping[int, str]) -> frozenset[str]:
 
 
 def _files(marks: Mapping[int, str]) -> frozenset[str]:
-    """Returns every file in the default data folders of daemons.
+    """Returns every file in the default data folders of daemons, and dfslab's temporary files.
 
     Files of testbeds of another state folder are excluded.
     """

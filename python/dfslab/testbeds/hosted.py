@@ -1,4 +1,5 @@
-"""The base class of testbeds that run on emulated hosts and use their file system's description."""
+"""The base class of testbeds that run on emulated hosts and check their parameters by dfslab's
+description of the file system."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ class MountedTestbed(HostedTestbed):
         yield
 
     def start(self) -> None:
-        """Starts the servers, mounts on all clients, and waits for a first write that every
-        client can read."""
+        """Starts the servers, mounts on all clients, waits for a first write that every client can
+        read, and applies the settings that need a mount."""
         self.start_servers()
         self.mount_point.mkdir()
         for host in self.clients:
@@ -90,7 +90,8 @@ class MountedTestbed(HostedTestbed):
         return Endpoint(directory=str(self.mount_point))
 
     def check_mounts(self) -> None:
-        """Raises TestbedError if a client has lost its mount or its client process is dead.
+        """Raises TestbedError if a client has lost its mount, its client process is dead, or its
+        mount does not answer.
 
         Without a mount, a plain directory would be measured. A client process dies, for example, if
         it exceeds the memory limit of its host.

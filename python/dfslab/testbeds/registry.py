@@ -56,7 +56,7 @@ def list_testbeds() -> list[TestbedStatus]:
 
 
 def find(name: str) -> tuple[TestbedFolder, TestbedRecord] | None:
-    """The folder and the record of the running testbed `name`; None if there is none."""
+    """Returns the folder and the record of the running testbed `name`; None if there is none."""
     for folder in state.folders():
         record = folder.read()
         if record is not None and record.name == name and record.phase == "up":
@@ -91,7 +91,8 @@ def take_down(name: str) -> list[str]:
 
 
 def dismantle(folder: TestbedFolder) -> None:
-    """Ends a testbed's processes in reverse order of their start, then removes its folders.
+    """Ends a testbed's processes, then releases its disks and control groups and removes its
+    folders. The processes of hosts are killed first; daemons end in reverse order of their start.
 
     It is safe to repeat the call, to make it from several processes at once, and to make it for a
     partly started testbed.

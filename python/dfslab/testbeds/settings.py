@@ -42,9 +42,10 @@ def parsed(
 
 
 def _option(key: str, value: Setting | Default, default: Default) -> LevelValue:
-    """Returns the value of the option `key`, converted to the type of its default.
+    """Returns the value of the option `key`: one of the allowed texts if `default` is a tuple of
+    them, else `value` converted to the type of `default`.
 
-    Raises InputError if it is wrong.
+    Raises InputError if the value is wrong.
     """
     if isinstance(default, tuple):
         if value is default:

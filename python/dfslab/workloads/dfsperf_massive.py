@@ -27,7 +27,7 @@ class Parameters(FileParameters):
     shuffle: bool = Field(False, description="Read any client's first files (shuffle.mode)")
 
     def operations(self) -> int:
-        """Returns the number of operations of each client."""
+        """Returns the number of operations of each client: the given number, or else 100."""
         return self.operations_per_client or 100
 
 

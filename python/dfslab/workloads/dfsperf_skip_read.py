@@ -43,7 +43,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream in which each read operation reads all parts of one file."""
+    """Returns a stream in which each read operation reads `skip_times` parts of one file: forward
+    with gaps of `skip_bytes`, or at random positions with a new open for every part."""
     forward = parameters.skip_mode == "forward"
     return Stream(
         mix=[Share(operation="read")],

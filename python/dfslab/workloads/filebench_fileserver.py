@@ -20,9 +20,8 @@ TITLE = "filebench fileserver: write, append, read, delete, stat"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's fileserver, whose 10,000 files over 50 threads are 200 for each
-    client.
-    """
+    """Parameters of filebench's fileserver. Filebench's 10,000 files for 50 threads become 200
+    files of each client."""
 
     FLOW = (
         Share(operation="write"),

@@ -18,9 +18,8 @@ TITLE = "filebench varmail: delete, write and sync, read, append and sync, read"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's varmail, whose 1,000 files over 16 threads are about 60 for each
-    client.
-    """
+    """Parameters of filebench's varmail. Filebench's 1,000 files for 16 threads become about 60
+    files of each client."""
 
     FLOW = (
         Share(operation="delete"),

@@ -13,9 +13,8 @@ TITLE = "filebench webproxy: delete, write, five reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's webproxy, whose 10,000 files over 100 threads are 100 for each
-    client.
-    """
+    """Parameters of filebench's webproxy. Filebench's 10,000 files for 100 threads become 100 files
+    of each client."""
 
     FLOW = (
         Share(operation="delete"),

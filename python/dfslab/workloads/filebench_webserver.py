@@ -18,9 +18,8 @@ TITLE = "filebench webserver: ten reads, one append to a log"
 
 
 class Parameters(FlowParameters):
-    """Parameters of filebench's webserver, whose 1,000 files over 100 threads are 10 for each
-    client.
-    """
+    """Parameters of filebench's webserver. Filebench's 1,000 files for 100 threads become 10 files
+    of each client."""
 
     FLOW = (
         *(Share(operation="read") for _ in range(10)),

@@ -41,8 +41,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of two phases, writes and reads. With `force`, written data is forced to
-    disk (IOR's -e).
-    """
+    disk (IOR's -e). Each client reads the file of the client whose number is larger by `neighbour`,
+    or its own file if `neighbour` is 0."""
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(
         phases=[

@@ -37,7 +37,8 @@ class Parameters(FileParameters):
 
 def stream(parameters: Parameters) -> Stream:
     """Returns a stream of the phases create, stat, read (if `read` is set) and remove. If files
-    have content, the first phase writes them instead of creating them empty."""
+    have content, the first phase writes them instead of creating them empty. With `neighbour`,
+    clients stat and read the files of another client."""
     make: OperationName = "write" if parameters.file_size else "create"
     theirs: Files = Neighbour(neighbour=parameters.neighbour) if parameters.neighbour else "own"
     return Stream(

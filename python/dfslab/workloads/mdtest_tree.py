@@ -38,7 +38,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of the phases on directories, then those on files, in mdtest's order."""
+    """Returns a stream of the phases on directories, then those on files, in mdtest's order. Files
+    with content are written instead of created empty. Files are read if `read` is set."""
     make: OperationName = "write" if parameters.file_size else "create"
     return Stream(
         phases=[

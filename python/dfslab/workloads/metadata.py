@@ -33,8 +33,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns the stream that repeats the operation. Delete and rename use each file once, so there
-    are as many files as operations. Stat, list and open may use a file several times."""
+    """Returns the stream that repeats the operation. Stat, list and open may use a file several
+    times, so they use `files_per_client` files if that number is given. Other operations have as
+    many files as operations."""
     files = parameters.operations_per_client
     if parameters.operation in LOOKUPS and parameters.files_per_client:
         files = parameters.files_per_client

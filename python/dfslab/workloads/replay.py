@@ -57,7 +57,8 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream that consists exactly of the trace's operations."""
+    """Returns a stream that consists exactly of the trace's operations. With a rate factor, it also
+    has their start times."""
     found = _trace(parameters)
     own = Stream(
         given=found.given,

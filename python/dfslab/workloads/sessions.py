@@ -58,9 +58,9 @@ class Parameters(FileParameters):
 
 
 def stream(parameters: Parameters) -> Stream:
-    """Returns a stream of whole-file reads and writes in random order. Files are chosen by Zipf's
-    law.
-    """
+    """Returns a stream of whole-file reads and writes in random order, which arrive in sessions.
+    Files are chosen by Zipf's law. If a period and a swing are given, the rate of arrivals is a
+    sine wave around its mean."""
     shares: tuple[tuple[OperationName, float], ...] = (
         ("read", parameters.read_share),
         ("write", 1 - parameters.read_share),

@@ -70,7 +70,8 @@ def stream(parameters: Parameters) -> Stream:
 
 
 def _mix(parameters: Parameters) -> list[Share]:
-    """The operations by their weights; one of weight 0 is left out."""
+    """Returns the transfers of the mode with their weights. If the mode mixes reads and writes,
+    `read_share` is the weight of reads; a kind of weight 0 is left out."""
     mix, reads = MIXES[parameters.mode], parameters.read_share
     if len(mix) == 1 or reads == EVEN:
         return mix

@@ -102,7 +102,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): there must be exactly one master."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. There must be exactly one master."""
     return [] if instances["master"] == 1 else [("master", "exactly one master is described")]
 
 

@@ -130,8 +130,9 @@ class Testbed(MountedTestbed, Traceable):
 
     @classmethod
     def prepare(cls, parameters: dict[str, LevelValue], notify: Notify) -> None:
-        """Checks for Java and libfuse, and downloads Alluxio's jars. Raises TestbedError when one
-        is missing."""
+        """Checks for Java and libfuse, and downloads Alluxio's jars; also Hadoop's jars for the
+        parameter `under_hdfs`, and the tracing agent for `trace`. Raises TestbedError when one is
+        missing."""
         super().prepare(parameters, notify)
         if parameters["under_hdfs"]:
             under_hdfs.jars(notify)
@@ -146,7 +147,7 @@ class Testbed(MountedTestbed, Traceable):
 
     def start_servers(self) -> None:
         """Starts the master on an empty journal, then the workers; waits until the master knows all
-        workers."""
+        workers. With the parameter `under_hdfs`, the HDFS is started first."""
         self._write_configuration()
         if self.parameters["under_hdfs"]:
             self._start_under_hdfs()
@@ -194,7 +195,7 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def under_store(self) -> Path:
-        """Returns the folder of files that were written through to the under-store."""
+        """Returns the folder that is the under-store, unless the under-store is an HDFS."""
         return self.folder / "under-store"
 
     def _root(self) -> str:
@@ -241,7 +242,8 @@ class Testbed(MountedTestbed, Traceable):
 
     @property
     def profiles(self) -> Path:
-        """Returns the folder in which traced processes write their profiles."""
+        """Returns the folder in which traced processes write their profiles: the parameter
+        `trace_directory`, or a folder of the testbed if that parameter is empty."""
         given = str(self.parameters["trace_directory"])
         return Path(given).absolute() if given else self.folder / "profiles"
 
@@ -405,8 +407,8 @@ def jars(notify: Notify = lambda text: None) -> Path:
 
 
 def _quantity(key: str, value: str, unit: str, least: str) -> float:
-    """Returns the value of a testbed parameter in SI units. Raises InputError when it is not a
-    quantity, or is smaller than `least`."""
+    """Returns `value`, the text of the testbed parameter `key`, as a number in SI units. Raises
+    InputError when it is not a quantity in `unit`, or is smaller than `least`."""
     try:
         number = float(parse(value, unit))
     except ValueError as error:

@@ -113,8 +113,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Chunk sizes must be powers of two, the chunks of a
-    file must be on different targets, and buddies must form pairs."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, chunk sizes must be powers of two, the chunks of a file must be on
+    different targets, and buddies must form pairs."""
     wrong = []
     count, targets = parameters["stripe_count"], instances["storage"]
     chunk_bytes = parameters["chunk_size"]

@@ -15,7 +15,8 @@ from typing import Any
 from dfslab.spec.systems.counters import CostClass, Counted, CounterFormat, Counters, NotUnderstood
 
 # What is known of a counter of times: the name of the counter that includes it ("" for none), the
-# cost class of its time, and the names of the counters that count its bytes.
+# cost class of its time (such as "disk"), and the names of the counters that count the bytes of the
+# same calls.
 Known = tuple[str, CostClass, tuple[str, ...]]
 KNOWN: dict[str, Known] = {
     "osd.op_before_queue_op_lat": ("", "service", ()),

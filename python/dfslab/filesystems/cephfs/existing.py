@@ -42,7 +42,7 @@ class StoreCounts(Document):
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     """Returns the number of running OSDs, the number of copies, and the striping. The striping and
     the name of the pool are in the directory's layout. The numbers are those that `ceph` commands
-    report."""
+    report. What is not reported is left out."""
     layout = dict(_PAIR.findall(str(found.facts.get("ceph.dir.layout", ""))))
     keys = ("stripe_unit", "stripe_count", "object_size")
     settings = {key: float(layout[key]) for key in keys if layout.get(key, "").isdecimal()}

@@ -125,8 +125,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). The copies or fragments of an object must be on
-    different stores, and the stripe unit must divide the object size."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, the copies or fragments of an object must be on different stores,
+    and the stripe unit must divide the object size."""
     copies, fragments, stores = (
         parameters["copies"],
         parameters["data_fragments"],

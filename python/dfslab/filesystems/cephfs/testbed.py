@@ -85,9 +85,8 @@ class Testbed(MountedTestbed):
             )
 
     def lacking(self) -> str:
-        """Returns as text which placement groups are not active and clean, or are not yet reported.
-        Returns "" if there are none.
-        """
+        """Returns as text how many placement groups are in each state. Returns "" if all of them
+        are active and clean. If no states are reported yet, the text says that they are unknown."""
         groups = self._queried(ceph_json.PlacementStatus, "status").groups
         states = {one.name: one.count for one in groups.states}
         if states and states.get("active+clean", 0) == groups.count:

@@ -127,8 +127,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). The replicas of a chunk must be on different
-    chunkservers, a record must fit into a chunk, and there must be one master."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, the replicas of a chunk must be on different chunkservers, a record
+    must fit into a chunk, and there must be one master."""
     wrong = []
     if parameters["replication"] > instances["chunkserver"]:
         allowed = f"at most the {instances['chunkserver']} chunkservers deployed"

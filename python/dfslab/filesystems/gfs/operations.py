@@ -92,8 +92,9 @@ def _apply(size_bytes: Expr) -> Node:
 
 
 def _mutate(name: str, size_bytes: Expr) -> Node:
-    """Returns the step of a mutation of `size_bytes`. The client pushes the data to all replicas,
-    then the primary orders the mutation and makes the secondaries follow."""
+    """Returns the step of a mutation of `size_bytes`. In the fraction `lease_renewal` of mutations,
+    the master first grants a lease. The client pushes the data to all replicas, then the primary
+    orders the mutation and makes the secondaries follow."""
     secondaries = par(call("chunkserver", "forward", _apply(size_bytes)), copies=P.replication - 1)
     grant = _ask("grantLease", P.update_cpu, writes=True)
     return seq(

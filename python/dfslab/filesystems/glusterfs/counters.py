@@ -69,8 +69,8 @@ def _operation(fop: ElementTree.Element, stats: ElementTree.Element) -> Iterator
 
 
 def _text_rows(brick: TextBrick) -> Iterator[Counted]:
-    """Yields the rows of a brick whose profile is text, in the same form as `_operation`
-    returns."""
+    """Yields the counters of a brick whose profile is text, one row for each operation and each
+    size of a read or write, as `_operation` does for XML."""
     moved = {"READ": brick.read_bytes, "WRITE": brick.written_bytes}
     for fop in brick.fops:
         timed = fop.max_ns > 0
@@ -98,7 +98,7 @@ def _number(element: ElementTree.Element, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    # A sum above this number of nanoseconds (29 years) is rejected as invalid.
+    # A value above this limit (29 years in nanoseconds) is rejected as invalid.
     if not 0 <= value < 1e18:
         raise NotUnderstood(f"{key} is {text[:40]!r}, no number of nanoseconds, calls or bytes")
     return value

@@ -14,9 +14,9 @@ _BRICK = re.compile(r"<POSIX\([^)]*\):([^:>]+):([^>]+)>")
 
 
 def understood(attributes: Mapping[str, str]) -> StorageLayout:
-    """Returns servers, bricks and the number of copies of each name from a directory's extended
-    attributes. The result is empty where the volume does not report them.
-    """
+    """Returns, from a directory's extended attributes, the servers and bricks that store it, and as
+    `copies` the number of bricks of each replica or disperse set. The result is empty where the
+    volume does not report them."""
     path = attributes.get("trusted.glusterfs.pathinfo", "")
     bricks = _BRICK.findall(path)
     if not bricks:

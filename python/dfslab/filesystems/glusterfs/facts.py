@@ -58,8 +58,8 @@ def _number(
 
 
 # The translators of the client's graph, with the defaults of GlusterFS 10. The kernels also cache
-# and read ahead, and a workload run visits each file once, so translators that cache or read ahead
-# change a step only for random readers.
+# and read ahead, and a workload run visits each file once. So translators that cache or read ahead
+# make a difference only for random readers.
 _TRANSLATORS = (
     _switch(
         "quick_read",
@@ -236,9 +236,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Bricks must form whole replica or disperse sets, and
-    redundancy must be below half of a disperse set.
-    """
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, bricks must form whole replica or disperse sets, and the redundancy
+    must be below half of a disperse set."""
     copies, fragments, bricks = (
         parameters["copies"],
         parameters["data_fragments"],

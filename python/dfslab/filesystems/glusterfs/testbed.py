@@ -93,9 +93,8 @@ class Testbed(MountedTestbed):
         return list({host.name: host for host in self.hosts.of("brick")}.values())
 
     def pending_heals(self) -> int:
-        """Returns the number of entries that some brick lacks. A brick that does not answer counts
-        as at least one.
-        """
+        """Returns the number of entries that some brick lacks; 0 if each file has only one copy. A
+        brick that does not answer counts as one entry, and so does an unreadable number."""
         if self.parameters["copies"] == 1:
             return 0
         reply = self._gluster("volume", "heal", VOLUME, "info", "summary", "--xml")
@@ -116,26 +115,23 @@ class Testbed(MountedTestbed):
 
     def observe(self) -> dict[str, ServerCounts]:
         """Returns calls, mean latency and bytes of every brick since the previous call of this
-        method.
-        """
+        method. The result is empty if the testbed's parameter `profile` is off."""
         if not self.parameters["profile"]:
             return {}
         reply = self._gluster("volume", "profile", VOLUME, "info", "incremental", "--xml")
         return profile(reply)
 
     def counters(self) -> dict[str, str]:
-        """Returns every brick's calls since its volume started. It does not reset the interval that
-        `observe` reports.
-        """
+        """Returns every brick's calls since its volume started, or nothing if the testbed's
+        parameter `profile` is off. The interval that `observe` reports is not reset."""
         if not self.parameters["profile"]:
             return {}
         return {"bricks": self._gluster("volume", "profile", VOLUME, "info", "peek", "--xml")}
 
     @contextmanager
     def tracing(self, folder: Path) -> Iterator[None]:
-        """Resets the bricks' counters before the block, so that minimum and maximum latencies are
-        those of the traced command.
-        """
+        """Resets the bricks' counters before the block if the testbed's parameter `profile` is on,
+        so that minimum and maximum latencies are those of the traced command."""
         if self.parameters["profile"]:
             self._gluster("volume", "profile", VOLUME, "info", "clear")
         yield
@@ -202,7 +198,8 @@ class Testbed(MountedTestbed):
                 clock.sleep(0.5)
 
     def _layout(self) -> list[str]:
-        """Returns the arguments of `volume create` for copies and fragments."""
+        """Returns the arguments of `volume create` for a dispersed or a replicated volume. A volume
+        without copies and fragments needs none."""
         copies, fragments = (int(self.parameters[key]) for key in ("copies", "data_fragments"))
         if fragments > 1:
             return ["disperse", str(copies), "redundancy", str(copies - fragments)]
@@ -224,7 +221,8 @@ class Testbed(MountedTestbed):
         return bricks
 
     def _options(self) -> dict[str, str]:
-        """Returns the volume options whose values differ from the description's defaults.
+        """Returns as text, by option, the values of those volume options that differ from the
+        defaults in dfslab's description of GlusterFS.
 
         A replicated volume turns its client's threads off by default, so that option is always set.
         """

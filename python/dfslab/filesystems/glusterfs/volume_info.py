@@ -59,7 +59,8 @@ def of_volume_info(text: str) -> SystemDiscovery:
 def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
     """Returns the bricks and copies of a volume, derived from `names`, the names of a client's
     translators. The client has one translator `client` for each brick, and one `replicate` or
-    `disperse` for each set of bricks."""
+    `disperse` for each set of bricks. Without bricks, the result has only the address of `host`.
+    The copies of a dispersed volume are left out."""
     addresses = {"brick": (with_port(host, GLUSTERD_PORT),)} if host else {}
     bricks = sum(bool(re.search(r"-client-\d+$", one)) for one in names)
     sets = sum(bool(re.search(r"-(replicate|disperse)-\d+$", one)) for one in names)
@@ -78,8 +79,9 @@ def of_client_graph(names: list[str], host: str) -> SystemDiscovery:
 
 
 def _options(written: Mapping[str, str]) -> dict[str, float]:
-    """Returns the values of those options of a volume that are parameters of the description, by
-    the key of the parameter. `written` has the options as text, by the names of the options."""
+    """Returns the values of those options of a volume that dfslab describes as parameters. The keys
+    of the result are the keys of these parameters. `written` has the options as text, by the names
+    of the options."""
     values = {}
     for parameter in PARAMETERS.of_origin("filesystem").values():
         text = written.get(parameter.source)

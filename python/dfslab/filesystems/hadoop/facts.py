@@ -51,8 +51,8 @@ MISSING = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoun
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): there must be exactly one store behind the
-    client."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. There must be exactly one store behind the client."""
     return [] if instances["store"] == 1 else [("store", "exactly one store is described")]
 
 

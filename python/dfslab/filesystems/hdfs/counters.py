@@ -79,8 +79,9 @@ def _detailed_last(bean: Bean) -> bool:
 
 
 def _rows(bean: Bean, port: re.Match[str] | None, known: set[str]) -> Iterator[Counted]:
-    """Yields the rows of one bean. `known` are the names of the rows that earlier beans yielded for
-    the same port."""
+    """Yields the rows of one bean, each with the calls and the time of one operation or of a
+    component of its time. `known` are the names of the rows that earlier beans yielded for the same
+    port."""
     steps = [key.removesuffix(CALLS) for key in bean if key.endswith(CALLS)]
     here = [step for step in steps if f"{step}{MEAN}" in bean]
     # The row of an operation must precede the rows of the components of its time.

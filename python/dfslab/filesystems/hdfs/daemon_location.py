@@ -91,8 +91,7 @@ class BeanAnswer(Document):
 
 def only(kind: type[Attributes], answer: bytes) -> Attributes | None:
     """Parses a daemon's reply to a query for one JMX bean. Returns None where the reply has no
-    bean. ValidationError if the reply has another form.
-    """
+    bean. Raises ValidationError if the reply has another form."""
     beans = BeanAnswer.model_validate_json(answer).beans
     return kind.model_validate(beans[0]) if beans else None
 

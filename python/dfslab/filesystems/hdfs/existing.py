@@ -68,7 +68,8 @@ def ask(uri: str, web_address: str = "") -> ExistingFileSystem:
     files in the URI's directory.
 
     `web_address` is HOST:PORT of the NameNode's web interface, by default its usual port. Raises
-    InputError when nothing answers there or the directory does not exist.
+    InputError when the URI names no host, when nothing answers there, or when the directory does
+    not exist.
     """
     parts = urllib.parse.urlsplit(uri)
     if not parts.hostname:

@@ -245,8 +245,9 @@ MEMORY = (
 )
 SEVERAL_SERVERS = "federation: each NameNode has the names below mount points of its own"
 
-# For each step that Liu 2018 names: the last parts of the paths under which traces record this step
-# (names as in points.txt). A request is counted when its file is opened.
+# For each step that Liu 2018 names: the ends of the call paths under which traces record this step.
+# A path consists of names of traced methods, as points.txt lists them. A request is counted when
+# its file is opened.
 FUNCTIONS = {
     "FileSystem#createFileSystem": ("create_file_system",),
     "DFSOutputStream#close": ("close",),
@@ -259,8 +260,8 @@ FUNCTIONS = {
     "request (open, read)": ("open", "read", "pread"),
 }
 
-# For one or several steps of operations.py: the path under which a client's trace records the same
-# work (names as in points.txt).
+# For one or several steps of operations.py: the call path under which a client's trace records the
+# same work. A path consists of names of traced methods, as points.txt lists them.
 TRACED = {
     ("create",): "create",
     ("create/create",): "create/rpc_create",
@@ -292,9 +293,9 @@ ACCESS_KEYS = ("testbed", "uri", "directory", "client", "shared_client")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Replicas must be on different DataNodes, and there
-    must be one NameNode.
-    """
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, replicas must be on different DataNodes, and there must be one
+    NameNode."""
     wrong = []
     if parameters["replication"] > instances["datanode"]:
         wrong.append(("replication", f"at most the {instances['datanode']} datanodes deployed"))
@@ -308,7 +309,8 @@ def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list
 
 
 def address(uri: str) -> tuple[str, int]:
-    """Returns the (host, port) of the NameNode. Raises ValueError when the URI names none."""
+    """Returns the (host, port) of the NameNode, with the default port if the URI has none. Raises
+    ValueError when the URI names no NameNode."""
     parsed = urlparse(uri)
     if not parsed.scheme or not parsed.hostname:
         raise ValueError('needs "scheme://host:port"')
@@ -316,8 +318,8 @@ def address(uri: str) -> tuple[str, int]:
 
 
 def target(endpoint: Endpoint, parameters: Mapping[str, float]) -> HdfsTarget | HadoopTarget:
-    """Returns the load generator's target at `endpoint.uri`: its own HDFS client, or Hadoop's Java
-    client.
+    """Returns the load generator's target at `endpoint.uri`. The target is called through Hadoop's
+    Java client if `endpoint.client` is "java", else through the load generator's own HDFS client.
     """
     root = endpoint.directory or "/"
     replication, block_size_bytes = int(parameters["replication"]), int(parameters["block_size"])

@@ -111,7 +111,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @classmethod
     def prepare(cls, parameters: TestbedParameters, notify: Notify) -> None:
-        """Checks for Java, and downloads Hadoop's jars. Raises TestbedError when one is missing."""
+        """Checks for Java, and downloads Hadoop's jars, and the tracing agent if the parameter
+        `trace` is on. Raises TestbedError when one is missing."""
         program("java", "openjdk-17-jre-headless")
         cls.jars(parameters, notify)
         if parameters.trace:
@@ -194,7 +195,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
 
     @property
     def profiles(self) -> Path:
-        """Returns the folder in which traced processes write their profiles."""
+        """Returns the folder in which traced processes write their profiles: the parameter
+        `trace_directory`, or a folder of the testbed if that parameter is empty."""
         given = self.parameters.trace_directory
         return Path(given).absolute() if given else self.folder / "profiles"
 
@@ -279,9 +281,9 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         )
 
     def lacking(self) -> str:
-        """Returns as text which DataNodes had no recent heartbeat at the NameNode, and how many
-        blocks are under-replicated. Returns "" if there are none.
-        """
+        """Returns as text how many DataNodes sent the NameNode no recent heartbeat, and how many
+        replicas are missing, or that the NameNode does not answer. Returns "" if nothing is
+        missing."""
         reply = self.namenode.ask(NameNodeInfo)
         if reply is None:
             return "the NameNode does not answer"
@@ -316,7 +318,8 @@ class Testbed(BaseTestbed[TestbedParameters], Traceable, JavaReachable):
         script.chmod(0o755)
 
     def _data_folder(self) -> Path:
-        """Returns the folder in which the DataNodes store their blocks."""
+        """Returns the folder in which the DataNodes store their blocks: the testbed's own folder,
+        or a new folder in `data_directory` if that parameter is set."""
         if not self.parameters.data_directory:
             return self.folder
         folder = Path(self.parameters.data_directory).absolute() / self.folder.name

@@ -20,9 +20,8 @@ MIB = 2**20
 
 
 def _either(name: str, described: str) -> AliasChoices:
-    """Lets a field accept two names of a parameter: its present name, and its name in the
-    description of HDFS.
-    """
+    """Lets a field accept two names of a parameter: `name`, the name in this class, and
+    `described`, the name in dfslab's description of HDFS."""
     return AliasChoices(described, name)
 
 
@@ -37,10 +36,10 @@ DelayInSeconds = Annotated[float, BeforeValidator(_seconds)]
 class TestbedParameters(CheckedModel):
     """Parameters of an HDFS testbed. Quantities are in SI units, or text with a unit.
 
-    `clients` and `namenodes` come with a deployment; a testbed starts no client. With `trace` every
-    daemon, and every client started by `java_command`, writes its profile to `trace_directory`
-    every `trace_interval_s`. By default that is the testbed's own folder, which is removed with the
-    testbed.
+    `clients` and `namenodes` are accepted because a deployment declares them; a testbed starts no
+    client. With `trace` every daemon, and every client started by `java_command`, writes its
+    profile to `trace_directory` every `trace_interval_s`. The default of `trace_directory` is the
+    testbed's own folder, which is removed with the testbed.
 
     The call paths in profiles name a process by its role, such as "datanode". With
     `trace_processes`, they name it by its full name, such as "datanode-2". Senders and receivers of
@@ -65,10 +64,11 @@ class TestbedParameters(CheckedModel):
     complete_retry_delay_s: DelayInSeconds = Field(
         0.4, ge=0, validation_alias=_either("complete_retry_delay_s", "complete_retry_delay")
     )
-    # Only clients use this value, block by block. It is not part of the daemons' configuration.
+    # Whether a client makes the DataNodes write each block to disk when the block is complete. Only
+    # clients use this value; it is not part of the daemons' configuration.
     block_sync: bool = True
-    # This value is not part of the daemons' configuration. The load generator, like the Java
-    # client, reads one block after the other.
+    # Number of blocks that a client reads concurrently. Only 1 is allowed, because the load
+    # generator, like the Java client, reads one block after the other.
     read_streams: int = Field(1, ge=1, le=1)
     heap_bytes: Bytes = 256 * MIB
     version: str = "3.4.3"

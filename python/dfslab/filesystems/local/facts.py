@@ -45,9 +45,7 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). There are none, because every combination is
-    legal.
-    """
+    """Returns an empty list of violated rules, because every combination of parameters is legal."""
     return []
 
 

@@ -45,9 +45,9 @@ def recognise(head: bytes) -> bool:
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the counters of every parameter, such as `mdt.NAME.md_stats`, and of every job. If
-    the text has no parameter names, the name of the file identifies the process. Raises
-    NotUnderstood where the text is malformed."""
+    """Returns the counters of every Lustre parameter, such as `mdt.NAME.md_stats`, and of every
+    job. If the text has no parameter names, `name`, the name of the file, identifies the process.
+    Raises NotUnderstood where the text is malformed."""
     found: dict[str, list[_LustreCounter]] = {}
     parameter, place = "", name
     for line in text.splitlines():
@@ -88,8 +88,8 @@ def _sample(line: str) -> _LustreCounter | None:
 
 
 def _rows(samples: Sequence[_LustreCounter]) -> Iterator[Counted]:
-    """Yields one row for each counter. A counter of bytes is merged into the row of its
-    operation."""
+    """Yields one row for each counter whose count is not 0. A counter of bytes is merged into the
+    row of its operation, if there is one. Raises NotUnderstood for an unknown unit."""
     sizes = {one.name: one for one in samples if one.unit in BYTES}
     names = {one.name for one in samples}
     for one in samples:

@@ -135,8 +135,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). The stripes of a file must be on different targets,
-    the size of a stripe must be a multiple of 64 KiB, and there must be one metadata server."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, the stripes of a file must be on different targets, the size of a
+    stripe must be a multiple of 64 KiB, and there must be one metadata server."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["oss"]:

@@ -16,7 +16,8 @@ _GOAL = re.compile(r": (\d+)\s*$")
 
 def discover(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
     """Returns the master, the chunkservers and the goal (number of copies). The master is named by
-    the source of the mount, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal."""
+    the source of the mount, `mfscli` lists the chunkservers, and `mfsgetgoal` shows the goal. What
+    a tool does not report is left out."""
     host, _, port = found.source.removeprefix("mfs#").partition(":")
     goal = of_goal(command(["mfsgetgoal", found.mounted_at]))
     servers = of_chunkservers(command(["mfscli", "-H", host, "-ns", ";", "-SCS"]))

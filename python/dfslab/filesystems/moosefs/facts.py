@@ -78,9 +78,9 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). Copies must be on different chunkservers, and there
-    must be exactly one master.
-    """
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, copies must be on different chunkservers, and there must be exactly
+    one master."""
     wrong = []
     if parameters["goal"] > instances["chunkserver"]:
         wrong.append(("goal", f"at most the {instances['chunkserver']} chunkservers deployed"))

@@ -49,9 +49,9 @@ def _ask(name: str, seconds: Expression, response_bytes: Expression = 128) -> No
 def _stream(
     count: Expression, each: Expression = block_bytes, seeks: Expression | None = None
 ) -> Node:
-    """Returns the step that reads `count` blocks of `each` bytes from one chunkserver. By default,
-    the disk's head moves once for each chunk; `seeks` is another number of movements for each
-    block."""
+    """Returns the step that reads `count` blocks of `each` bytes from one chunkserver. `seeks` is
+    the number of movements of the disk's head for each block. By default, the head moves once for
+    each chunk."""
     seeks = seeks_of_unit(blocks, block_bytes) if seeks is None else seeks
     return call(
         "chunkserver",

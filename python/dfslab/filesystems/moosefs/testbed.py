@@ -90,9 +90,8 @@ class Testbed(MountedTestbed):
         return sum(row[TOTAL_SPACE] != "0" for row in rows)
 
     def lacking(self) -> str:
-        """Returns as text which chunkservers are disconnected, and which chunks have fewer copies
-        than their goal. Returns "" if there are none.
-        """
+        """Returns as text how many chunkservers are disconnected, and how many chunks of each class
+        have fewer copies than their goal. Returns "" if there are none."""
         master = self.hosts.of("master")[0]
         reply = master.run("mfscli", "-H", master.address, "-ns", ";", "-SIC")
         rows = [line.split(";") for line in reply.splitlines() if "chunkclass" in line]

@@ -1,5 +1,5 @@
-"""Reads the counters of NFS: `/proc/self/mountstats`, with one process for each mount, or the text
-of nfsstat.
+"""Reads the counters of NFS: `/proc/self/mountstats`, whose mounts are shown as one process each,
+or the text of nfsstat.
 
 A line of an operation holds: calls, transmissions, major timeouts, bytes sent, bytes received, and
 in milliseconds the sums of the time in the queue, of the round trip, and of the whole call. From
@@ -25,13 +25,14 @@ HEAD = re.compile(rb"^device \S+ mounted on .+ with fstype nfs", re.M)
 
 
 def recognise(head: bytes) -> bool:
-    """Returns whether the beginning of a file lists an NFS mount."""
+    """Returns whether the beginning of a file lists an NFS mount or has a table of nfsstat."""
     return HEAD.search(head) is not None or nfsstat.recognise(head)
 
 
 def read(text: str, name: str) -> list[Counters]:
-    """Returns the calls of every NFS mount since the mount was made. The bytes of a call are those
-    sent and received on the network. Raises NotUnderstood where the text is malformed."""
+    """Returns the calls of every NFS mount since the mount was made, or those in the tables of
+    nfsstat if the text lists no mount. The bytes of a mount's call are those sent and received on
+    the network. Raises NotUnderstood where the text is malformed."""
     if HEAD.search(text.encode()) is None:
         return nfsstat.read(text)
     found: dict[str, list[Counted]] = {}

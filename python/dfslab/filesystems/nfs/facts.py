@@ -37,7 +37,8 @@ ACCESS_KEYS = ("testbed", "directory")
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason): there must be exactly one server."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. There must be exactly one server."""
     return [] if instances["server"] == 1 else [("server", "exactly one server is described")]
 
 

@@ -44,7 +44,8 @@ class Testbed(HostedTestbed):
 
     @classmethod
     def check(cls, parameters: dict[str, LevelValue], deployment: Deployment) -> None:
-        """Checks that the deployment has exactly one server. InputError otherwise."""
+        """Checks that the deployment has exactly one server and that the description of NFS permits
+        these parameters. Raises InputError otherwise."""
         servers = deployment.instances("server")
         if servers != 1:
             raise InputError("deployment.node", servers, "must be 1 instance of server")

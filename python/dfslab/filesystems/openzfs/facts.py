@@ -153,8 +153,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). A vdev must be a mirror or a raidz with one to three
-    parity disks, and record sizes must be powers of two."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, a vdev must be a mirror or a raidz with one to three parity disks,
+    and record sizes must be powers of two."""
     wrong = []
     counts = ("data_disks", "parity_disks", "mirrors", "vdevs")
     wrong += [(k, "a whole number") for k in counts if parameters[k] != int(parameters[k])]

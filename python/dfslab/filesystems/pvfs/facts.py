@@ -103,9 +103,9 @@ ACCESS_KEYS = ("directory",)
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). A file's stripes must be on different servers, and
-    there must be one manager.
-    """
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. For example, a file's stripes must be on different servers, and there must be
+    one manager."""
     wrong = []
     count = parameters["stripe_count"]
     if count > instances["server"]:

@@ -202,8 +202,8 @@ STATIONS = {
 
 
 def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
-    """Simulates the net of a setup until the last client finishes. `operations` is the number of
-    operations of each client."""
+    """Simulates the net of a setup until the last client finishes, and returns the result.
+    `operations` is the number of operations of each client."""
     build, closing = NETS[setup.operation]
     net = build(setup)
     idle = {one.name: one for one in net.places if one.name in STATIONS}
@@ -240,9 +240,9 @@ def simulate(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
 def simulate_all(setup: Setup, seed: int = 0, operations: int = 0) -> SetupResult:
     """Simulates a setup and returns its result.
 
-    The placement of files on servers affects the result if a block reaches only some of the servers
-    and several clients can meet at one server. The result then is the mean over several random
-    placements.
+    If files start at random servers (`start_seed`), the placement of files affects the result when
+    a block reaches only some of the servers and several clients can meet at one server. The result
+    then is the mean over several random placements. A trace is simulated with one placement.
     """
     matters = setup.block_size < setup.servers * setup.stripe_size and setup.clients > 1
     if not setup.start_seed or not (matters or setup.calls):
@@ -369,7 +369,8 @@ def _hardware(scenario: Scenario, values: Mapping[str, float]) -> PaperHardware:
 
 
 def notes_of(situation: Configuration) -> list[str]:
-    """Returns notes for the user about a configuration, such as servers that no file can use."""
+    """Returns a note for the user if more servers are deployed than one file is striped over.
+    Otherwise the list is empty."""
     count = int(situation.environment["stripe_count"])
     deployed = situation.scenario.deployment.instances("server")
     if deployed <= count:

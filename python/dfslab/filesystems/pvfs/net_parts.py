@@ -148,8 +148,8 @@ class Setup:
 
     @property
     def start_factors(self) -> tuple[int, int]:
-        """Returns the numbers a and b. The file of client c starts at server (a c + b) mod PRIME
-        mod the number of servers."""
+        """Returns the numbers a and b by which the file of client c starts at server (a c + b) mod
+        PRIME mod the number of servers. They are random, or 1 and 0 if `start_seed` is 0."""
         if not self.start_seed:
             return 1, 0
         chance = random.Random(self.start_seed)
@@ -172,8 +172,8 @@ class Setup:
 
     @property
     def per_server_bytes(self) -> float:
-        """Returns the number of bytes on one server: of all clients' files, or of all data of a
-        trace."""
+        """Returns the number of bytes that one server stores of all clients' files. For a trace, it
+        is the number of bytes that all calls move on the server where this number is largest."""
         if self.calls:
             return max(
                 sum(one.shares[at] for one in self.calls if one.shares)
@@ -352,7 +352,8 @@ class SharedElements:
 
     def carry(self, name: str, source: Place, target: Place, by: str, to: str) -> None:
         """Moves payloads through a sender's and a receiver's adapter, unit by unit. A payload is
-        delivered in pieces of at most one flow buffer and the rest of a unit.
+        delivered in pieces, each of which ends with the unit that fills a flow buffer or with the
+        last unit.
 
         `by` and `to` are the fields (client or server) that own the adapters. A payload with
         remaining units is queued behind the others, so an adapter serves its payloads round robin.
@@ -420,7 +421,8 @@ class SharedElements:
 
         `before` is the number of bytes of the payload that were sent before the unit, and `unit` is
         the number of bytes of the unit. A piece ends with the unit in which a flow buffer becomes
-        full, or with the last unit.
+        full, or with the last unit. If the network moves a whole payload as one unit, the payload
+        is one piece.
         """
         setup = self.setup
         after = before + unit

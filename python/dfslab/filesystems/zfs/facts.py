@@ -146,8 +146,9 @@ SHARES = ("own_hits", "other_hits", "object_lease_misses", "disk_lease_misses", 
 
 
 def check(parameters: Mapping[str, float], instances: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Returns violated rules as (key, reason). A parameter that is a share must be at most 1, and a
-    packet must not be larger than a request."""
+    """Returns one pair for each violated rule: the name of a parameter or role, and what is
+    required of it. A parameter that is a share must be at most 1, and a packet must not be larger
+    than a request."""
     wrong = [(key, "at most 1") for key in SHARES if parameters[key] > 1]
     if parameters["packet_size"] > parameters["request_size"]:
         wrong.append(("packet_size", "at most request_size"))

@@ -110,8 +110,10 @@ def _from_disk(*work: Node) -> Node:
 
 
 def _reads(*work: Node) -> Node:
-    """Returns the step of all requests of a read. Some requests are answered from the memory of
-    another machine, the others by the object disk, which does `work` for each of them."""
+    """Returns the step of all requests of a read. With direct I/O, the object disk answers every
+    request. A cold request is answered from the memory of another machine or by the object disk; a
+    warm one from the client's own memory or from that of another machine. `work` is the object
+    disk's work for a request that it answers."""
     forwarded = _ask("readLease", _from_memory)
     read = seq(_ask("readLease"), _from_disk(*work))
     own = cpu("client", request_bytes * P.client_byte_cpu, "copy")

@@ -48,8 +48,8 @@ class ControlGroups:
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)
 
     def of(self, host: str) -> tuple[Path, ...]:
-        """The existing folders of the control groups that processes of a host join, as `make`
-        returned them."""
+        """Returns the existing folders of the control groups that processes of a host join, as
+        `make` returned them."""
         folders = [found for place in self.folders() if (found := place / host).is_dir()]
         disks = self._root / "blkio"
         return (*folders, disks) if not self.unified and disks.is_dir() else tuple(folders)

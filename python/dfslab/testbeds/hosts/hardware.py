@@ -149,7 +149,8 @@ def _checked(work: Callable[[], list[Check]]) -> list[Check]:
 
 
 def check_links(cluster: Cluster) -> list[Check]:
-    """Measures every link in both directions, with streams from each host to the next.
+    """Measures every link in both directions, with streams from each host to the next, and from the
+    last host to the first. A single host has no link to measure.
 
     A stream runs at the rate of the slower of its two links.
     """
@@ -222,7 +223,7 @@ def _receive(connection: socket.socket) -> float:
 
 def _trips(cluster: Cluster) -> list[Check]:
     """Measures the round trip from each host to the next one, and compares it with the declared
-    delays."""
+    delays. The list is empty if there is only one host."""
     hosts, links = cluster.hosts, cluster.links
     if len(hosts) < 2:
         return []

@@ -2,8 +2,8 @@
 netem or a delay line delays packets.
 
 A link is shaped at both ends: outgoing traffic of a host at its own adapter, incoming traffic at
-the switch's port. A shaper's buffer is part of the model: it holds BUFFER_S seconds at the link's
-rate.
+the switch's port. A shaper's buffer is part of the model: at the link's rate, it holds the traffic
+of BUFFER_S seconds plus twice the link's delay.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SUBNET = "10.77.0"
 MOST_HOSTS = 250
 BUFFER_S = 0.010
 BURST_S = 0.001
-# The effects that the emulation itself has on the hardware, such as its added delay. Deployments
-# declare these effects.
+# Side effects of the emulated network: the burst that a rate-limited adapter lets pass, and the
+# delay from which on a process holds packets back. Deployments declare these effects.
 EMULATION = Emulation()
 LEAST_BURST_BYTES = int(EMULATION.burst)
 QUEUE = 7
@@ -148,7 +148,8 @@ def shaper(adapter: str, link: EmulatedLink) -> list[str]:
 
 
 def _delay(link: EmulatedLink) -> list[str]:
-    """Returns shell commands that delay incoming packets on a host.
+    """Returns shell commands that make a host delay incoming packets: by netem if the kernel has
+    it, else by passing them to the process of the delay line.
 
     A delay on the sending side would throttle the sender's own queues.
     """
