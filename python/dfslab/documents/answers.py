@@ -1,5 +1,5 @@
-"""The details of a model's prediction in addition to its metrics: constants, fits, simulation
-effort.
+"""The details that a model reports in addition to the predicted metrics: calibrated constants,
+fitted regressions, and how much was simulated.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class FittedConstant(Document):
 
 
 class CalibrationFit(Document):
-    """The fit behind a prediction by the sequence model.
+    """What the calibrated sequence model (one of dfslab's models) reports with a prediction.
 
-    Its fields are the bounds of the rate (operations per second), the response time in seconds of
-    each operation for a single client, and the constants.
+    The fields are the lower and upper bound of the rate in operations per second, the response time
+    of each operation for a single client in seconds, and the calibrated constants.
     """
 
     bounds_per_s: tuple[Number, Number]
@@ -64,7 +64,7 @@ class Importance(Document):
 
 class RegressionFit(Document):
     """A fitted regression. `value_is` tells whether predictions are the "mean" or the "median".
-    `dropped` has for each reason the quantities that were excluded for it.
+    `dropped` maps each reason for an exclusion to the quantities that were excluded.
     """
 
     value_is: str
@@ -76,8 +76,8 @@ class RegressionFit(Document):
 
 
 class Limit(Document):
-    """One factor that limits a prediction: a resource, a latency, a wait or a pool whose small
-    change changes the predicted rate.
+    """One factor that limits a predicted rate: a small change of the factor changes the rate. A
+    factor is a resource, a latency, a wait or a pool.
 
     `share` tells by how many per cent the time per operation grows if this factor takes one per
     cent more time. `round_trips` is for network latency only: for each operation, the number of
@@ -116,11 +116,11 @@ class OpenLoadAnswer(Document):
 
 
 class StreamSimulation(Document):
-    """How much of a workload's stream a net simulated, and at what granularity.
+    """How much of a workload's stream of operations a Petri net simulated, and how finely.
 
     `operations_per_client` is the number of simulated operations of each client; the stream has
-    `operations_per_client_offered`. `firings` is the sum over all replications. A pipelined
-    transfer is split into at most `most_units_of_a_pipeline` units.
+    `operations_per_client_offered`. `firings` is the number of fired transitions, summed over all
+    replications. A pipelined transfer is split into at most `most_units_of_a_pipeline` units.
     """
 
     operations_per_client: int
@@ -132,8 +132,9 @@ class StreamSimulation(Document):
 
 
 class NetworkLevel(Document):
-    """The prediction at one level of network detail: throughput in bytes/s, its error relative to
-    the finest level, firings, and processor time in seconds.
+    """The prediction of a simulation that models the network at one level of detail: throughput in
+    bytes/s, its error relative to the finest level, number of fired transitions, and processor time
+    of the simulation in seconds.
     """
 
     throughput_bytes_per_s: float
@@ -143,8 +144,9 @@ class NetworkLevel(Document):
 
 
 class NetworkSimulation(Document):
-    """A simulation of a net of components. The firings and the simulated time are those at the
-    finest level of network detail. `levels` has every requested level by name, the finest first.
+    """A simulation of a Petri net composed of components. `firings` (number of fired transitions)
+    and `time_s` (simulated time) are those at the finest level of network detail. `levels` maps the
+    names of all requested levels to their predictions, the finest first.
     """
 
     firings: int

@@ -144,14 +144,18 @@ class Coverage(CheckedModel):
 
 
 class WorkPart(CheckedModel):
-    """One part of the work, such as a task or a repetition."""
+    """The size in bytes and the time in seconds of one part of the work, such as a task or a
+    repetition.
+    """
 
     size: Bytes
     time: Seconds
 
 
 class Repetitions(CheckedModel):
-    """The results of repeated runs of one measurement, in the order of time."""
+    """The results of repeated runs of one measurement, in chronological order, and the parts of the
+    work over which a figure is a mean.
+    """
 
     throughputs: list[BytesPerSecond] = Field(default_factory=list, description="Of each run")
     rates: list[PerSecond] = Field(default_factory=list, description="Of each run")
@@ -161,7 +165,9 @@ class Repetitions(CheckedModel):
 
 
 class Evidence(CheckedModel):
-    """All evidence about one measured figure. `subject` is the figure's name in findings."""
+    """All evidence about one measured figure. `subject` is the figure's name in the findings of the
+    plausibility rules.
+    """
 
     subject: str = Field("the figure", description="What the figure is called")
     speed: Speed = Field(default_factory=Speed, description="The figures")

@@ -67,8 +67,8 @@ def _load(detail: Mapping[str, Any]) -> MeasuredLoad:
 
 
 def _profile(given: Mapping[str, Any] | None) -> TraceProfile | None:
-    """Returns a stored trace profile. Returns None if it lacks fields of today's form: it cannot be
-    drawn then, but its trace file still exists.
+    """Returns the stored trace profile `given` as a document. Returns None if none is stored, or if
+    it lacks fields of today's form. It cannot be drawn then, but its trace file still exists.
     """
     try:
         return TraceProfile.model_validate(given) if given else None

@@ -26,11 +26,12 @@ Buckets = list[tuple[int, int]]
 
 
 class PlaceReport(Document):
-    """A host of the load generator and the range of its clients. `lost` is the reason if the host
-    was lost.
+    """A host of the load generator and the range of its clients. If the host was lost during the
+    run, `lost` is the reason.
 
-    On workers of a cluster, the document also has the host's name, its clock's offset from the
-    controller's clock, the offset's largest error, and its drift during the run, all in seconds.
+    On workers of a cluster, the document also has the host's name and three times in seconds: the
+    offset of the host's clock from the controller's clock, the largest error of this offset, and
+    the drift of the offset during the run.
     """
 
     name: str
@@ -144,7 +145,8 @@ class CallCounts(Document):
 
     @property
     def whole(self) -> CountedCalls | None:
-        """The calls of a workload run without phases; None for a run with several phases."""
+        """The calls of a workload run without phases; None for a run with several phases, and if
+        calls were not counted."""
         return self.phases[0] if len(self.phases) == 1 else None
 
 
@@ -187,9 +189,10 @@ class Recovery(Document):
 
     before_per_s: the mean rate between warm-up and the first fault (None: no such time).
     lowest_per_s: the lowest rate over a window of half a second. silent_s: the longest time without
-    a completed operation. recovered_after_s: time from the fault until the rate over a window, and
-    over its first interval, is again four fifths of `before_per_s` (0: it never fell below; None:
-    not before the next fault or the stonewall). relapsed_s: time below that rate afterwards.
+    a completed operation. recovered_after_s: time from the fault until the rate is again four
+    fifths of `before_per_s`, both over such a window and over the window's first interval (0: it
+    never fell below; None: not before the next fault, or before the first client finished).
+    relapsed_s: time below that rate afterwards.
     shortfall: missing operations compared with `before_per_s`, from the fault until recovery.
     failed: operations that failed from the second of the fault on.
     """
@@ -206,8 +209,9 @@ class Recovery(Document):
 
 
 class FaultReport(Document):
-    """Faults during a workload run: the injected faults, the rate in intervals of `step_s` seconds,
-    and the recoveries.
+    """Faults during a workload run: the injected faults, those that did not happen because the
+    run ended earlier, the rate in intervals of `step_s` seconds, the recoveries, and the check of
+    the files that were written.
     """
 
     done: list[FaultDone]

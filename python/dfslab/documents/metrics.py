@@ -54,8 +54,8 @@ class MetricKey:
 
 
 def time_name(kind: str, statistic: str) -> str:
-    """Returns the name of the metric that is a statistic of times. For "latency" and "p99" it is
-    `latency_s_p99`.
+    """Returns the name of the metric that is this statistic of times of this kind, such as
+    `latency_s_p99` for the kind "latency" and the statistic "p99".
     """
     return f"{kind}_s_{statistic}"
 
@@ -74,8 +74,8 @@ def parsed(text: str) -> MetricKey:
 
 
 def operations_with(metrics: Iterable[str], kind: str, statistic: str = MEAN) -> list[str]:
-    """Returns the operations that have a metric with that kind and statistic, in the order of the
-    keys.
+    """Returns the operations of those keys in `metrics` whose metric is this statistic of times of
+    this kind, in the order of the keys.
     """
     wanted = time_name(kind, statistic)
     keys = map(parsed, metrics)

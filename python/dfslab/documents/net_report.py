@@ -12,8 +12,8 @@ Logged = bool | int | float | str | None
 
 @dataclass(frozen=True)
 class Sojourn:
-    """What a sojourn monitor measured: number, mean and quantiles of the times between two
-    transitions, in seconds (0 if there are none).
+    """What a sojourn monitor measured: number, mean, standard deviation and quantiles of the times
+    from a firing of one transition to a firing of another, in seconds (0 if there are none).
 
     `unmatched` is the number of ends without a start, `unfinished` the number of starts without an
     end.
@@ -74,8 +74,9 @@ Monitor = Sojourn | PlaceMarking | Log | FiringCount
 
 @dataclass(frozen=True)
 class StationReport:
-    """A queueing station of a net, for which the engine asserted the operational laws. Its free
-    servers wait in the place `idle`; its finished tokens enter the place `served`.
+    """A queueing station of a net, for which the engine checked the operational laws of queueing
+    theory, such as the utilisation law. Its free servers wait in the place `idle`; its finished
+    tokens enter the place `served`.
 
     `service_s_mean` is the mean service time in seconds, `utilisation` the busy share of the
     servers' time. Both are None if nothing was served, or no time passed.
@@ -92,11 +93,12 @@ class StationReport:
 @dataclass(frozen=True)
 class NetReport:
     """The report on one replication of a net: its end, its firings, and what its monitors measured,
-    by name.
+    by the names of the monitors.
 
     `reason` is why the replication ended: "end_time", "max_firings", "dead" (nothing can fire any
-    more), "until" or "stopped". `left` has the fullest places of a dead net with their numbers of
-    tokens. `stations` is None if the operational laws were not asserted.
+    more), "until" (the requested condition holds) or "stopped". `left` maps the fullest places of a
+    dead net to their numbers of tokens. `stations` is None if no operational laws of queueing
+    stations were checked.
     """
 
     replication: int

@@ -46,8 +46,8 @@ class LogMonitor(StrictDocument):
 
 
 class SojournMonitor(StrictDocument):
-    """A monitor that measures the time from a firing of one transition to the firing of another one
-    with an equal key.
+    """A monitor that measures the time from a firing of one transition to a firing of another one.
+    A key, which is an expression over the transition's variables, must have equal values at both.
 
     `to_key` is the key at the second transition, if it is a different expression there.
     """

@@ -18,9 +18,10 @@ DASH = "–"
 
 
 class Tab(StrEnum):
-    """The part of the page on which a section is shown. The value is the title of the part.
+    """The part of a report's web page in which a section of the report is shown. The value is the
+    title of the part.
 
-    `ANSWER` is the first screen, above all tabs. The others are tabs, in their order.
+    `ANSWER` is the first screen, above all tabs. The others are tabs, in their order on the page.
     """
 
     ANSWER = "Answer"
@@ -128,21 +129,25 @@ def count(value: int) -> TableCell:
 
 
 def number(value: float | None) -> TableCell:
-    """Returns a cell of a number with three or four digits and thousands separators. NaN is shown
-    as a dash.
+    """Returns a cell of a number with three or four digits and thousands separators. None, NaN and
+    infinity are shown as a dash.
     """
     return TableCell(value, number_text(value)) if _is_known(value) else absent()
 
 
 def percent(value: float | None, is_bar: bool = False) -> TableCell:
-    """Returns a cell of a fraction, shown as a percentage."""
+    """Returns a cell of a fraction, shown as a percentage, with a bar behind it if `is_bar`. None,
+    NaN and infinity are shown as a dash.
+    """
     if value is None or not math.isfinite(value):
         return absent()
     return TableCell(value, percent_text(value), is_bar=is_bar)
 
 
 def signed(value: float | None) -> TableCell:
-    """Returns a cell of a fraction, shown as a percentage with a sign."""
+    """Returns a cell of a fraction, shown as a percentage with a sign (0 without one). None, NaN
+    and infinity are shown as a dash.
+    """
     if value is None or not math.isfinite(value):
         return absent()
     text = f"{value:+,.0%}" if abs(value) >= 10 else f"{value:+.1%}"
@@ -150,8 +155,8 @@ def signed(value: float | None) -> TableCell:
 
 
 def quantity(value: float | None, unit: str) -> TableCell:
-    """Returns a cell of a value in the SI `unit`, shown with a prefix: seconds as ms, bytes
-    as MB.
+    """Returns a cell of a value in the SI `unit`, shown with a prefix, such as ms or MB. None, NaN
+    and infinity are shown as a dash.
     """
     if value is None or not math.isfinite(value):
         return absent()
@@ -159,8 +164,9 @@ def quantity(value: float | None, unit: str) -> TableCell:
 
 
 def estimate(value: float, low: float | None, high: float | None, digits: str = "") -> TableCell:
-    """Returns a cell of a value with its interval, shown as 1.20 (1.10–1.30). `digits` is the
-    number format, by default that of the function `number`.
+    """Returns a cell of a value with its interval, shown as 1.20 (1.10–1.30). Without `low` or
+    `high`, only the value is shown. `digits` is the number format, by default that of the function
+    `number`.
     """
 
     def text(one: float) -> str:
@@ -172,8 +178,8 @@ def estimate(value: float, low: float | None, high: float | None, digits: str = 
 
 
 def number_text(value: float | None) -> str:
-    """Returns a number as text with three or four digits and thousands separators. None and NaN
-    become a dash.
+    """Returns a number as text with three or four digits and thousands separators. None, NaN and
+    infinity become a dash.
     """
     if value is None or not math.isfinite(value):
         return DASH
@@ -221,11 +227,12 @@ def naming(configurations: Iterable[Mapping[str, Value]]) -> Name:
 def shared_text(
     group: Sequence[Mapping[str, Value]], configurations: Sequence[Mapping[str, Value]]
 ) -> str:
-    """Returns as text what a group of configurations has in common and the other configurations do
-    not have.
+    """Returns a text that tells how the configurations in `group` differ from the rest of
+    `configurations`.
 
-    The text lists each key for which the group does not contain all values. Configurations that no
-    key distinguishes from the others are named one by one.
+    The text lists each key of which the group has only some of the values that occur in
+    `configurations`, with the group's values. If there is no such key, the configurations of the
+    group are named one by one, unless the group contains all configurations.
     """
     parts = []
     for key in dict.fromkeys(key for labels in configurations for key in labels):

@@ -59,7 +59,7 @@ class ResultExporter(Exporter):
 
 @dataclass(frozen=True)
 class RunExporter(Exporter):
-    """Exports a run with the findings of all studies (`dfslab report RUN --as NAME`)."""
+    """Exports a run with the results of all analyses of it (`dfslab report RUN --as NAME`)."""
 
     write: Callable[[FinishedRun], bytes]
 

@@ -34,7 +34,8 @@ class MetricRow(NamedTuple):
 
 
 def rows(results: Sequence[Result]) -> list[MetricRow]:
-    """Returns one row for each metric of each result, in the order of the results."""
+    """Returns one row for each metric of each result, in the order of the results. A result without
+    metrics has a single row, which marks it as incomplete."""
     return [row for result in results for row in _rows(result)]
 
 

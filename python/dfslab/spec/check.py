@@ -23,8 +23,8 @@ from dfslab.spec.systems.filesystem import FileSystem
 
 # Methods that execute operations and need no description of them.
 MEASURING = {"measure", "trace"}
-# What configurations of several file systems have in common: the number of the grid, and the varied
-# keys, apart from the file system, with their values.
+# Identifies configurations that differ only in their file system: the number of the sweep's grid
+# that contains them, and the values of all varied keys except the name of the file system.
 SharedLabels = tuple[int, frozenset[tuple[str, LevelValue]]]
 # Models that can start operations at the times of a trace.
 TIMED = {"components", "petri"}
@@ -59,9 +59,9 @@ def read_checked(path: Path, methods: Sequence[str] = (), notify: Notify = silen
 
 
 def without_unable_models(scenario: Scenario) -> tuple[Scenario, str]:
-    """Removes the models that cannot predict a scenario, if the scenario names no methods and
-    instruments can measure it. Returns the scenario and the reason, which is "" if all methods are
-    kept.
+    """Returns the scenario without models if it names no methods and its check fails with the
+    default ones: only the methods that measure are kept. Returns with it the reason, which is "" if
+    all methods are kept. Raises InputError if the scenario cannot be measured either.
 
     If the scenario names methods, all of them are kept, so that `check` can report errors in them.
     """
@@ -121,8 +121,9 @@ def checked(scenario: Scenario) -> CheckedPoints:
 def _of_system(
     error: InputError, scenario: Scenario, labels: Mapping[str, LevelValue]
 ) -> InputError:
-    """Returns the error of a configuration. If the scenario has no table for the configuration's
-    file system, the error advises to write one."""
+    """Returns the error of a configuration whose varied keys are `labels`. If the error is about a
+    node group, and the scenario has no table [systems.NAME] for the configuration's file system, a
+    hint to write this table is added to the error."""
     name = labels[NAME_KEY]
     if str(name) in scenario.systems or not error.key.startswith("deployment.node"):
         return error
@@ -135,9 +136,12 @@ def _check_refused(
     legal: set[SharedLabels],
     points: Sequence[Point],
 ) -> None:
-    """Raises the error of the first refused configuration whose other keys are legal for no file
-    system, or whose file system has no legal configuration at all. `refused` holds for each refused
-    configuration its shared labels, its file system and its error."""
+    """Raises the error of the first refused configuration for which one of two conditions holds:
+    its other keys are legal for no file system, or its file system has no legal configuration.
+
+    `refused` has the shared labels, the file system and the error of each refused configuration.
+    `legal` are the shared labels of the legal configurations `points`.
+    """
     named = {str(point.labels[NAME_KEY]) for point in points if NAME_KEY in point.labels}
     for shared, system, error in refused:
         if shared not in legal or system not in named:

@@ -142,7 +142,7 @@ class Network(CheckedModel):
 
 
 class Emulation(CheckedModel):
-    """Side effects of a network that is emulated on one machine, which models must account for.
+    """Side effects of emulating a network on one machine. Models must account for them.
 
     The defaults are those of dfslab's own testbeds.
     """

@@ -98,8 +98,9 @@ def number(level: Level) -> float | str:
 
 
 def shapes(key: str, given: set[str]) -> bool:
-    """Returns whether a key shapes a configuration's layout. Numbers of nodes and roles do, and so
-    do the keys of the file system that are not in `given`."""
+    """Returns whether the dotted `key` decides how a configuration is laid out on nodes. The
+    numbers of nodes and of a role's processes do. Keys of the file system do as well, unless
+    `given` contains them."""
     parts = key.split(".")
     if parts[0] == "deployment":
         return parts[-1] == "count" or "roles" in parts

@@ -40,7 +40,7 @@ def workload_parameters(scenario: Scenario, workload: Workload) -> FileParameter
 
 def parameters(scenario: Scenario, system: FileSystem) -> dict[str, float]:
     """Returns the file system's parameters in SI units: the scenario's values, or the defaults
-    where the scenario sets none.
+    where the scenario sets none. Raises InputError for a key that the file system does not have.
     """
     declared = system.parameters.of_origin("filesystem")
     for key in scenario.file_system.parameters:
@@ -123,7 +123,8 @@ def distinct_bytes(scenario: Scenario, own: FileParameters, stream: Stream) -> f
 
 
 def payload_share(scenario: Scenario) -> float:
-    """Returns the share of an adapter's bytes that are payload of a TCP stream."""
+    """Returns the share of an adapter's bytes that are payload of a TCP stream. An emulated network
+    counts fewer bytes for each packet than a wire."""
     return PAYLOAD_BYTES / (SHAPED_BYTES if scenario.emulation else WIRE_BYTES)
 
 
@@ -184,8 +185,9 @@ def _first(scenario: Scenario, own: FileParameters) -> float:
 def _kept(scenario: Scenario, own: FileParameters, stream: Stream, system: FileSystem) -> float:
     """Returns the share of read bytes that are hits in the client's page cache, 0 to 1.
 
-    Only data written by the same client counts, as far as it fits into memory. Only whole pages
-    count, because a smaller write leaves no valid page in the cache.
+    Data that the same client has written is in the cache as far as it fits. The share is 0 if the
+    cache is not warm, if clients share files, or if transfers are smaller than a page, because a
+    smaller write leaves no valid page in the cache.
     """
     shared = "shared" in (stream.files, *(phase.files for phase in stream.phases))
     if scenario.workload.cache != "warm" or shared or own.transfer_size < PAGE_BYTES:

@@ -56,8 +56,9 @@ def filled(table: Mapping[str, TomlValue], more: Mapping[str, TomlValue]) -> Tom
 
 
 def located(table: Mapping[str, TomlValue], folder: Path) -> TomlTable:
-    """Returns a scenario's table in which the file names of the workload (in a command, or of a
-    trace) are absolute. Relative names count from `folder`.
+    """Returns a scenario's table in which the workload's file names are absolute: in the words of
+    its command, the placeholder HERE is replaced by `folder`; the name of its trace is resolved
+    relative to `folder`.
     """
     workload = table.get("workload")
     if not isinstance(workload, dict):

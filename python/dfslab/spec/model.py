@@ -85,7 +85,7 @@ def build(model: type[Built], table: object, prefix: str = "") -> Built:
 
 def input_error(error: ValidationError, model: type[BaseModel], prefix: str = "") -> InputError:
     """Converts the first of a model's validation errors to an InputError whose key starts with
-    `prefix`.
+    `prefix`. If a validator raised an InputError, returns that one unchanged.
     """
     detail = error.errors()[0]
     cause = detail.get("ctx", {}).get("error")

@@ -254,7 +254,7 @@ class Scenario(CheckedModel):
 
     def replace(self, values: Mapping[str, LevelValue]) -> Scenario:
         """Returns a copy with the dotted keys of `values` set. Only the changed tables are
-        validated again.
+        validated again. If a key is not inside one of the tables PARTS, the whole scenario is.
         """
         tables: dict[str, TomlTable] = {}
         for key, value in values.items():

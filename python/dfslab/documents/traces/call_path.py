@@ -15,9 +15,9 @@ from pydantic_core import CoreSchema, core_schema
 class CallPath:
     """A call in a trace with its calling context. `parent` is the path of the call around it.
 
-    `process` is the process if this call is the first one in it. It is None for a call in the
-    process of its parent, and where the trace names no processes. Two paths are equal if their
-    names from the root are equal.
+    `process` is the name of the process that executes the call. It is None if the parent is
+    executed by the same process, and where the trace names no processes. Two paths are equal if
+    their names from the root are equal.
     """
 
     process: str | None

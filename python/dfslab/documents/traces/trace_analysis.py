@@ -1,5 +1,5 @@
-"""A trace profile together with what studies compute from it: ranking of parts, comparisons, a
-model's step times.
+"""A trace profile together with what dfslab computes from it: which processor, disk or link should
+be faster, comparisons of groups of calls, and comparisons with a model's step times.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def given(profile: TraceProfile) -> dict[str, Any]:
 
 
 class PartGain(Document):
-    """How much end-to-end time a faster processor, disk or link would save, as a fraction of that
-    time with bounds.
+    """How much of the end-to-end time would be saved if one part (a processor, a disk, a link or a
+    sleep) were faster. The saving and its bounds are fractions of the end-to-end time.
     """
 
     # The part's name: "process: processor", "process: disk" or "process: link", or "process: step"
@@ -44,7 +44,9 @@ class PartGain(Document):
 
 
 class PartShare(Document):
-    """The share of one processor, disk or link in the self time of all parts."""
+    """The self time of one part (a processor, a disk, a link or a sleep) as a share of the self
+    time of all parts. Self time excludes the time of inner calls.
+    """
 
     part: str
     share: float
@@ -114,10 +116,10 @@ class CohortComparison(Document):
 
 
 class ModelledStep(Document):
-    """Mean seconds that one operation spends in a step, as a description models it and as a trace
-    shows it.
+    """Mean seconds that one operation spends in a step: as modelled from the description of a file
+    system, and as recorded in a trace.
 
-    If the description or the trace lacks the step, its values are None.
+    If the description or the trace lacks the step, the values from that source are None.
     """
 
     # Operation and step of the description. Both are "" for a step that exists only in the trace.

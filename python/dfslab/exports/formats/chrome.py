@@ -51,7 +51,8 @@ def write(profile: TraceProfile) -> bytes:
 
 def _widths_ns(nodes: list[TreeNode]) -> dict[int, int]:
     """Returns the width of each node's bar in ns, by node id. The width is the sum of the self
-    times of the node and of all nodes below it."""
+    times of the node and of all nodes below it. Negative self times, and those of nodes of the kind
+    DETAIL (already counted as their callers' time), count as 0."""
     widths: dict[int, int] = {}
     for node in reversed(nodes):
         self_ns = 0 if node.kind == trees.DETAIL else max(0, node.self_ns)

@@ -145,7 +145,8 @@ def _latency(buckets: Buckets) -> _Latency:
     """Returns the latency statistics of a histogram in ns, computed from the midpoints of its
     buckets.
 
-    A midpoint differs from a recorded value by at most 1 part in 256.
+    A midpoint differs from a recorded value by at most 1 part in 256. An empty histogram has only
+    zeros and no percentiles.
     """
     count = sum(number for _, number in buckets)
     if not count:

@@ -19,7 +19,8 @@ TITLE = "Calls and self times of stacks, for pprof"
 def write(profile: TraceProfile) -> bytes:
     """Returns the merged call trees as gzip-compressed profile.proto.
 
-    Each stack has its number of calls and its self time.
+    Each stack has its number of calls and its self time. Nodes of the kind DETAIL are left out,
+    because their callers' time includes theirs.
     """
     texts: dict[str, int] = {"": 0}
 

@@ -84,7 +84,8 @@ def _completeness(results: Sequence[Result]) -> list[str]:
 
 
 def _prometheus_histograms(result: Result, kind: str) -> Iterator[str]:
-    """Yields the lines of a Prometheus histogram for each operation of a result. The counts are
+    """Yields the lines of a Prometheus histogram of times for each operation of a result. `kind` is
+    the kind of times, a key of TIMES. A result that was not measured has none. The counts are
     cumulative, and the upper bounds of the buckets are powers of two in nanoseconds.
 
     Powers of two are bucket boundaries of the recorded histograms, so no recorded bucket has to be

@@ -1,5 +1,5 @@
-"""Exports the measurements of a run as a table with one row for each run, which `dfslab learn`
-and other tools read."""
+"""Exports results as a CSV table with one row for each measured workload run. `dfslab learn` and
+other tools read the table."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ def write(profile: TraceProfile) -> bytes:
     """Returns the call trees as a JSON document with one weighted stack for each node (speedscope's
     "sampled" profile).
 
-    The weight of a stack is the node's self time.
+    The weight of a stack is the node's self time. Nodes without self time are left out, and so are
+    nodes of the kind DETAIL, because their callers' time includes theirs.
     """
     frames: dict[str, int] = {}
     samples, weights = [], []

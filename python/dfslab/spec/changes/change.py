@@ -67,16 +67,16 @@ def kind_of(key: str) -> str:
 
 
 def distance_of(old: float, new: float) -> float:
-    """Returns the distance between two values of a key: |natural logarithm of new / old|. If one of
-    them is 0, the distance is that of a doubling."""
+    """Returns the distance between two values of a key: |natural logarithm of new / old|. If only
+    one of them is 0, the distance is that of a doubling; if both are 0, it is 0."""
     if old <= 0 or new <= 0:
         return 0.0 if old == new else DOUBLING
     return abs(math.log(new / old))
 
 
 def adds_hardware(key: str, old: float, new: float) -> bool:
-    """Returns whether a change of a key from `old` to `new` only adds hardware: a larger amount, or
-    a lower latency."""
+    """Returns whether a change of a key from `old` to `new` only adds hardware: the key belongs to
+    the hardware, and `new` is not smaller than `old` (for a latency: not larger)."""
     more = new <= old if key.endswith("latency") else new >= old
     return kind_of(key) in OF_HARDWARE and more
 

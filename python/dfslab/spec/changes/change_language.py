@@ -62,8 +62,8 @@ def parse_changes(texts: Sequence[str], scenario: Scenario) -> list[Change]:
 
 
 def apply(scenario: Scenario, changes: Sequence[Change]) -> Scenario:
-    """Returns a configuration after the changes. Raises InputError if the changed configuration is
-    not allowed."""
+    """Returns the configuration `scenario` with all changes applied. Raises InputError if the
+    changed configuration is not allowed."""
     values: dict[str, LevelValue] = {}
     for one in changes:
         values |= one.values

@@ -84,8 +84,8 @@ def subjects_of(scenario: Scenario) -> dict[str, Subject]:
 
 
 def data_groups(scenario: Scenario) -> list[NodeGroup]:
-    """Returns the node groups that store data and host no client. If there are none, returns all
-    groups that store data."""
+    """Returns the node groups that only store data: they have no client and no metadata server. If
+    there are none, returns all groups that store data."""
     return _groups(scenario, "data")
 
 

@@ -19,9 +19,10 @@ def files() -> dict[str, Path]:
 
 
 def scenario_file(given: Path) -> Path:
-    """Returns the file of a scenario: `given` if it exists, else the ready scenario of that name.
+    """Returns the file of a scenario: `given` if it exists or is a path rather than a plain name,
+    else the file of the ready scenario of that name.
 
-    Raises InputError with the most similar ready scenario if there is no such file.
+    Raises InputError if no ready scenario has the name; the error suggests a similar one.
     """
     is_name = given.parent == Path() and given.suffix in ("", ".toml")
     if given.exists() or not is_name:

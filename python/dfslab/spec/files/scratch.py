@@ -57,8 +57,8 @@ def abandoned(place: Path | None = None) -> list[Abandoned]:
 
 
 def remove(one: Abandoned) -> bool:
-    """Removes an abandoned folder without following links. Returns False if a process owns it
-    (again)."""
+    """Removes an abandoned folder without following links. Returns whether it was removed: False
+    if a process owns it by now, or if parts of it cannot be removed."""
     path = Path(one.path)
     if _owner_that_ended(path) is None:
         return False
@@ -70,8 +70,8 @@ def remove(one: Abandoned) -> bool:
 
 
 def _owner_that_ended(path: Path) -> int | None:
-    """Returns the process number of the owner of a marked folder, if the owner has ended; None for
-    any other folder."""
+    """Returns the PID of the owner of one of this user's temporary folders if the owner has ended.
+    Returns None if the owner is alive, or if `path` is no such folder."""
     with suppress(OSError, ValueError):
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

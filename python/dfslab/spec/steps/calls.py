@@ -128,8 +128,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Meaning:
-    """A classified call, which gives its tree the values it needs: `file_size` in bytes, whether
-    access is `scattered`, and whether written data is `unforced` (not yet synced).
+    """The values of three symbols in the operation tree of one call: `file_size` in bytes
+    (`size_bytes`), whether the access is `scattered`, and whether written data is `unforced` (not
+    yet synced).
     """
 
     size_bytes: int
@@ -159,7 +160,7 @@ class _File:
 
 
 def followed(trace: Sequence[Done]) -> Iterator[Meaning]:
-    """Classifies every operation of a trace, in order.
+    """Yields the `Meaning` of every operation of a trace, in order.
 
     A transfer is scattered if it does not begin where the client's previous transfer on the file
     ended. A client's first transfer on a file is scattered unless it begins at offset 0.

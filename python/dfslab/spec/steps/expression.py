@@ -123,7 +123,7 @@ class Expr:
         return computed
 
     def _sympy_(self) -> sympy.Basic:
-        """Returns the method by which SymPy's `sympify` converts foreign objects."""
+        """Returns the equivalent SymPy expression. SymPy's `sympify` calls this method."""
         return self.symbolic
 
     def __add__(self, other: Operand) -> Expr:
@@ -220,7 +220,8 @@ ZERO, ONE = Expr("number", 0), Expr("number", 1)
 
 
 def _combined(name: str, left: Operand, right: Operand) -> Expr:
-    """Returns the operation `name` on two operands, by SymPy if one of them is a SymPy object."""
+    """Returns the operation `name` on two amounts, computed by SymPy if one is a SymPy object.
+    Raises TypeError for a condition."""
     mine, theirs = _ours(left), _ours(right)
     for one in (mine, theirs):
         if isinstance(one, Condition):
@@ -235,7 +236,7 @@ def _combined(name: str, left: Operand, right: Operand) -> Expr:
 
 
 def _ours(value: object) -> Expr | None:
-    """Converts a number or expression to an `Expr`. Returns None for SymPy's objects."""
+    """Converts a number (also NumPy's) or `Expr` to an `Expr`. Returns None for SymPy objects."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, int | float | Fraction):
@@ -249,7 +250,7 @@ def _ours(value: object) -> Expr | None:
 
 
 def _simplest(name: str, left: Expr, right: Expr) -> Expr:
-    """Returns the operation in its simplest form. x * 0 is 0, because parameters are finite."""
+    """Returns the operation simplified if possible. x * 0 is 0, because parameters are finite."""
     if left.name == right.name == "number":
         values = [Fraction(v) if isinstance(v, int) else v for v in (left.value, right.value)]
         if name != "pow" and not (name in _DIVIDING and values[1] == 0):
@@ -278,7 +279,7 @@ def _compared(name: str, left: Operand, right: Operand) -> Condition:
 
 
 def _number(value: Expr | Number) -> Expr:
-    """Returns the value as an expression that is a number. Raises TypeError for a condition."""
+    """Returns an amount as an `Expr`. Raises TypeError for a condition or an object of SymPy."""
     found = _ours(value)
     if found is None or isinstance(found, Condition):
         raise TypeError(f"{value} is no amount")
@@ -302,7 +303,7 @@ def named(name: str, value: Expr) -> Expr:
 
 
 def expression(value: Operand) -> Expr:
-    """Converts a value in a description to an expression."""
+    """Converts a number to an expression. Expressions, also SymPy's, are returned unchanged."""
     found = _ours(value)
     return cast(Expr, value) if found is None else found
 

@@ -24,7 +24,8 @@ FORCED_SEEKS = 1 + symbol("forced_attributes")
 
 
 def seeks_of(size_bytes: Expression, unit_bytes: Expression | None = None) -> Expr:
-    """Returns the number of head positionings of one disk for `size_bytes` of a file.
+    """Returns the number of head positionings of one disk for `size_bytes` of a file: one for
+    sequential access, one for each contiguous transfer if the access is scattered (random).
 
     `unit_bytes`: largest number of bytes of the file that are contiguous on the disk, such as a
     stripe; None if the whole file is contiguous.
@@ -43,8 +44,9 @@ def seeks_of_unit(
 
 
 def uncached_s(role: str, calls: Expr) -> Expr:
-    """Returns the seconds that one of `calls` requests of a file waits at a disk if no cache
-    answers it."""
+    """Returns the mean seconds that one of `calls` requests of a file waits at the disk of `role`
+    if no cache answers it. The head moves for every request if the access is scattered, else once
+    for all. A request without a move waits at most ELECTRONICS_S."""
     latency_s = symbol(f"{role}.disk_latency")
     moved = select(SCATTERED, 1, 1 / Max(1, calls))
     found: Expr = moved * latency_s + (1 - moved) * Min(latency_s, ELECTRONICS_S)

@@ -16,8 +16,8 @@ _WINDOW = symbol("initial_window")
 
 
 def _doublings(ratio: Expr) -> Expr:
-    """Returns the number of doublings until a window has grown by the factor `ratio`, at least
-    1."""
+    """Returns the number of doublings until a window has grown by the factor `ratio`, which must be
+    at least 1."""
     count: Expr = ceiling(log(ratio) / log(2))
     return count
 

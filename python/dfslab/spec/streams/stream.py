@@ -11,8 +11,8 @@ from dfslab.spec.environment import workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.streams.vocabulary import Arrival, LognormalGaps, Open, OpenArrival, Stream
 
-# Standard deviation of the logarithm of times between arrivals. Its coefficient of variation is
-# 1.3.
+# Standard deviation of the natural logarithm of the times between lognormal arrivals. The times
+# then have a coefficient of variation of 1.3.
 LOGNORMAL_SIGMA = 1.0
 
 

@@ -320,7 +320,7 @@ class Stream(CoreDocument):
 
     @property
     def moves_parts(self) -> bool:
-        """Whether every operation is one transfer of a part of an open file."""
+        """Whether every operation is one transfer of a part of an open file. False for a replay."""
         operations = {share.operation for phase in self.all_phases for share in phase.mix}
         return not self.given and bool(operations) and operations <= {"pread", "pwrite"}
 

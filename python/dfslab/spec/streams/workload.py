@@ -46,7 +46,8 @@ class FileParameters(CheckedModel):
     )
 
     def operations(self) -> int:
-        """Returns the number of operations of each client."""
+        """Returns the number of operations of each client. If it is not set, it is the number of
+        files in `data_per_client`, but at least 2 and at most 256."""
         by_data = int(self.data_per_client // self.file_size) if self.file_size else 256
         return self.operations_per_client or max(2, min(256, by_data))
 
@@ -71,7 +72,8 @@ def phase(
 
 
 def phase_mix(part: Phase) -> dict[str, float]:
-    """Returns the share of each operation among a phase's operations. The shares add up to 1."""
+    """Returns the share of each operation among a phase's operations. The shares add up to 1. In a
+    mix that is executed as a cycle, every entry counts equally, else by its weight."""
     weights = [1.0 if part.mix_order == "cycle" else share.weight for share in part.mix]
     found: dict[str, float] = {}
     for share, weight in zip(part.mix, weights, strict=True):

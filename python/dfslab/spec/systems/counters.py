@@ -70,8 +70,8 @@ MOST = 1e18
 
 
 def amount(text: str, what: str, scale: float = 1.0) -> float:
-    """Returns the number in `text` times `scale`. Raises NotUnderstood if `text` is not a number
-    from 0 to MOST. The error calls the number `what`."""
+    """Returns the number in `text` times `scale`. Raises NotUnderstood if `text` is not a number,
+    or if the result is negative or reaches MOST. The error calls the number `what`."""
     try:
         value = float(text) * scale
     except ValueError:

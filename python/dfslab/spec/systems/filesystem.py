@@ -58,8 +58,9 @@ class Facts:
     several_servers: how several metadata servers share the names; "" if there can be only one.
     address(uri): returns the host and port that must be reachable for a URI, None if there is none;
         raises ValueError if the URI is malformed.
-    functions: for each step that a paper names, the ends of its call paths in traces.
-    traced: for one or several steps of the operations, the end of their call path in traces.
+    functions: maps each step that a paper names to the ends of the step's call paths in traces.
+    traced: maps one or several steps of the operation trees to the end of the call path in traces
+        that corresponds to them.
     advice(message): returns a remedy for an error message of the client; "" if none is known.
     has_servers: False if the kernel of the client's machine alone serves the file system.
     service_variability: squared coefficient of variation of the servers' service times: 1 is

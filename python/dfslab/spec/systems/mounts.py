@@ -43,7 +43,8 @@ class ExistingFileSystem:
     options: str = ""
 
     def document(self) -> dict[str, Fact]:
-        """Returns all fields as flat JSON data."""
+        """Returns the fields as flat JSON data. A file system with a mount point has it among them,
+        any other has the version of the file system instead."""
         if self.mounted_at:
             return {
                 "mounted_at": self.mounted_at,

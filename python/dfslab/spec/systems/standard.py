@@ -56,7 +56,8 @@ def recordable(deployment: Deployment) -> Deployment:
 
 
 def recorded(deployment: Deployment) -> Deployment:
-    """Returns a deployment that `recordable` made finite with its unlimited rates."""
+    """Undoes `recordable`: returns the deployment with UNLIMITED for every rate that is at least
+    RECORDED_UNLIMITED."""
     return _with_rates(deployment, lambda rate: UNLIMITED if rate >= RECORDED_UNLIMITED else rate)
 
 
