@@ -157,8 +157,9 @@ def _listed(of_folders: bool, places: tuple[tuple[Path, int], ...]) -> tuple[Pat
 
 
 def _names(room: Room, path: Path) -> tuple[str, ...]:
-    """Returns the names of the members in a file (or folder). These are the names that the file
-    declares as NAMES, or for most types the name of the file."""
+    """Returns the names of the members in the file (or folder) `path`. For a type with `by_names`,
+    these are the names that the file declares as NAMES, none if it declares none. For other types,
+    it is the name of the folder, or that of the file without its extension."""
     if not room.by_names:
         return (path.name if room.of_folders else path.stem,)
     return tuple(_declared(path, path.stat().st_mtime_ns, "NAMES") or ())
@@ -223,10 +224,10 @@ def _place(room: Room, entry: metadata.EntryPoint) -> Path:
 
 
 def _behind(path: Path) -> tuple[_Entry, str] | None:
-    """Finds the entry point that leads to the file of an installed member. Returns the pair (entry
-    point, module name).
+    """Returns the pair (entry point, module name) of the installed member whose file is `path`, or
+    whose folder contains `path`.
 
-    Returns None if no entry point leads to the file.
+    Returns None if no installed member has this file.
     """
     for room in ROOMS:
         for one in _entries(room, tuple(sys.path)):
@@ -239,8 +240,8 @@ def _behind(path: Path) -> tuple[_Entry, str] | None:
 
 
 def source(path: Path) -> str:
-    """Returns the origin of a member as text for display: the path of its file, or the entry point
-    that names its module."""
+    """Returns the origin of the member in `path` as text for display: the entry point that names
+    its module if an installed package contains it, else the path."""
     if any(path.is_relative_to(root) for root in roots()):
         return str(path)
     behind = _behind(path)
@@ -255,8 +256,9 @@ def is_ours(path: Path) -> bool:
 def load(path: Path) -> ModuleType:
     """Imports the module in the file `path` and returns it.
 
-    A module of this package keeps its import name. A module of DFSLAB_PATH is imported as if it
-    were in the folder of this package that has members of the same type.
+    A module of this package or of an installed package keeps its import name. A module of
+    DFSLAB_PATH is imported as if it were in the folder of this package that has members of the same
+    type.
     """
     for root in roots():
         if path.is_relative_to(root):

@@ -1,5 +1,5 @@
-"""The laboratory. It plans a run, measures, applies studies to the results, and writes what they
-find."""
+"""The laboratory. It plans a run, measures, applies studies (analyses of the results), and writes
+what they find."""
 
 from __future__ import annotations
 
@@ -157,9 +157,10 @@ class Laboratory:
             yield session
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
-        """Checks that the file system of the first configuration can be reached.
+        """Checks that the file system of the first configuration can be reached, and that programs
+        which configurations name by a path exist.
 
-        If the configuration uses a testbed, the testbed is started.
+        If the first configuration uses a testbed, the testbed is started.
         """
         for point in plan.points:
             external_program.expect(point)

@@ -1,18 +1,18 @@
 """The agent process, which runs one shard of a workload run for its controller, and removes what it
-created. A shard is a part of the clients.
+created. A shard is the part of the workload's clients that one agent runs.
 
 The agent and its controller exchange one JSON document per line. Input: a plan, then
 `{"start_at_monotonic_s": t}` or `{"start_at_unix_s": t}`. Output: `{"ready": ...}` when the agent
 is prepared and at every later barrier (`shards.turns`), `{"progress": [share, phase], "seen":
-[...]}` at intervals, and at the end `{"report": ..., "spans": ..., "recorded": ...}` or `{"error":
-kind, "text": ...}`.
+[...]}` at intervals, where `share` is the completed share of the phase, and at the end `{"report":
+..., "spans": ..., "recorded": ...}` or `{"error": kind, "text": ...}`.
 
 End of input, SIGTERM and SIGINT stop the agent. It then removes what it created, even if its
 controller has vanished. With `--keep FILE` the answer is also written to FILE. Once the run has
 started, end of input no longer stops such an agent, only `{"stop": true}` does: a long run then
-survives the loss of the connection. With `--controller` it ends with that process: at the loss of
-the connection if the process runs on another machine. The file FILE with `.lock` appended is locked
-while the agent lives.
+survives the loss of the connection. With `--controller PROCESS`, the agent also stops when that
+process has ended or, if that process runs on another machine, when the connection is lost. The file
+FILE with `.lock` appended is locked while the agent lives.
 """
 
 from __future__ import annotations
@@ -149,8 +149,9 @@ class Agent:
                 write_atomically(self._keep, {"plan": json.loads(plan), "answer": answer})
             self._say(answer)
         finally:
-            # The kernel holds a process whose threads wait for a file system, and with it the
-            # output's descriptor. The controller waits for the end of the output only.
+            # If a thread still waits for a file system, the kernel cannot end this process and
+            # keeps its output open. The controller waits only for the end of the output, so the
+            # output is closed here.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._out)
             os.close(nowhere)
@@ -219,8 +220,9 @@ class Agent:
     def _check_controller(self) -> None:
         """Raises Stopped if the controller's process has ended.
 
-        Where the controller runs on another machine, that is not known. Then a lost connection is
-        the reason to stop: it lasts as long as the agent's worker, which has a lease.
+        If the controller runs on another machine, this agent cannot see its process, so a lost
+        connection is the reason to stop. The connection is to the Dask worker that started the
+        agent. That worker stops the agent if the controller is silent for longer than a lease.
         """
         controller = self._controller
         if controller is None:
@@ -307,7 +309,8 @@ def main() -> None:
 
 @contextmanager
 def _held(keep: Path | None) -> Iterator[None]:
-    """Returns a context in which the agent's lock file is locked, if `keep` is given.
+    """Returns a context in which the agent's lock file is locked. Without `keep` there is no lock
+    file, and the context does nothing.
 
     The lock shows processes in all PID namespaces that this agent lives.
     """

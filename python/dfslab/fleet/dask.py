@@ -318,7 +318,7 @@ class Controller:
         return at_monotonic_s
 
     async def _until(self, done: Callable[[AgentState], bool], needed: bool = False) -> None:
-        """Polls until `done` is true for all agents. If all are `needed`, raises a failure."""
+        """Polls until `done` is true for all agents; if `needed`, an ended agent is an error."""
         while not all(done(part) for part in self._parts):
             await self._all(self._hear)
             for part in self._parts:
@@ -335,7 +335,7 @@ class Controller:
             self._progress(share, phase)
 
     async def _hear(self, part: AgentState) -> None:
-        """Polls an agent's output. If its worker does not answer, reads the answer from disk."""
+        """Polls an agent that runs. If its worker does not answer, looks for its answer file."""
         if part.ended is not None:
             return
         self._scheduler_lost |= self._client.status != "running"
@@ -381,7 +381,7 @@ class Controller:
         await self._all(self._forget)
 
     async def _forget(self, part: AgentState) -> None:
-        """Removes the files of an agent on its worker, after the agent's answer was received."""
+        """Removes the files of an agent that has ended, here or by a call to the agent's worker."""
         if part.kept is None or part.ended is None:
             return
         if part.answer is not None and part.clock is not None and part.clock.boot == boot():
@@ -447,7 +447,7 @@ def cluster(kind: ClusterKind, nodes: int) -> Iterator[str]:
         raise shards.LoadFailed(f"{name} cannot be started: {reason}") from error
     with contextlib.ExitStack() as stack:
         stack.callback(_end, made, kind)
-        # The scheduler of an SSH cluster runs elsewhere. Other kinds have no workers yet.
+        # An SSH cluster runs on other machines, so it gets a lease. Others start without workers.
         if kind.name == "ssh":
             stack.enter_context(lease.held(made.scheduler_address, CONNECT_LIMIT_S))
         else:

@@ -70,8 +70,9 @@ def dask_setup(_server: Any) -> None:
     """Ends a process of an SSH cluster when its connection ends. Dask calls this function in the
     process, because `PRELOAD` names this module.
 
-    The standard input of the process comes from the connection. It has ended from the beginning
-    where the SSH server gives none; then only the lease ends the process.
+    The SSH connection is the standard input of the process, so the end of the input is the end of
+    the connection. If the SSH server gives the process no input, the input has ended from the
+    beginning. Then this function does nothing, and only the lease ends the process.
     """
     if not select.select([0], [], [], 0)[0]:
         threading.Thread(target=_end_with_input, name="connection", daemon=True).start()

@@ -59,8 +59,9 @@ def recorded(plan: LoadPlan) -> Iterator[RunRecord]:
     """Returns a context in which the run directory of a plan is recorded. It yields the record.
 
     The record stays if the directory does, or if the file system does not answer. Only directories
-    of a mounted file system are recorded: those of other targets cannot be removed without the
-    target.
+    of a mounted file system whose names match NAME are recorded: the directories of other targets
+    cannot be removed without the target. For other plans, the context yields a record that is not
+    stored.
     """
     target = plan.target
     if not isinstance(target, PosixTarget) or not NAME.fullmatch(plan.run_directory):
@@ -106,7 +107,8 @@ def abandoned() -> list[AbandonedRun]:
 def remove(one: AbandonedRun) -> bool:
     """Removes an abandoned run directory and its record, without following symbolic links.
 
-    Returns False if the directory is not one that dfslab made, or cannot be removed.
+    Returns False, and keeps the record, if the path is not a directory of this user, or if the
+    directory cannot be removed.
     """
     path = Path(one.path)
     with suppress(OSError):
@@ -135,7 +137,8 @@ def abandoned_locks() -> list[str]:
 
 
 def remove_lock(path: str) -> bool:
-    """Removes the lock file of an ended agent, and the folder of its run if it is empty."""
+    """Removes the lock file of an ended agent, and the folder of its run if it is empty. Returns
+    whether the lock file is gone."""
     with suppress(OSError):
         os.unlink(path)
     with suppress(OSError):

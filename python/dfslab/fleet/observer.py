@@ -68,7 +68,7 @@ def content(turn: int) -> bytes:
 
 
 def before(change: str, path: str, turn: int) -> None:
-    """Creates the files that must exist before a change can be made.
+    """Creates the files that must exist before a change can be made; none before a "create".
 
     `turn` is the number of the trial, which determines the content of the files.
     """

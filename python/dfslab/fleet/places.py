@@ -84,11 +84,11 @@ class ClusterKind:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def nodes(self, wanted: int) -> int:
-        """Returns the number of workers of a cluster if `wanted` are requested. For SSH, it is the
-        number of workers on the listed hosts.
+        """Returns the number of workers that a cluster has if `wanted` are requested: `wanted`, at
+        least 1. For SSH, it is the number of workers on the listed hosts.
 
-        Raises InputError if there are fewer hosts than wanted, or no host besides the first one,
-        which runs the scheduler.
+        For SSH, raises InputError if the hosts have fewer workers than wanted, or if there is no
+        host besides the first one, which runs the scheduler.
         """
         if self.name != "ssh":
             return max(1, wanted)

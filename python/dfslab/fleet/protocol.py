@@ -7,8 +7,8 @@ from typing import NamedTuple, TypedDict
 
 
 class SpanColumns(TypedDict):
-    """The spans of a workload run, one list for each column. The core makes its span table from
-    this form.
+    """The spans (timed operations and parts of operations) of a workload run, one list for each
+    column. The Rust core makes its span table from this form.
 
     Times are Unix times; `parent_id` is 0 for a logical operation; `thread` is the client.
     """

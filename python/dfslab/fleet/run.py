@@ -149,7 +149,8 @@ def _wait(
 ) -> None:
     """Waits until `done` is true for all agents.
 
-    If all agents are `needed`, the first failure of an agent ends the wait with an error.
+    If `needed` is true, every agent must still run: the first agent that sends its answer or ends
+    during the wait makes the wait end with an error.
     """
     while not all(done(link) for link in links):
         live = [link for link in links if link.ended is None]

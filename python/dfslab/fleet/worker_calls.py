@@ -26,8 +26,8 @@ from dfslab.testbeds.hosts.process import LiveProcess
 @dataclass(frozen=True)
 class OpenPart:
     """An agent of this worker. It stops when its `lease` is over. If `lease` is None, the agent
-    finishes its part without the controller. `over` is set when the agent needs no lease any more.
-    """
+    finishes its shard without the controller. `over` is set when the agent needs no lease any
+    more."""
 
     link: AgentLink
     lease: Lease | None

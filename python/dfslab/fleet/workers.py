@@ -34,8 +34,9 @@ class ClusterFailed(Exception):
 def opened(kind: ClusterKind, nodes: int, hosts: Sequence[Any] = ()) -> Iterator[str]:
     """Returns a context with a cluster of the given kind. It yields the scheduler's address.
 
-    A cluster of kind "dask" runs on the `hosts` of a testbed if there are any, else on this
-    machine. Raises ClusterFailed if the cluster cannot be started.
+    A cluster of kind "dask" runs on the `hosts` of a testbed if there are any, else with `nodes`
+    workers on this machine. A cluster of another kind is started by its library (fleet/dask.py) and
+    cannot run on the hosts of a testbed. Raises ClusterFailed if the cluster cannot be started.
     """
     if kind.name == "dask" and not hosts:
         with started([ClientHost(f"node-{number}") for number in range(1, nodes + 1)]) as address:

@@ -125,8 +125,8 @@ def importer(name: str) -> CallImporter | StreamImporter:
 
 
 def importers() -> dict[str, CallImporter | StreamImporter]:
-    """Returns a dictionary from the names to all importers. Raises DiscoveryError that names the
-    module if a module is broken."""
+    """Returns a dictionary of all importers with the importer's name as key. Raises DiscoveryError,
+    which names the module, if a module is broken."""
     return {name: importer(name) for name in discover.members(discover.IMPORTERS)}
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from dfslab.documents.evidence import Cache, Coverage, Evidence, Hardware, Work
 
-# One-letter options that take a value, either in the same word or as the next word.
+# IOR_VALUES: IOR's one-letter options that take a value, either in the same word or as the next
+# word. IOR_SHIFTS: IOR's options by which a task reads data that another task wrote.
 IOR_VALUES = "aAbdDfGhiJlmMNoOpqsStTuUX"
 IOR_SHIFTS = ("C", "Z", "Q")
 

@@ -35,7 +35,8 @@ def make(name: str) -> Mean | Ideal | Serial:
 
 def _t_reach(values: Sequence[float]) -> float:
     """Returns the half-width of the 90 % prediction interval around the mean of the values, in
-    natural logarithms."""
+    natural logarithms. For fewer than two values, UNKNOWN_SD is taken as their standard
+    deviation."""
     count = len(values)
     if count < 2:
         return float(quantiles.normal(0.5 + CONFIDENCE / 2) * UNKNOWN_SD)

@@ -117,7 +117,8 @@ class Components:
         return float(quantile * np.sqrt(np.mean(np.square(chosen))))
 
     def run(self, point: Point) -> Result:
-        """Predicts rate and throughput of all clients for one configuration."""
+        """Predicts the rate and the throughput of all clients together for one configuration. If
+        the workload has a single operation and no trace, its latency is predicted, too."""
         situation = Situation(point.scenario)
         levels = self._levels(situation)
         found, _ = next(iter(levels.values()))
@@ -179,8 +180,9 @@ def unfitted_error(clients: int) -> float:
 
 
 def limit_text(utilisation: Mapping[str, float]) -> str:
-    """Returns a sentence that names the busiest station and says whether the station limits the
-    rate."""
+    """Returns a text that names the busiest station and the fraction of time for which it is busy.
+    If the station does not limit the rate, the text names the clients' round trips as the limit.
+    The text is empty if no station is known."""
     if not utilisation:
         return ""
     station, share = max(utilisation.items(), key=lambda one: one[1])

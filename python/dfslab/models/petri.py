@@ -164,9 +164,8 @@ def _simulated(found: Simulation, situation: Situation) -> StreamSimulation:
 
 
 def _as_prediction(found: Simulation, sequence: Prediction) -> Prediction:
-    """Returns the sequence model's prediction with its figures replaced by the simulated ones.
-    Bounds and unloaded times remain those of the sequence model.
-    """
+    """Returns the sequence model's prediction with its rate, times and utilisation replaced by the
+    simulated ones. Bounds and unloaded times remain those of the sequence model."""
     return replace(
         sequence,
         rate_per_s=found.rate_per_s,

@@ -141,9 +141,9 @@ class Regression:
 def _means(
     target: Floats, matrix: Floats, points: Sequence[Point], groups: Integers
 ) -> tuple[Floats, Floats, list[Point]]:
-    """Returns the target, the matrix and the points with one row for each configuration, which is
-    the mean over its repetitions.
-    """
+    """Returns the target, the matrix and the points with one entry for each configuration. The
+    target is the mean over the configuration's repetitions; the matrix row and the point are equal
+    in all of them."""
     rows = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
     return (
         np.array([target[r].mean() for r in rows]),

@@ -312,8 +312,9 @@ def _joined(state: _Process, arguments: list[str], at: int, has_directory: bool)
     """Returns the absolute path that a system call acts on. `at`: position of the path among the
     arguments.
 
-    If the path argument is empty, the result is the path of the file descriptor in the first
-    argument.
+    A relative path is taken from the working directory or, if `has_directory`, from the directory
+    whose descriptor is the argument before the path. For an empty path argument, the result is the
+    path of the file descriptor in the first argument, "" if that is unknown.
     """
     path = arguments[at]
     if not path:

@@ -74,8 +74,8 @@ def _version(document: Json) -> str:
 def _measured(
     part: str, direction: str, jobs: Sequence[Json], document: Json
 ) -> ToolMeasurement | None:
-    """Returns the measurement of one direction (such as "read") for a group of jobs, which adds up
-    their rates. Returns None if no job moved data in this direction."""
+    """Returns one measurement for a group of jobs in one direction (such as "read"), with the sum
+    of the jobs' rates. Returns None if no job moved data in this direction."""
     rows = [(job, row) for job in jobs if is_table(row := job.get(direction))]
     rows = [(job, row) for job, row in rows if number(row.get("iops", 0), "iops")]
     if not rows:
@@ -104,9 +104,9 @@ def _measured(
 
 
 def _is_of_group(given: Mapping[str, str], job: Json, row: Json) -> bool:
-    """Returns whether a row is the sum over all jobs of a group. The JSON omits the option
-    `group_reporting` because it has no value, so the run times are compared: in a sum,
-    `job_runtime` adds up all jobs."""
+    """Returns whether a row is the sum over all jobs of a group: if `given` has the option
+    `group_reporting`, or if the run times show it. The JSON may omit this option because it has no
+    value. In a sum, `job_runtime` adds up all jobs."""
     whole, own = optional(job, "job_runtime"), optional(row, "runtime")
     return "group_reporting" in given or bool(whole and own and whole > SUM_FROM * own)
 
@@ -123,8 +123,9 @@ def _bytes_per_s(row: Json) -> float:
 
 
 def _latency(rows: Sequence[Json]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Returns a pair. The first part has latency statistics in seconds by name: the mean over all
-    jobs, and the quantiles if there is a single job. The second part has notes on them."""
+    """Returns a pair: latency statistics in seconds by name, and notes on them. The statistics are
+    the mean over all jobs, and the quantiles if there is a single job. Both parts are empty if the
+    rows have no latencies."""
     units = {"lat_ns": 1e-9, "lat": 1e-6}
     key = next((one for one in units if all(one in row for row in rows)), "")
     if not key:

@@ -15,8 +15,9 @@ from dfslab.models.tree.placement import Placement
 from dfslab.spec.steps.expression import Condition, Expr
 from dfslab.spec.steps.node import Node, Par
 
-# One branch of a choice: its guard, and the entry for tokens that satisfy the guard. An entry is a
-# function that returns the arcs into a part of the net (token_flow.EntryArcs).
+# One branch of a choice: its guard (condition on a token), and the entry for tokens that satisfy
+# the guard. An entry is a function that returns the arcs into a part of the net
+# (token_flow.EntryArcs).
 Way = tuple[Condition, EntryArcs]
 
 
@@ -25,10 +26,11 @@ class Context:
     """The context in which a node of an operation tree is compiled.
 
     `stack` has the role and instance of each call around the node. `scale` is the number of
-    executions for each token, and `calm` the same without the batch factor of the innermost
-    pipeline, for overlapping work. `shifts` are the fields added to the choice of an instance.
-    `key` is the field that distinguishes branches. Over all clients, `pipelines` equal pipelines
-    run concurrently; `pipeline_index` is the number of one of them.
+    executions of the node for each token. `calm` is the same number without the batch factor of the
+    innermost pipeline; it is used for overlapping work. `shifts` are token fields, such as loop
+    counters, that are added to the random number by which an instance is chosen. `key` is the token
+    field that distinguishes the branches of a fork. Over all clients, `pipelines` equal
+    pipelines run concurrently; `pipeline_index` is the number of one of them.
     """
 
     page: str

@@ -33,7 +33,8 @@ from dfslab.spec.steps.node import Call, Node, Par, Pipeline, Repeat, Seq
 
 
 def pipeline(trees: TreeCompiler, node: Pipeline, context: Context, then: EntryArcs) -> EntryArcs:
-    """Returns the entry of a pipeline. `then` continues after the last stage of the last unit."""
+    """Returns the entry of a pipeline. `then` continues after the last stage of the last unit; a
+    pipeline without units is skipped."""
     units, each = trees.amounts.turns(node.units, trees.most_units)
     if each == 0.0:
         return then
@@ -124,9 +125,9 @@ def _sends(node: Node) -> bool:
 
 
 def _stage(trees: TreeCompiler, node: Node, context: Context, deliver: EntryArcs) -> EntryArcs:
-    """Returns the entry of a stage, which serves one unit at a time. If the stage is a message, up
-    to three such stages are built.
-    """
+    """Returns the entry of a stage, which serves one unit at a time. A one-way message becomes up
+    to three such stages. Parallel messages become a fork whose branches are each built like a
+    message."""
     node = _bare(node)
     if isinstance(node, Call) and node.one_way:
         return _message(trees, node, context, deliver)

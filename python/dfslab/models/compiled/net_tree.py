@@ -103,8 +103,8 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def compiled(self, node: Node, context: Context, then: EntryArcs) -> EntryArcs:
         """Returns the entry of `node`, after which tokens continue with `then`. The time of a named
-        node is monitored as a step.
-        """
+        node is monitored as a step, unless the node is inside another named node or is overlapping
+        work."""
         timed = node.name and not context.named and not context.overlapping
         if not timed or isinstance(node, Later):
             return self.visit(node, (context, then))
@@ -148,8 +148,8 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def receiver(self, role: str, context: Context) -> Expr:
         """Returns the number of the instance of `role` that receives a message. If the sender has
-        the same role, it is the instance after the sender.
-        """
+        the same role, it is the instance after the sender, or the sender itself if there is only
+        one."""
         if role != context.role:
             return self.instance(role, context)
         total = self.placement.deployment.instances(role)
@@ -157,7 +157,8 @@ class Trees(Visitor[Standing, EntryArcs]):
 
     def use(self, node: Use, where: Standing) -> EntryArcs:
         """Adds the service of the node's demand in seconds at a station. Returns the entry of the
-        service."""
+        service; for a demand of 0, nothing is added, and the entry of the following step is
+        returned."""
         context, then = where
         resource, role = node.resource, node.resource.role
         demand = times(self.amounts.of(node.demand_s), context.scale)
@@ -170,7 +171,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return self.stations.serve(resource, machine, demand, step, then)
 
     def delay(self, node: Delay, where: Standing) -> EntryArcs:
-        """Returns the entry that delays a token by the node's seconds before the following step."""
+        """Returns the entry that delays a token by the node's seconds before the following step. If
+        the delay is 0, it is the entry of the following step."""
         context, then = where
         waited = times(self.amounts.of(node.seconds), context.scale)
         if waited == 0.0:
@@ -320,6 +322,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         """Returns the entry of a part of the net that runs all branches and copies of a `Par`
         concurrently. Tokens continue with `then` once as many branches are done as the node
         requires.
+
+        If there are no branches, or none is required, nothing is added and `then` is returned. A
+        single branch is compiled without a fork.
         """
         copies = self.amounts.whole(node.copies)
         total = copies * len(node.steps)
@@ -384,7 +389,8 @@ class Trees(Visitor[Standing, EntryArcs]):
         return (lambda row, delay: [Arc(done, row, delay)]), waiting
 
     def repeat(self, node: Repeat, where: Standing) -> EntryArcs:
-        """Adds a body that is repeated. Returns the entry of the first repetition."""
+        """Adds a body that is repeated. Returns the entry of the first repetition; for a count of
+        0, nothing is added, and the entry of the following step is returned."""
         context, then = where
         turns, each = self.amounts.turns(node.count, self.most_units)
         if each == 0.0:
@@ -455,8 +461,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         return pipeline(self, node, *where)
 
     def later(self, node: Later, where: Standing) -> EntryArcs:
-        """Adds a body that runs while the operation continues, such as write-back. Returns its
-        entry."""
+        """Adds a body that runs while the operation continues, such as write-back. Returns an entry
+        that starts both the body and the following step. A write-back whose data stay in the page
+        cache during the run is left out."""
         context, then = where
         share = self._written_back if writes_back(node) else 1.0
         if share == 0.0:

@@ -2,7 +2,8 @@
 
 The method is nonlinear least squares in logarithms. It compares measured with predicted rates and
 step times, and takes each constant's prior as one more observation. Standard errors come from the
-Jacobian. A constant that the data do not determine keeps its prior, and its `learnt` is near 0.
+Jacobian. A constant that the data do not determine keeps its prior; the attribute `learnt`, which
+is 1 - posterior variance / prior variance, is then near 0.
 """
 
 from __future__ import annotations
@@ -97,11 +98,10 @@ class Calibration:
         return {constant.key: constant.value for constant in self.constants}
 
     def parameter_variance(self, situation: Situation) -> float:
-        """Returns the variance of the log rate at `situation` that is due to the uncertainty of the
-        constants.
-        """
-        # A constant that has an effect at `situation`, but in no fitted configuration, keeps its
-        # prior value.
+        """Returns the variance of the log rate of one configuration (`situation`) that is due to
+        the uncertainty of the constants."""
+        # A constant that has an effect on this configuration, but on no fitted one, keeps its prior
+        # value.
         known = {**situation.constants, **self.values}
         moved = [{**known, one.key: one.value * INTERVAL_STEP} for one in self.constants]
         base, *others = np.log(situation.predict_many([known, *moved]).rate_per_s)
@@ -170,7 +170,8 @@ def operations_key(situation: Situation) -> str:
 
 
 def observations(results: Sequence[Result]) -> list[Observation]:
-    """Returns the observations of complete measured results, one for each configuration."""
+    """Returns one observation for each measured configuration, from its complete results.
+    Predictions and results with rate 0 are ignored."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         if result.method == "measure" and result.complete and result.value() > 0:

@@ -1,12 +1,12 @@
-"""Fits candidate laws of response time against the number of clients, and finds the run that would
-distinguish the laws best.
+"""Fits candidate laws (formulas) of response time against the number of clients, and finds the run
+that would distinguish the laws best.
 
 Wu 2013 takes R2 > 0.99 of k x ln x as evidence for that law. Over 10 to 99 clients a power law or a
 straight line fits as well (errata W3). Here every law is fitted by relative errors and weighted by
 AICc, and the result names the number of clients at which the best two laws differ most. The weights
-account for differences between equal runs. For this, the error of a mean has two variances: the
-between-run variance of that mean, and a variance of the law's own errors, which is estimated by
-maximum likelihood.
+account for differences between equal runs. For this, the error of a mean response time has two
+variances: the between-run variance of that mean, and a variance of the law's own errors, which is
+estimated by maximum likelihood.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def fit(
 
 
 def _fit(name: str, x: Floats, y: Floats, known: Floats, repeated: int) -> FittedLaw:
-    """Fits one law. `known` is the variance of the error of each mean. `repeated` is the number of
-    runs in addition to one run for each mean."""
+    """Fits one law to mean response times `y` in seconds at `x` clients. `known` is the variance of
+    the error of each mean. `repeated` is the number of runs in addition to one run for each
+    mean."""
     law, count = LAWS[name]
     # Measurements where a law is 0 (x ln x at one client) are excluded from its fit.
     used = law(x, np.ones(count)) > 1e-6
@@ -166,7 +167,8 @@ def _deviance(relative: Floats, variance: Floats) -> float:
 
 def _own_variance(relative: Floats, known: Floats) -> float:
     """Returns the variance of the law's own errors by maximum likelihood. In the likelihood, it
-    adds to the `known` variance of each mean."""
+    adds to the `known` variance of each mean. If all known variances are 0, it is the mean squared
+    relative error. It is at least LEAST_VARIANCE."""
     most = max(float((relative**2).mean()), LEAST_VARIANCE)
     if not known.any():
         return most

@@ -267,8 +267,8 @@ class _Fit:
 
 def _sureness(logs: Sequence[np.ndarray]) -> np.ndarray:
     """Returns the inverse variances of means as weights, normalised to a mean of 1. `logs` holds
-    for each mean the logarithms of its times. Without repetitions all weights are 1.
-    """
+    for each mean the logarithms of its times. A mean of a single time is given the mean variance of
+    the others. Without repetitions all weights are 1."""
     variances = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in logs])
     if np.isnan(variances).all():
         return np.ones(len(logs))

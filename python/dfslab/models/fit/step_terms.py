@@ -29,7 +29,8 @@ SERVER, ADAPTER, LAST_BLOCK, CROSSINGS = range(len(TERMS) - 4, len(TERMS))
 MET = ((SERVER, CROSSINGS), (ADAPTER, LAST_BLOCK))
 # A rate in bytes/s that is so high that its service time is negligible.
 UNLIMITED = 1e15
-# A step carries file data if it takes at least this share of a block's time at the adapter.
+# A step carries file data if it takes at least LEAST_SHARE of the time that a block of BLOCK_BYTES
+# needs at the adapter.
 BLOCK_BYTES, LEAST_SHARE = 2.0**26, 0.05
 BY_BYTES = np.array(["bytes" in name for name in TERMS])
 BY_LATENCY = np.array(["network latency" in name for name in TERMS])
@@ -63,7 +64,8 @@ class TermValues:
     def of_step(
         self, terms: np.ndarray, step: str, calls: Sequence[str]
     ) -> tuple[np.ndarray, float]:
-        """Returns the term values of a step, and the network wait of the step in seconds."""
+        """Returns the term values of a step, and the network wait of the step in seconds. `calls`
+        are inner calls of the step, whose waits are subtracted."""
         waited = _waited_s(self._waits, step, calls)
         crossings = waited / self._latency_s if self._latency_s else 0.0
         terms = np.where(np.arange(len(terms)) == CROSSINGS, crossings * terms, terms)
@@ -77,9 +79,11 @@ class TermValues:
         """Returns the term values in which the number of clients is replaced by the mean queue
         length that an arriving operation finds, itself included.
 
-        Clients share a server and an adapter, solved as a closed network by MVA. Time elsewhere,
-        such as waiting for the network, is think time. The process that delays packets in an
-        emulated network counts as part of the server, because it runs on the same machine.
+        `outer` has the coefficients of the operation's outermost steps. If it is empty, or if the
+        terms on clients are not used, the term values are returned unchanged. Clients share a
+        server and an adapter, solved as a closed network by MVA. Time elsewhere, such as waiting
+        for the network, is think time. The process that delays packets in an emulated network
+        counts as part of the server, because it runs on the same machine.
         """
         count = self.terms[SERVER]
         if not count or not outer:
@@ -156,9 +160,8 @@ def _waited_s(waits: Mapping[str, float], step: str, calls: Sequence[str] = ()) 
 
 
 def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
-    """Returns the network wait in seconds of each step of an operation and of the whole
-    operation.
-    """
+    """Returns the network wait in seconds of each step of an operation and of the whole operation.
+    Returns an empty mapping if the file system has no tree of the operation."""
     situation = situation_of(scenario)
     tree = situation.system.operations.get(operation)
     if tree is None:
@@ -173,9 +176,9 @@ def _waits(scenario: Scenario, operation: str) -> Mapping[str, float]:
 
 def _carries(scenario: Scenario, operation: str) -> dict[str, bool]:
     """Returns for each step of an operation whether the step waits for file data, according to the
-    operation's tree.
+    operation's tree. Returns an empty mapping if there is no tree.
 
-    It is evaluated for two blocks, because a write waits for the first and its close for the
+    The tree is evaluated for two blocks, because a write waits for the first and its close for the
     second.
     """
     situation = situation_of(scenario)
@@ -195,7 +198,8 @@ def _idle(
     """Returns the symbol values of a configuration in which calibrated constants are zero and disks
     take no time.
 
-    An emulated adapter passes a burst at once, so its rate is at least burst / round-trip time.
+    `emulated` is the network emulation, if any, and `latency_s` the network's one-way latency. An
+    emulated adapter passes a burst at once, so its rate is at least burst / round-trip time.
     """
     values = {**situation.environment, **dict.fromkeys(situation.constants, 0.0)}
     for key in values:

@@ -305,8 +305,10 @@ def boosting(signs: Sequence[int], seed: int) -> HistGradientBoostingRegressor:
 def _likeliest(
     objective: Callable[..., tuple[float, Floats]], start: Floats, bounds: Floats
 ) -> tuple[Floats, float]:
-    """Maximises a likelihood with at most LIKELIHOOD_STEPS iterations, because further ones do not
-    change predictions.
+    """Maximises a likelihood by minimising `objective`, which returns a value and its gradient.
+    Returns the best parameters and the value of the objective there.
+
+    At most LIKELIHOOD_STEPS iterations are made, because further ones do not change predictions.
     """
     found = minimize(
         objective,

@@ -44,8 +44,10 @@ def describe(point: Point) -> dict[str, float | str]:
 class Columns:
     """The columns that a training set can determine.
 
-    `scale` of numbers is "log" (base 2) or "linear". `dropped` lists omitted quantities by reason:
-    constant, collinear, or too few configurations to estimate them.
+    `numbers` are quantities with a numeric column. `switches` are pairs (quantity, value), each
+    with a dummy variable. `products` are pairs (number, operations), whose column is the product of
+    both. `scale` of numbers is "log" (base 2) or "linear". `dropped` lists omitted quantities by
+    reason: constant, collinear, or too few configurations to estimate them.
     """
 
     numbers: tuple[str, ...]
@@ -117,9 +119,8 @@ def columns_for(points: Sequence[Point], scale: str = "log") -> Columns:
 
 
 def _independent(columns: Columns, points: Sequence[Point]) -> Columns:
-    """Keeps only columns that add rank. At most two thirds as many columns as configurations are
-    kept.
-    """
+    """Returns only those columns that add rank, at most two thirds as many as there are
+    configurations. The other columns are listed in `dropped`."""
     matrix = columns.matrix(points)
     most = max(1, int(len({point.id for point in points}) * MOST_COLUMNS))
     kept: list[int] = []

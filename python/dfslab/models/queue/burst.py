@@ -71,8 +71,8 @@ def largest_peak_of_queue_per_s(capacity_per_s: float, places: float, length_s: 
 
 def drain_s(peak_per_s: float, capacity_per_s: float, length_s: float, base_per_s: float) -> float:
     """Returns the seconds from the end of a peak until its queue is empty, while requests arrive at
-    `base_per_s`. The result is infinite if that rate reaches the capacity.
-    """
+    `base_per_s`. The result is 0 if the peak leaves no queue, and infinite if `base_per_s` reaches
+    the capacity."""
     queued = max(0.0, (peak_per_s - capacity_per_s) * length_s)
     if not queued:
         return 0.0
@@ -91,9 +91,8 @@ def steady_wait_s(rate_per_s: float, service_s: float, variation: float = 1.0) -
 def steady_quantile_s(
     rate_per_s: float, service_s: float, quantile: float, variation: float = 1.0
 ) -> float:
-    """Returns a quantile of the M/G/1 wait in seconds. Waits above 0 are taken as exponential,
-    which is exact for M/M/1.
-    """
+    """Returns a quantile of the M/G/1 wait in seconds. It is 0 if at least the share `quantile` of
+    the requests does not wait. Waits above 0 are taken as exponential, which is exact for M/M/1."""
     busy = rate_per_s * service_s
     if busy <= 1 - quantile:
         return 0.0
@@ -105,7 +104,7 @@ def paused(
     capacity_per_s: float, rate_per_s: float, share: float, pause_s: float
 ) -> tuple[float, float]:
     """Returns the capacity per second of a server that pauses for `pause_s` seconds at a time, and
-    the extra mean wait in seconds.
+    the extra mean wait in seconds; the wait is infinite if the rate reaches that capacity.
 
     `share` is the fraction of time paused, as by garbage collection. A request that arrives during
     a pause waits for the rest of the pause and for the queue that built up in it.
@@ -124,9 +123,9 @@ def waits(
     base_per_s: float = 0.0,
     seed: int = 1,
 ) -> Waiting:
-    """Returns the waits of a peak's requests. The load selects the model: fluid, steady state, or
-    simulation.
-    """
+    """Returns the mean and one quantile of the waits of a peak's requests. The load selects the
+    model: fluid, steady state, or simulation. Only the simulation uses `seed` and `base_per_s`, the
+    arrival rate before the peak."""
     load = peak_per_s / capacity_per_s
     if load >= SATURATED:
         mean_s, at_s = (

@@ -23,8 +23,8 @@ from dfslab.models.tree.placement import SHARED, Station
 
 def shared_cost(exclusive_visits: float, shared_visits: float) -> float:
     """Returns for how many seconds, from 0 to 1, one second of shared holding occupies the lock. It
-    follows from the numbers of exclusive and shared visits per operation.
-    """
+    follows from the numbers of exclusive and shared visits per operation, and is 0 if either number
+    is 0."""
     if not exclusive_visits or not shared_visits:
         return 0.0
     share = exclusive_visits / (exclusive_visits + shared_visits)

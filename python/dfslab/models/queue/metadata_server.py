@@ -70,8 +70,9 @@ class Peak:
     `within_per_s` has this rate for the mean wait and for quantiles of the wait.
 
     `queue_per_s` is the largest rate at which the call queue refuses no request; None if no limit
-    is known. `drain_s` is the time in seconds to drain the queue that such a peak leaves, at half
-    of the capacity.
+    is known. `binding` names which of the two limits, the bound on the mean wait or the call queue,
+    allows the lower rate. `drain_s` is the time in seconds to drain the queue that a peak at this
+    lower rate leaves, while requests arrive at half of the capacity.
     """
 
     operation: str
@@ -165,7 +166,8 @@ def limits(
 
 
 def _servers(situation: Situation, role: Role, servers: int | None) -> int:
-    """Returns the number of metadata servers. Raises InputError if the file system has only one."""
+    """Returns the number of metadata servers: `servers`, or the deployed number if that is None.
+    Raises InputError if it is above 1 and the file system supports only one."""
     count = servers or situation.scenario.deployment.instances(role.name)
     if count > 1 and not situation.system.several_servers:
         allowed = f"1: {situation.system.name} has exactly one {role.name}"
@@ -176,8 +178,8 @@ def _servers(situation: Situation, role: Role, servers: int | None) -> int:
 def _files(
     situation: Situation, role: Role, memory_bytes: float, servers: int
 ) -> tuple[FilesInMemory, ...]:
-    """Returns the number of files that fit in the memory of all servers, one for each source of a
-    figure."""
+    """Returns the number of files that fit in the memory of all servers, one entry for each
+    published figure of the memory per file."""
     found = []
     for one in situation.system.memory:
         if one.role != role.name:

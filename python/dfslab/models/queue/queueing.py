@@ -25,9 +25,8 @@ Hidden: TypeAlias = tuple[Sequence[int], float | Floats, float | Floats]
 
 @dataclass(frozen=True)
 class Closed:
-    """The solution of a closed network for one number of clients: rate, response time, and figures
-    of each station.
-    """
+    """The solution of a closed network for one number of clients: rate, response time, and the
+    queue length, wait and utilisation of each station."""
 
     rate_per_s: float
     response_s: float
@@ -192,8 +191,9 @@ class _StationStates:
 def asymptotic_bounds(
     demands_s: Sequence[float], clients: int, think_s: float, latency_s: float
 ) -> tuple[float, float]:
-    """Returns the lower and the upper bound of the rate per second. For the lower bound, all
-    clients wait in one queue; for the upper bound, no client ever waits.
+    """Returns the lower and the upper bound of the rate per second. For the lower bound, every
+    client waits for all others at every station. For the upper bound, no client ever waits, but the
+    rate does not exceed the capacity of the busiest station.
 
     `demands_s` are per server. The lower bound assumes that every station serves one client at a
     time.

@@ -57,7 +57,7 @@ def note(method: str, situation: Situation, constants: Mapping[str, float]) -> l
 
 
 def _symbols_of_value(situation: Situation, key: str) -> tuple[str, ...]:
-    """Returns the symbols that depend on a workload's key."""
+    """Returns the symbols of operation trees whose values depend on the workload's key `key`."""
     workload = situation.scenario.workload
     if key == "cache":
         return (workload.cache,)

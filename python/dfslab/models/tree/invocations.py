@@ -197,7 +197,8 @@ def _is_invoked(node: Node) -> bool:
 
 
 def _of_site(site: _Site) -> Iterator[Invocation]:
-    """Yields the invocation at a node, then the invocations nested in it."""
+    """Yields the invocation at the node of `site`, then the invocations nested in it. Only a named
+    sequence has nested ones."""
     node, role = site.node, site.role
     named = isinstance(node, Seq) and node.name
     nested = (

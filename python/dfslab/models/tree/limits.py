@@ -34,7 +34,7 @@ POOLS = ("threads", "lock")
 @dataclass(frozen=True)
 class _ResourceChange:
     """A change of one resource, by which its work takes longer or shorter. `symbols` has for each
-    factor of time the symbols to change."""
+    factor by which the time is multiplied the changed symbols with their new values."""
 
     name: str
     kind: str
@@ -109,6 +109,9 @@ def _as_declared(base: Mapping[str, float], key: str) -> float:
 def _round_trips(situation: Situation, found: Predictions, index: int) -> dict[str, float]:
     """Returns for each operation the round trips on its critical path. Their number is the
     derivative of the operation's latency with respect to twice the network latency.
+
+    `found` has the unchanged prediction, then two for each change of a resource: one with more and
+    one with less time; `index` is the number of the change of the network latency.
     """
     latency_s = _network_s(situation)
     between_s = 2 * latency_s * (1 + STEP - 1 / (1 + STEP))
@@ -241,7 +244,7 @@ def _of_pools(
 
 def text_of(limits: Sequence[Limit]) -> str:
     """Returns the limits as text: the largest share, and the next one if the largest is below one
-    half."""
+    half. Without limits, the text names waiting that occupies no resource."""
     if not limits:
         return NOTHING
     found = _words(limits[0])

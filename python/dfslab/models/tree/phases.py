@@ -34,10 +34,10 @@ Key = TypeVar("Key", str, tuple[str, str])
 class WorkPhase:
     """One phase of a workload.
 
-    `weight` is the share of the phase in all operations. `mix` has for each operation its share of
-    the phase's operations. `moved_bytes` and `written_bytes` are means over the phase's operations.
-    `symbols` has for each operation the symbols of the environment that have other values in this
-    phase.
+    `weight` is the share of the workload's operations that belong to the phase. `mix` has for each
+    operation its share of the phase's operations. `moved_bytes` and `written_bytes` are means over
+    the phase's operations. `symbols` has for each operation the symbols of the environment that
+    have other values in this phase.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Maps roles to hardware: the stations of their resources, and the paths of messages between roles.
 
-A station is one kind of resource on the nodes of one group, or for software resources of one role.
+A station is one kind of resource: of hardware, such as disks, on the nodes of one group; of
+software (threads or locks), of one role.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ ANY_NUMBER = 1_000_000
 
 
 class Station(NamedTuple):
-    """A queueing station: `copies` equal stations (one per node) with `servers` servers each.
+    """A queueing station: `copies` equal stations (one for each node, or for each instance of a
+    role) with `servers` servers each.
 
     A lock has two stations: "lock" for exclusive holders, and "lock.shared", whose users never wait
     for each other. models/queue/lock.py models how the two modes interfere.
@@ -48,8 +50,7 @@ class Placement:
 
     def stations(self, resource: Resource, servers: int | None) -> list[tuple[Station, float]]:
         """Returns each station of a role's resource with its share of the work. `servers` is the
-        number of threads of a pool.
-        """
+        number of threads of a pool. Returns no station for a pool or lock if `servers` is None."""
         if resource.kind in ("lock", "threads"):
             if servers is None:
                 return []

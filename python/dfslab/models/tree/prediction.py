@@ -67,7 +67,8 @@ class Situation:
             self.phases = phases_of(scenario, stream, self.environment, nodes)
             volume = self.operations * sum(one.weight * one.written_bytes for one in self.phases)
             if stream.moves_parts:
-                # Transfers write the same bytes of their files again and again.
+                # Transfers write the same bytes of their files again and again, so at most the
+                # distinct bytes count as written.
                 volume = min(volume, distinct_bytes(scenario, own, stream))
         self.written_back = written_back_share(scenario, self.system, volume)
 
@@ -103,8 +104,8 @@ class Situation:
 
     @property
     def symbols(self) -> dict[str, float]:
-        """If the workload has only one phase: the symbols that have other values in this phase, for
-        all its operations."""
+        """The symbols that have other values in the only phase of the workload, for all its
+        operations. Empty if there are several phases."""
         merged: dict[str, float] = {}
         for own in self.whole.symbols.values() if len(self.phases) == 1 else ():
             merged.update(own)

@@ -243,6 +243,10 @@ class TreeReader(Visitor[str, Cost]):
     ) -> None:
         """Adds `share` of a demand in seconds at a station to `cost`. A client's whole demand is on
         its own node.
+
+        `ahead_s` is the burst credit of a token bucket in seconds. If it is above 0, the whole
+        demand is also added to `cost.limited`, otherwise to the demands for which concurrent copies
+        queue.
         """
         alone = role == self._client
         met = station._replace(copies=1) if alone else station
@@ -255,7 +259,8 @@ class TreeReader(Visitor[str, Cost]):
         cost.whole[met] = cost.whole.get(met, 0.0) + demand
 
     def call(self, node: Call, where: str) -> Cost:
-        """Returns the cost of a request, its body at the receiver, and the response."""
+        """Returns the cost of a request, its body at the receiver, and the response unless the call
+        is one-way."""
         request = self._transfer(where, node.role, self.value(node.request_bytes))
         body = self.visit(node.body, node.role)
         total = request.then(body)
@@ -345,8 +350,7 @@ class TreeReader(Visitor[str, Cost]):
 
     def par(self, node: Par, where: str) -> Cost:
         """Returns the cost of parallel branches. The latency is that of the slowest branch or the
-        time of the busiest station, whichever is larger.
-        """
+        time of the busiest station, whichever is larger. Without copies, the cost is zero."""
         copies = self.count(node.copies)
         if not copies:
             return Cost()
