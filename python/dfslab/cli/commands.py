@@ -167,7 +167,7 @@ def export(
 def reopened(folder: Path, *kinds: type[StudyResult]) -> FinishedRun:
     """Reopens a finished run with the findings of the studies whose result types are `kinds`.
 
-    Notes are printed.
+    Notes on the run are printed to standard error.
     """
     from dfslab.laboratory import Laboratory
 

@@ -58,7 +58,7 @@ def _yes(text: str) -> bool:
     return text.lower() == "true"
 
 
-# For each property of DFS-Perf: the key of the workload in dfslab, and the parser of the value.
+# Each property of DFS-Perf, with its key in dfslab's workload and the parser of its value.
 PROPERTIES: dict[str, tuple[str, Callable[[str], LevelValue]]] = {
     "files.per.thread": ("files_per_client", _COUNT),
     "read.mode": ("read_mode", str.lower),
@@ -84,17 +84,18 @@ ALLUXIO = {
     "write.type": "alluxio.user.file.writetype.default",
 }
 # Test cases that DFS-Perf ends after a time. The first of each pair is the property with that time.
-# The second is the workload's number of operations; ENOUGH is more than any run completes.
+# The second is the key of the workload's number of operations, which is set to ENOUGH, more than
+# any run completes.
 TIMED = {
     "Metadata": ("op.second.per.thread", "loops"),
     "Massive": ("time.seconds", "operations_per_client"),
 }
 ENOUGH = 1_000_000
-# DFS-Perf's number of clients in each thread. The clients of a thread run in turn, loop by loop, so
-# the concurrency is the same as with one client.
+# The property of DFS-Perf that sets the number of clients in each thread. The clients of a thread
+# run in turn, loop by loop, so the concurrency is the same as with one client.
 CLIENTS = "clients.per.thread"
 # Removing a directory with one file is one operation in DFS-Perf but two in dfslab, so the second
-# one is not counted.
+# one, rmdir, is not counted.
 NOT_COUNTED = "rmdir"
 # Characters that only a shell can expand. A value that contains one of them is rejected.
 SHELL_SIGNS = "$`;&|\"'"
@@ -388,7 +389,7 @@ def mdtest(words: Sequence[str]) -> Scenario:
         "fsync": given.y,
         "read": given.E or not (given.C or given.T or given.r),
     }
-    # Directories are created as well, unless -F limits the run to files.
+    # A tree of directories is created if -z asks for one, or if -F does not limit the run to files.
     if given.z or not given.F:
         if given.N:
             raise InputError("mdtest.-N", given.N, "only with -F and without -z")
@@ -422,8 +423,8 @@ def say_dfs_perf(case: str, results: Sequence[Result]) -> str:
 
 
 def _only_time_was_over(result: Result) -> bool:
-    """Whether the time limit is the only reason why a run is incomplete: no operation failed,
-    and no process was lost."""
+    """Whether the time limit is the only reason why a run is incomplete: no operation failed, and
+    no process was lost. False if there is no report of the run."""
     load = result.load
     return load is not None and not load.errors and not any(p.lost for p in load.places or ())
 
@@ -480,7 +481,8 @@ class OperationRate:
 
 
 def rates_of(result: Result) -> list[OperationRate]:
-    """The rate and throughput of each operation type in every phase, in the order of the workload.
+    """Returns the rate and throughput of each operation type in every phase, in the order of the
+    workload. The list is empty if the result has no report of a workload run.
 
     A result without phases counts as one phase. Its operations ran concurrently, so all rates refer
     to the same window of time.

@@ -63,8 +63,8 @@ def metadata_limits(
     servers: int | None,
     fitted_on: Path | None,
 ) -> list[metadata_server.ServerLimits]:
-    """Returns the limits of the metadata servers for every configuration of a scenario.
-    Configurations with equal limits share one entry, which names them.
+    """Returns the limits of the metadata servers (number of files, request rate, bursts) for every
+    configuration of a scenario. Configurations with equal limits share one entry, which names them.
 
     `bound_s`: largest mean response time in a burst, in seconds. `burst_s`: length of a burst in
     seconds; None: 1, 10 and 60 s. `servers`: number of metadata servers; None: as deployed.

@@ -146,9 +146,10 @@ def main() -> None:
 
 
 def _stop_for_failure(error: Exception) -> None:
-    """Prints one line and exits with code 1 after a failure that is not due to the input.
+    """Exits with code 1 after a failure that is not due to the command line (with code 2 if the
+    input is nested too deeply). Prints the reason, unless nobody reads the output any more.
 
-    Other errors are raised again.
+    Returns for other errors, which the caller raises again.
     """
     from dfslab.discover import DiscoveryError
     from dfslab.method import RunFailed
@@ -184,7 +185,7 @@ class _Formatted(Protocol):
 def _stop_for_usage(error: Exception) -> None:
     """Prints one line and exits with code 2 after a wrong command line.
 
-    Click's message states what is allowed.
+    Click's message states what is allowed. Returns for errors that Click did not raise.
     """
     if isinstance(error, _Formatted):
         # The message is empty if no command was given. Typer has then printed the help, so nothing

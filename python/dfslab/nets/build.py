@@ -27,7 +27,8 @@ from dfslab.spec.steps.expression import Condition, Expr, symbol
 @dataclass(eq=False)
 class Place:
     """A place with tokens of one colour. `initial` lists its tokens at time zero. `discipline` is
-    the order in which waiting tokens are taken: fifo, lifo, random or `min:<field>`."""
+    the order in which waiting tokens are taken: fifo, lifo, random, or `min:<field>` (the smallest
+    value of a field first)."""
 
     name: str
     colour: Colour = UNIT
@@ -200,8 +201,9 @@ class Net(Page):
         self.monitors: dict[str, MonitorDefinition] = {}
 
     def colour(self, name: str, **fields: FieldKind) -> Colour:
-        """Declares and returns a colour whose tokens are records, as in `net.colour("job", id=int,
-        size=float)`. Raises InputError if the name is already declared."""
+        """Declares and returns a colour (a type of tokens) whose tokens are records, as in
+        `net.colour("job", id=int, size=float)`. Raises InputError if the name is already
+        declared."""
         if name in self.colours:
             raise InputError(f"colour {name}", None, "is declared twice")
         made = Colour(name, fields_of(fields))
@@ -270,8 +272,8 @@ def _no_cycles_sought() -> Iterator[None]:
     """A context in which Python does not search for cyclic garbage. The parts of a flat net form no
     cycles, so the search would find none.
 
-    The search would visit all parts repeatedly. It would take two thirds of the time to build a net
-    of 10,000 stations.
+    The search would visit all parts repeatedly. For a net of 10,000 groups of servers, it would
+    take two thirds of the time to build the net.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -346,7 +348,7 @@ class _Flat:
         )
 
     def lay(self, page: Page, path: str, sockets: Mapping[Place, str]) -> None:
-        """Adds one copy of a page to the flat net. `path` is the copy's prefix in flat names.
+        """Adds one copy of a page to the flat net. `path` is the prefix of all names in the copy.
         `sockets` maps ports of the page to names of flat places."""
         if page in self.active:
             raise InputError(f"page {page.name}", path, "a page cannot contain itself")

@@ -52,8 +52,9 @@ class _Errors:
 
 
 def check(net: Net | NetDefinition) -> NetSizes:
-    """Checks a net. Returns its sizes and those input arcs for which the engine must examine
-    waiting tokens one by one. Raises InputError that describes the first problem."""
+    """Checks a net. Returns its sizes (numbers of places, arcs, …) and those input arcs for which
+    the engine must examine waiting tokens one by one. Raises InputError that describes the first
+    problem."""
     definition = definition_of(net)
     return check_text(json_text(definition), definition.name)
 
@@ -110,8 +111,8 @@ def collect(
     when: Inscription = "",
     **limits: Unpack[RunLimits],
 ) -> list[list[tuple[float, Logged]]]:
-    """Evaluates `expression` at each firing of a transition for which the condition `when` is true,
-    and returns the values.
+    """Evaluates `expression` at each firing of a transition for which the condition `when` is true
+    ("": at every firing), and returns the values.
 
     There is one list for each replication. Its entries are pairs of the time in seconds and the
     value. Raises InputError if the net or an option is wrong, RunFailed if a run cannot continue.
@@ -131,7 +132,7 @@ def run_to_breakpoint(
     **limits: Unpack[RunLimits],
 ) -> list[NetReport]:
     """Fires the net until a breakpoint is reached: a transition has fired `hits` times while the
-    condition `when` was true. The condition may use the transition's variables.
+    condition `when` was true ("": always). The condition may use the transition's variables.
 
     Returns one report for each replication. Its `reason` is "until" if the replication reached the
     breakpoint.

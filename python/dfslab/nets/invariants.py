@@ -1,5 +1,5 @@
-"""Computes place invariants: weighted sums of the numbers of tokens in places that no firing
-changes. The colours of tokens are ignored.
+"""Computes place invariants. A place invariant is a weighted sum of the numbers of tokens in
+places; no firing changes the sum. The colours of tokens are ignored.
 
 The invariants are the minimal ones with non-negative weights (semiflows), computed by Farkas'
 algorithm in the form of Martinez and Silva 1982. Reset arcs and arcs with a computed count change a

@@ -145,7 +145,8 @@ def _mentions(line: str, name: sympy.Symbol) -> bool:
 
 
 def _quantities(tree: Node) -> dict[sympy.Basic, sympy.Symbol]:
-    """Returns the name of each expression that a description names, in the order of the tree.
+    """Returns, for each expression to which the description gives a name, this name, in the order
+    of the operation tree.
 
     If SymPy has expanded a product in a formula, the product is not replaced by its name.
     """

@@ -122,7 +122,8 @@ def path_cell(path: CallPath) -> Markup:
 
 
 def number(value: float) -> str:
-    """Returns a number as text with three or four digits and thousands separators."""
+    """Returns a number as text: with three significant digits, or from 1,000 on as a whole number
+    with thousands separators; a dash if it is not finite."""
     if not math.isfinite(value):
         return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -144,14 +145,15 @@ def predicted(metric: Metric | None, error: float | None = None) -> Markup:
 
 
 def percent(value: float | None) -> str:
-    """Returns a fraction as text in per cent. Values of 1000 % and more have no decimals."""
+    """Returns a fraction as text in per cent. Values of 1000 % and more have no decimals. An
+    unknown value becomes a dash."""
     if value is None or not math.isfinite(value):
         return DASH
     return f"{value:,.0%}" if abs(value) >= 10 else f"{value:.1%}"
 
 
 def signed(error: float | None) -> str:
-    """Returns a signed relative error as text in per cent."""
+    """Returns a signed relative error as text in per cent; a dash if it is unknown."""
     if error is None or not math.isfinite(error):
         return DASH
     text = f"{error:+,.0%}" if abs(error) >= 10 else f"{error:+.1%}"
@@ -159,7 +161,7 @@ def signed(error: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Returns a time in seconds as text with a readable unit."""
+    """Returns a time in seconds as text with a readable unit; a dash if it is unknown."""
     if value is None or not math.isfinite(value):
         return DASH
     return units.text(value, "s", 3).replace(" us", " µs")

@@ -77,7 +77,8 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
 
 
 def answer(found: verdicts.RunAnswer | None) -> list[Paragraph]:
-    """Returns the sentences of a summary, which commands print last."""
+    """Returns the sentences of a run's summary, which commands print last; none if there is no
+    summary."""
     return [Paragraph(one) for one in found.sentences] if found is not None else []
 
 

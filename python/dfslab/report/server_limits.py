@@ -9,8 +9,9 @@ from dfslab.spec import units
 
 
 def limits_tables(limits: ServerLimits) -> list[Table | str]:
-    """Returns the configurations, tables of the largest number of files, the largest request rate
-    and the largest bursts, and the assumptions of the limits."""
+    """Returns a line with the configurations, tables of the largest number of files (if there is
+    such a limit), the largest request rate and the largest bursts, and the assumptions of the
+    limits."""
     found: list[Table | str] = [f"{limits.system}: {limits.configuration}"]
     if limits.files:
         found.append(_files(limits))

@@ -199,8 +199,8 @@ def features_table(features: Sequence[Feature]) -> Table:
 
 
 def plan_document(plan: DesignPlan) -> PlannedDesign:
-    """Returns a planned design as a document: the size of the legal set, the runs of each testbed,
-    and the cost in seconds."""
+    """Returns a planned design as a document: the number of legal combinations of factor levels,
+    the runs of each testbed, and the cost in seconds."""
     from dfslab.documents.planned_design import PlannedCost, PlannedDesign
     from dfslab.studies.designs.design_plan import labels
 
@@ -223,8 +223,8 @@ def plan_document(plan: DesignPlan) -> PlannedDesign:
 
 
 def plan_tables(planned: PlannedDesign) -> list[Table | str]:
-    """Returns the tables of a planned design: the share of legal combinations, the testbeds, and
-    the cost."""
+    """Returns the tables of a planned design: the share of the combinations of factor levels that
+    are legal, the testbeds, and the cost."""
     table = Table(
         title=f"{planned.kind} design over {len(planned.factors)} factors",
         caption="what all runs of a testbed have in common",

@@ -29,8 +29,9 @@ MOST_NAME = 56
 
 
 def ranking_tables(profile: TraceProfile, is_wide: bool = False) -> list[Table | str]:
-    """Returns the tables of a profile: the steps with the largest self time, further analyses, and
-    losses. Waits have a separate table if the trace marks them.
+    """Returns the tables of a profile: the steps with the largest self time, further analyses,
+    clock offsets, and the calls that were lost or left out. Waits have a separate table if the
+    trace marks them.
 
     Tables have at most MOST_ROWS rows and fit 80 columns. If `is_wide`, they have up to
     MOST_ROWS_WIDE rows and further columns.
@@ -63,8 +64,8 @@ def _title(profile: TraceProfile) -> str:
 
 
 def _studied(profile: TraceAnalysis, most: int, is_wide: bool) -> list[Table | str]:
-    """Returns the tables of those analyses that a profile contains: gains, the comparison with a
-    model, retries, and the comparison of cohorts."""
+    """Returns the tables of those analyses that a profile contains: gains of faster steps and
+    parts, the comparison with a model, retries, and the comparison of cohorts (groups of calls)."""
     tables: list[Table | str] = []
     if profile.savings and profile.savings.steps:
         tables.append(savings_table(profile.savings, most, is_wide))

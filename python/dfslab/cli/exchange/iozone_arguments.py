@@ -219,8 +219,8 @@ def _number(text: str, option: str) -> int:
 
 
 def _clients(given: Options) -> int:
-    """Returns the number of client processes: the value of -t, or that of -l and -u if the two are
-    equal."""
+    """Returns the number of client processes: the value of -t or of -l and -u, else 1. Raises
+    InputError if the given values differ."""
     counts = {
         option: _number(given.values[option], option)
         for option in ("-t", "-l", "-u")

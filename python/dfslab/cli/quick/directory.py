@@ -125,9 +125,9 @@ def this_machine() -> TomlTable:
 
 
 def folder_name(place: Path, is_path: bool = True) -> str:
-    """Returns a name for run folders: the path of a place with hyphens, such as `mnt-data`. If
-    `is_path` is true, the path is made absolute; otherwise the name is made from the place as it is
-    written."""
+    """Returns a name for run folders: the last 64 characters of a place's path with hyphens, such
+    as `mnt-data`; "root" if nothing remains. If `is_path` is true, the path is made absolute;
+    otherwise the name is made from the place as it is written."""
     shown = str(place.resolve() if is_path else place)
     words = re.sub(r"[^A-Za-z0-9_.]+", "-", shown).strip("-._")
     return words[-64:].lstrip("-._") or "root"

@@ -42,8 +42,8 @@ COLUMNS = (("calls/s", 9), ("self/s", 9), ("mean", 9), ("bytes/s", 10))
 
 @dataclass(frozen=True)
 class Increase:
-    """The increase of a step's sums during the last period. `path` is the step's calling context;
-    `count` is the number of calls."""
+    """The work of one step during the last period: its calls (`count`), self time, total time and
+    bytes. `path` is the step's calling context."""
 
     path: CallPath
     count: int
@@ -54,8 +54,9 @@ class Increase:
 
 @dataclass
 class Snapshot:
-    """The state of a trace at one update: the sums since the start of the trace, and their increase
-    in the last period (of `period_s` seconds)."""
+    """The state of a trace at one update: the calls, times and bytes of all steps since the start
+    of the trace (`whole`), and their increase in the last period of `period_s` seconds (`work` and
+    `waits`)."""
 
     whole: TraceProfile
     written_s: float

@@ -118,8 +118,7 @@ SAME = {
     "ModelTime.fromInt": "IntInf.toInt",
     "ModelTime.toInt": "IntInf.toInt",
 }
-# Predefined functions of lists that are defined here in CPN ML. They are parsed like the functions
-# of a file.
+# Predefined functions of lists, written in CPN ML. They are parsed like functions of a file.
 PRELUDE = """
 fun map f [] = [] | map f (x::r) = f x :: map f r
 fun filter f [] = [] | filter f (x::r) = if f x then x :: filter f r else filter f r
@@ -403,7 +402,7 @@ class OfColours:
         return None
 
     def is_made_by(self, colour: str, constructor: str, context: str) -> CpnValue | None:
-        """Returns the function that tests whether `constructor`, of a union type, made a value."""
+        """Returns a test whether `constructor` made a value; None if it is unknown."""
         kind = self.colours.sets[colour].kind
         if not isinstance(kind, Struct) or constructor not in self.evaluator.constructors:
             return None
@@ -425,7 +424,7 @@ class OfColours:
 
     def ran(self, colour: str) -> CpnValue:
         """Returns a value of a colour set, drawn uniformly at each firing. Raises InputError if the
-        colour set is too large to list its values."""
+        set is too large to list, or if its values are not single values."""
         members = Items(tuple(self.members(colour)))
         leaf = self.colours.leaf(members, self.evaluator.context)
         kind = kind_of(members.items[0])
@@ -488,7 +487,8 @@ class OfColours:
         return Bag(tuple(entries))
 
     def product(self, count: Leaf, when: Leaf | None, entry: BagEntry) -> tuple[Leaf, Leaf | None]:
-        """Returns the product of two counts, and their joint condition (None: there is none)."""
+        """Returns the product of `count` and the entry's count, and their joint condition or
+        None."""
         number = Leaf(f"({count.text} * {entry.count.text})", INT)
         if count.known and entry.count.known:
             number = constant(count.constant * entry.count.constant, INT)

@@ -81,8 +81,8 @@ class Colours:
             self.names[kind] = self.free(name)
 
     def free(self, name: str) -> str:
-        """Returns a name that no colour or enumeration uses yet: `name`, with underscores at the
-        end if needed."""
+        """Returns a name that is not reserved and that no colour or enumeration uses yet: `name`,
+        with underscores at the end if needed."""
         name = clean(name)
         while name in TAKEN or name in self.enums or name in self.names.values():
             name += "_"

@@ -145,7 +145,8 @@ class Declarations:
 
     def name_constant(self, name: str) -> None:
         """Turns a declared number into a named constant of the net definition, so that its value
-        can be changed there. Other values are left as they are."""
+        can be changed there. Other values, and numbers whose name is not valid in the engine's
+        language, are left as they are."""
         value = self.evaluator.globals.get(name)
         number = isinstance(value, Leaf) and value.known and value.kind in (INT, REAL)
         if isinstance(value, Leaf) and number and clean(name) == name:
@@ -170,8 +171,9 @@ class Declarations:
             self.variables[text_of(one)] = colour
 
     def tokens(self, value: CpnValue, colour: str) -> tuple[BagEntry, ...]:
-        """Converts a value to tokens of a colour set. A list becomes one token if the colour set
-        is a list, otherwise one token for each element."""
+        """Converts a value to tokens of a colour set. A multiset keeps its tokens. A list becomes
+        one token if the colour set is a list, otherwise one token for each element. Any other value
+        becomes one token."""
         kind = self.colours.sets[colour].kind
         listed = isinstance(value, Items) or (
             isinstance(value, Leaf) and isinstance(value.kind, ListType)

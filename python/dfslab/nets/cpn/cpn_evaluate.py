@@ -367,8 +367,8 @@ class Evaluator:
         return self.call(function, given)
 
     def arguments(self, function: Builtin, given: Sequence[CpnValue]) -> Sequence[CpnValue]:
-        """Returns the arguments of a predefined function. If its text contains one twice, a random
-        argument becomes a local of the transition, so that it is drawn once."""
+        """Returns the arguments of a predefined function. If its text contains one twice, random
+        arguments become locals of the transition, so that they are drawn once (else InputError)."""
         if not function.repeats or not any(draws(one) for one in given):
             return given
         if self.hoist is None:
@@ -435,7 +435,8 @@ class Evaluator:
         return value
 
     def once(self, value: CpnValue) -> CpnValue:
-        """Returns the value. If it is random, it is replaced by a local of the transition."""
+        """Returns the value, in which random parts are replaced by locals of the transition
+        (computed once per firing). Where locals are impossible, the value is returned unchanged."""
         if self.hoist is None or not draws(value):
             return value
         if isinstance(value, Leaf):
@@ -462,8 +463,8 @@ class Evaluator:
     # Conversion of values to multisets.
 
     def bag(self, value: CpnValue) -> Bag:
-        """Converts a value to a multiset. The elements of a list become its tokens; any other
-        value becomes one token."""
+        """Converts a value to a multiset. A multiset is returned unchanged. The elements of a list
+        become tokens; any other value becomes one token."""
         if isinstance(value, Bag):
             return value
         if isinstance(value, Items):

@@ -74,7 +74,8 @@ def compared(
     left: str, word: str, right: str, drawn: bool = False, other: str | None = None
 ) -> Leaf:
     """Returns the comparison `left word right`, together with the opposite comparison. `other`:
-    operator of the opposite; None: that of `word`; "": there is no opposite."""
+    operator of the opposite comparison; None: the operator that is opposite to `word`; "": there is
+    no opposite."""
     other = OPPOSITE[word] if other is None else other
     opposite = f"({left} {other} {right})" if other else ""
     return Leaf(f"({left} {word} {right})", BOOL, draws=drawn, opposite=opposite)
@@ -142,7 +143,8 @@ def merged_bags(condition: Leaf, yes: Bag, no: Bag) -> Bag:
 
 def fault(kind: ValueType, reader: MergeReader) -> CpnValue:
     """Returns a value of the type `kind` whose evaluation stops the run with an error. It is the
-    value of a function for arguments that match no clause."""
+    value of a function for arguments that match no clause. For a multiset, it is the empty
+    multiset, which does not stop the run."""
     if isinstance(kind, Struct):
         return Rec(tuple((label, fault(one, reader)) for label, one in kind.fields), kind.union)
     if isinstance(kind, Multi):

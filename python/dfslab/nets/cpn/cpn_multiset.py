@@ -59,8 +59,10 @@ def less(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
 
 
 def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> BagEntry:
-    """Subtracts the equal tokens `gone` from the equal tokens `entry` of a multiset, and returns
-    the tokens that remain."""
+    """Returns the tokens `entry` of a multiset, reduced by the number of tokens in `gone`. The
+    tokens within `entry` are equal to each other, and so are those within `gone`. If the two values
+    differ, nothing is removed; if only the run can tell, the result contains both cases. Raises
+    InputError if the number of tokens in `entry` is not known."""
     same = equal(entry.value, gone.value, evaluator)
     if same.known and not same.constant:
         return entry
@@ -80,7 +82,8 @@ def without(evaluator: MultisetEvaluator, entry: BagEntry, gone: BagEntry) -> Ba
 
 def timed(evaluator: MultisetEvaluator, tree: Tree, env: Env) -> CpnValue:
     """Evaluates tokens with a time stamp or a delay (`@+`). Returns the multiset with its tokens
-    delayed."""
+    delayed. The time stamp @0 delays nothing; other time stamps raise InputError outside of initial
+    markings."""
     bag = evaluator.bag(evaluator.value(tree.parts[0], env))
     delay = evaluator.leaf(tree.parts[1], env, (INT, REAL), "a delay")
     if tree.kind == "stamp" and not delay.known:

@@ -301,7 +301,8 @@ class TransitionReader(Inputs):
 
     def token(self, value: CpnValue, arc: FileArc) -> list[Inscription] | str:
         """Converts a value to the fields of a token of the arc's place, each as text of the
-        engine's language. If the value is a whole token of the transition, returns its name."""
+        engine's language. If the value is a whole token that the transition takes, returns the name
+        of the variable that holds the token."""
         if isinstance(value, Rec) and value.base and value.fields:
             return value.base
         return [one.text for one in self.colours.leaves(value, arc.context)]

@@ -96,8 +96,9 @@ class Items:
 
 @dataclass(frozen=True)
 class Rec:
-    """A record, product or union. `fields` has the label and value of each field. `base` is the
-    text of the whole value in the engine's language; it is empty if there is none."""
+    """A record, product or union. `fields` has the label and value of each field. `union` is the
+    name of the union type (empty for other types). `base` is the text of the whole value in the
+    engine's language; it is empty if there is none."""
 
     fields: tuple[tuple[str, CpnValue], ...] = ()
     union: str = ""
@@ -310,8 +311,8 @@ def words(kind: ValueType) -> str:
 
 
 def is_static(value: CpnValue) -> bool:
-    """Returns whether an argument is sufficiently known to compute the result of a function while
-    the file is read."""
+    """Returns whether enough of an argument is known to evaluate a call while the file is read: for
+    a list, the number of its elements; for a multiset, the numbers of its tokens."""
     if isinstance(value, Leaf):
         return value.known
     if isinstance(value, Rec):

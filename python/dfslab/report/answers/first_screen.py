@@ -54,7 +54,8 @@ def first_screen(run: FinishedRun) -> FirstScreen | None:
 
 def _changes(run: FinishedRun, answer: RunAnswer) -> list[str]:
     """Returns the changes that gain most, each with its interval, or the reason why they are
-    withheld. The list is empty if no advice was computed."""
+    withheld. The list is empty if no advice was computed or no model made predictions. If no change
+    gains more than 2 %, the list says so."""
     advised = run.find(Advised)
     if advised is None or not run.methods:
         return []

@@ -15,8 +15,8 @@ from dfslab.studies.contract import FinishedRun, StudyResult
 
 
 def tables_of(found: StudyResult, run: FinishedRun) -> list[Table]:
-    """Returns the tables of a study. The table of the comparison has one line for each
-    configuration."""
+    """Returns the tables of a study. If the study compares predictions with measurements, its first
+    table is replaced by a narrow one, which has one line for each configuration."""
     if not isinstance(found, Comparison):
         return found.tables(run)
     _, *others = found.tables(run)

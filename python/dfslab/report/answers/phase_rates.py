@@ -9,7 +9,8 @@ from dfslab.result import Metric, Result
 from dfslab.spec.streams.workload import LAST_BARRIER
 from dfslab.studies.compare import geometric_mean
 
-# A workload with more phases than this, such as the epochs of a training, has no lines for them.
+# Largest number of phases that tables of rates list separately. A workload with more phases, such
+# as the epochs of a training, is listed as a whole only.
 MOST_PHASES = 12
 
 
@@ -77,6 +78,5 @@ def _mean(rates: Sequence[Metric]) -> Metric:
 
 
 def _moved(bytes_per_s: Sequence[float]) -> float | None:
-    """Returns the geometric mean of throughputs in bytes per second; None if a phase moves
-    nothing."""
+    """Returns the geometric mean of throughputs in bytes per second; None if one of them is 0."""
     return geometric_mean(bytes_per_s).value if all(bytes_per_s) else None

@@ -71,7 +71,9 @@ def _taken_together(group: Sequence[Result]) -> ConfigurationRate:
 
 
 def _mean(group: Sequence[Result], key: str) -> Metric | None:
-    """Returns the mean of a metric over repetitions. A single result keeps its interval."""
+    """Returns the geometric mean of a metric over the results in which it is known; None if there
+    are none. A single metric keeps its interval. If a value is not positive, returns the first
+    metric."""
     known = [one.metrics[key] for one in group if key in one.metrics]
     if not known or any(one.value <= 0 for one in known):
         return known[0] if known else None
@@ -170,7 +172,8 @@ def _value(rate: Metric, unit: str) -> TableCell:
 
 def interval(metric: Metric) -> TableCell:
     """Returns a cell with the interval of a metric relative to its value, such as "4 %". An
-    interval of 100 % or more is written as a factor, such as "×÷2.1"."""
+    interval of 100 % or more is written as a factor, such as "×÷2.1". The cell has a dash if there
+    is no interval or a value is not positive."""
     if metric.low is None or metric.high is None or metric.low <= 0 or metric.value <= 0:
         return TableCell(None, DASH)
     factor = max(metric.high / metric.value, metric.value / metric.low)
@@ -180,8 +183,8 @@ def interval(metric: Metric) -> TableCell:
 
 
 def limit_of(result: Result) -> str:
-    """Returns the strongest limit of a predicted configuration, with its share of the time; "" if
-    the method names no limit."""
+    """Returns the strongest limit of a predicted configuration, with its share of the time if the
+    method states shares; "" if the method names no limit."""
     if result.limits:
         return f"{result.limits[0].name} ({result.limits[0].share:.0%})"
     return result.binding

@@ -265,7 +265,8 @@ def _times_as_long(here_s: float, recorded_s: float | None) -> str:
 
 
 def _in_words(here_s: float, recorded_s: float) -> str:
-    """Returns the ratio of a replayed time to a recorded time in words."""
+    """Returns the ratio of a replayed time to a recorded time in words; "no comparison" if one of
+    the times is 0."""
     if not recorded_s or not here_s:
         return "no comparison"
     ratio = here_s / recorded_s

@@ -30,7 +30,7 @@ def sentences(profile: TraceProfile) -> list[str]:
 
 
 def _most_time(profile: TraceProfile) -> str:
-    """Returns a sentence with the step that has the largest self time."""
+    """Returns a sentence with the step that has the largest self time; "" if no step has any."""
     timed = [one for one in profile.ranking if one.self_ns > 0]
     if not timed:
         return ""
@@ -57,7 +57,8 @@ def _of_entry(entry: Entry) -> str:
 
 def _best_step(profile: TraceProfile) -> str:
     """Returns a sentence on the step with the largest saving: what it would gain, and how certain
-    that is."""
+    that is. If only counters are known, the sentence says that gains are unknown. Returns "" if no
+    savings were computed."""
     savings = profile.savings
     if profile.counted:
         return "Counters hold no call trees, so what a faster step would gain is not known."
@@ -86,7 +87,7 @@ def _best_step(profile: TraceProfile) -> str:
 
 def _best_part(profile: TraceAnalysis) -> str:
     """Returns a sentence on the processor, disk or link with the largest gain, and how certain the
-    gain is."""
+    gain is; "" if no such gains were computed."""
     if profile.parts is None or not profile.parts.parts:
         return ""
     factor = f"{profile.parts.factor:g} times faster"

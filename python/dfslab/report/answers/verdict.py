@@ -212,8 +212,8 @@ def is_from_memory(one: ConfigurationRate) -> bool:
 
 
 def _from_memory(rates: Sequence[ConfigurationRate]) -> str:
-    """Returns a sentence if this machine's page cache may have served the reads; "" if the run
-    avoided the cache."""
+    """Returns a sentence if this machine's page cache may have served the reads or taken the
+    writes; "" if the run avoided the cache or moved no bytes."""
     moved = [one for one in rates if is_from_memory(one)]
     if not moved:
         return ""

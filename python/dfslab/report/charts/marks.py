@@ -91,7 +91,8 @@ def _band(series: Series, x: Scale, y: Scale) -> str:
     for low, high in zip(lows, highs, strict=True):
         edge = [*high, *reversed(low)]
         found.append(_path(edge, False) + "Z")
-        # An interval at a single position has no area, so it is drawn as a line.
+        # An interval at a single position has no area, so it is drawn as a rectangle of 12 pixels
+        # width.
         if len(low) == 1:
             (left, bottom), (_, top) = low[0], high[0]
             found.append(f"M{left - 6:.1f} {bottom:.1f}h12V{top:.1f}h-12Z")

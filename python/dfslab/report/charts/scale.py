@@ -60,7 +60,8 @@ def scale(axis: Axis, values: Iterable[float | None], start: float, end: float) 
 
 
 def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
-    """Returns the smallest and the largest value to draw, with some space around the data."""
+    """Returns the values at the two ends of an axis, with some space around the data. Without data,
+    the ends are 1 and 10 on a logarithmic axis, otherwise 0 and 1."""
     if not known:
         return (1.0, 10.0) if axis.log else (0.0, 1.0)
     low, high = min(known), max(known)
@@ -75,8 +76,9 @@ def _ends(axis: Axis, known: Sequence[float]) -> tuple[float, float]:
 
 
 def ticks_of(axis: Axis, low: float, high: float) -> list[tuple[float, str]]:
-    """Returns (value, label) of each tick between two values. There are about MOST_TICKS ticks at
-    most."""
+    """Returns a pair (value, label) for each tick between two values. A logarithmic axis of bytes
+    has ticks at powers of two, other logarithmic axes mostly at powers of ten, linear axes at even
+    distances."""
     if axis.unit == "B" and axis.log:
         values = _powers_of_two(low, high)
     elif axis.log:

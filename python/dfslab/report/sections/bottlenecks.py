@@ -28,8 +28,9 @@ RANKED = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: the table of functions, the ranked steps and parts of the deployment, and
-    the call trees of each configuration. None if no program was traced."""
+    """Returns HTML: the table of functions, the steps and the parts (processors, disks, links)
+    ranked by what they would save if they were faster, and the call trees of each configuration.
+    None if no program was traced."""
     found = study.find(Programs)
     if found is None:
         return None

@@ -25,7 +25,8 @@ MEASURED_AGAINST = ("greybox", "linear", "boosting")
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: importance, validation, Kumar 2018's tables, slopes, and proposed runs.
+    """Returns HTML: the importance of the factors, the validation of the models, Kumar 2018's
+    tables of coefficients, the slopes of the rate over each factor, and proposed runs.
 
     None if the run has no design.
     """
@@ -246,7 +247,7 @@ def _curve(found: Learning) -> Markup:
 
 def _tables(found: Learning) -> Markup:
     """Returns the HTML of Kumar 2018's Tables 5 and 6 (regression coefficients), with one column
-    for each operation, in MB/s."""
+    for each operation, in MB/s; empty if no regression was fitted."""
     tables = found.regressions
     if not tables:
         return Markup("")

@@ -40,7 +40,8 @@ def render(study: FinishedRun) -> Markup | None:
 
 
 def _noise(comparison: Comparison) -> list[Markup]:
-    """Returns a sentence on how much the means of the measurements vary between repetitions."""
+    """Returns a sentence on how much repeated measurements of one configuration differ, or on the
+    fact that nothing was repeated. The list is empty if this noise is not known."""
     repetitions = int(np.median([row.repetitions for row in comparison.rows]))
     if not comparison.noise or not math.isfinite(comparison.noise):
         text = "No configuration was repeated, so nothing is known of run-to-run noise."
@@ -60,7 +61,7 @@ def _noise(comparison: Comparison) -> list[Markup]:
 
 def _judgement(comparison: Comparison, name: Name) -> list[Markup]:
     """Returns sentences on the best model for held-out configurations, and on whether it is better
-    than the baselines."""
+    than the baselines. If nothing was held out, the only sentence says so."""
     scores = comparison.held_out
     if not scores:
         return [Markup("No configuration was held out, so no prediction was put to the test.")]

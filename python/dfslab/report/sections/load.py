@@ -132,7 +132,7 @@ def _nanoseconds(value_ns: float) -> str:
 def _own_time(group: Sequence[MeasuredRun]) -> str:
     """Returns the load generator's own time for each operation, as text.
 
-    The time of the cheapest system call is added for comparison.
+    The time of the cheapest system call is added for comparison, if both times were measured.
     """
     own = _median(_of_generator(lambda one: one.own_ns_per_op), _nanoseconds)(group)
     floor = _median(_of_generator(lambda one: one.call_floor_ns), _nanoseconds)(group)
@@ -148,7 +148,8 @@ def _of_whole(shown: Callable[[Sequence[LoadPart]], str]) -> CellText:
 def _steady(each: Sequence[LoadPart]) -> str:
     """Returns the start of the steady state and its rate, as text.
 
-    The text also has the number of runs that did not reach a steady state.
+    The text also has the number of runs that did not reach a steady state. It is a dash if no run
+    was examined for one.
     """
     judged = [one.steady for one in each if one.steady]
     settled = [one for one in judged if one.reached]
@@ -192,8 +193,8 @@ def _cells(group: Sequence[MeasuredRun]) -> list[str]:
 
 
 def _cache(run: MeasuredRun) -> str:
-    """Returns the requested page-cache state as text, with the evidence that the cache was in that
-    state."""
+    """Returns the requested page-cache state as text, with the evidence for that state if there is
+    any: the bytes that stayed in the cache, and the bytes that disks delivered."""
     stated: list[str] = [run.result.point.scenario.workload.cache]
     cache = run.load.cache
     if cache and (proof := cache.proof):

@@ -118,7 +118,8 @@ def _scores(title: str, scores: Mapping[str, ErrorScore]) -> Markup:
 
 
 def _constants(study: FinishedRun) -> Markup:
-    """Returns the HTML of the calibrated constants of the file system's description.
+    """Returns the HTML of the calibrated constants of the file system's description; empty if
+    nothing was calibrated.
 
     For each constant, it shows how much the data determined it.
     """
@@ -144,7 +145,7 @@ def _constants(study: FinishedRun) -> Markup:
 
 def _regression(study: FinishedRun) -> Markup:
     """Returns the HTML of the fitted regression: its coefficients, the quantities that affect the
-    rate, and the excluded quantities."""
+    rate, and the excluded quantities. Empty if no regression was fitted."""
     found = next((r.regression for r in study.of_method("regression") if r.regression), None)
     if found is None:
         return Markup("")

@@ -101,10 +101,11 @@ def _each(ones: Sequence[StepAtPoint], name: str) -> Markup:
 
 
 def _limits(ones: Sequence[StepAtPoint]) -> tuple[float, float] | None:
-    """Returns the ends of the axis of time. All measured and predicted times are within them, with
-    a margin.
+    """Returns the ends of the axis of time; None if no time is positive. All measured and predicted
+    times are within the ends, with a margin.
 
-    Intervals may be cut, because the interval of a law that does not fit spans many decades.
+    Intervals may be cut, because the interval of a fitted function that does not match the data
+    spans many decades.
     """
     times = [one.measured.value for one in ones]
     times += [found.value for one in ones for found in one.predictions.values()]
@@ -220,7 +221,7 @@ def _consistency(found: Operations) -> Markup:
 
 def _errors(found: Operations) -> Markup:
     """Returns the HTML of a table of the errors on held-out configurations by step, for the methods
-    and the baselines."""
+    and the baselines; empty if nothing was held out."""
     if not found.everywhere:
         return Markup("")
     rows = []

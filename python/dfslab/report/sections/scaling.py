@@ -29,7 +29,8 @@ NOTE = (
 )
 THREADS, PROCESSES = "threads", "processes"
 Places = dict[int, list[Result]]
-# For each series, by its name: the results for each number of clients.
+# Each key is the name of a series (a curve of a chart); its value has the results for each number
+# of clients.
 Groups = dict[str, Places]
 
 

@@ -40,7 +40,10 @@ BURST_NOTE = (
 
 
 def render(study: FinishedRun) -> Markup | None:
-    """Returns HTML: measured curves with the fitted laws, residuals, evidence, ratios, and bursts.
+    """Returns HTML. It has the measured response times over the number of clients, the fitted laws
+    (formulas for these curves) with their residuals and the evidence for each law, the ratios of
+    server capacities at different processor shares, and the responses to bursts of requests. The
+    last two are left out if they were not analysed.
 
     None if no server was analysed.
     """
@@ -72,7 +75,8 @@ def _title(curve: ResponseCurve) -> str:
 
 
 def _line(law: str, x: Numbers, y: Numbers) -> Series:
-    """Returns the line of a law. It has the same colour and style in all panels."""
+    """Returns the curve of a law, which is a formula for the response time over the number of
+    clients. A law has the same colour and style in all panels."""
     place = LAWS.index(law)
     return Series(law, palette.of_place(place), x, y, line=DASHES[place % len(DASHES)])
 
@@ -190,8 +194,9 @@ def _ratios(ratios: Sequence[Ratio]) -> Markup:
 
 
 def _capacity(found: ServerLaw) -> Markup:
-    """Returns a table with each law's error in predicting the capacity q from the curve with the
-    smallest processor share, and the weight of the law."""
+    """Returns a table with one row for each law (formula for the response time). A row has the
+    law's weight and its errors in predicting the server's capacity q at each processor share. The
+    predictions use only the curve that was measured at the smallest share."""
     rows = [
         [one.law, f"{one.weight:.0%}", *map(signed, one.errors), percent(one.median_abs_error)]
         for one in found.capacity

@@ -111,8 +111,8 @@ def _time(study: FinishedRun, found: FirstScreen | None) -> Markup:
 
 
 def _figures(study: FinishedRun) -> Markup:
-    """Returns the HTML of the key figures: the highest rates, the longest 99th percentile, and the
-    noise."""
+    """Returns the HTML of the key figures: the highest rates, the longest 99th percentile of
+    latency, and the noise between repetitions."""
     measured = by_configuration(study.of_method("measure"))
     rates = measured or _predicted(study)
     if not rates:
@@ -127,7 +127,8 @@ def _figures(study: FinishedRun) -> Markup:
 
 
 def _predicted(study: FinishedRun) -> list[ConfigurationRate]:
-    """Returns the rates predicted by the first method that is no baseline."""
+    """Returns the rates predicted by the first method that is no baseline and has rates; else
+    []."""
     for method in study.methods:
         if method not in BASELINES and (found := by_configuration(study.of_method(method))):
             return found

@@ -267,7 +267,7 @@ def _times(row: Entry) -> list[Markup | str]:
 
 def _gains(savings: Savings | None) -> Markup:
     """Returns the HTML of a table of steps, ranked by the end-to-end time that would be saved if
-    each were faster."""
+    each were faster; empty if no savings were computed."""
     if not savings or not savings.steps:
         return Markup("")
     finishers = any(step.last_finisher_share is not None for step in savings.steps)
@@ -297,7 +297,7 @@ def _gains(savings: Savings | None) -> Markup:
 
 def _parts(found: PartRanking | None) -> Markup:
     """Returns the HTML of a table of processors, disks and links, ranked by the end-to-end time
-    that would be saved if each were faster."""
+    that would be saved if each were faster; empty if this was not computed."""
     if not found or not found.parts:
         return Markup("")
     others = [
@@ -330,7 +330,8 @@ def _parts(found: PartRanking | None) -> Markup:
 
 
 def _modelled(rows: Sequence[ModelledStep]) -> Markup:
-    """Returns the HTML of a table that compares traced steps with modelled steps.
+    """Returns the HTML of a table that compares traced steps with modelled steps; empty if none
+    were compared.
 
     Steps that occur only in the trace or only in the model are at the end.
     """

@@ -84,7 +84,7 @@ def _model(name: str, found: Sequence[Result]) -> Markup:
 
 def _shares(found: Sequence[Result], places: Sequence[int]) -> str:
     """Returns the smallest and the largest share of the time that a limit has in its
-    configurations, as text."""
+    configurations, as text; one percentage if both are equal, a dash if no share is known."""
     known = [found[place].limits[0].share for place in places if found[place].limits]
     if not known:
         return "–"

@@ -183,7 +183,7 @@ class Job:
 
     def flag(self, option: str) -> bool:
         """Returns whether an option is switched on. An option that is written without a value is
-        on."""
+        on. Raises InputError for a value other than 0 or 1."""
         text = self.given.get(option, "0")
         if text not in ("", "0", "1"):
             raise InputError(self.key(option), text, "must be 0 or 1")
@@ -199,7 +199,8 @@ class Job:
 
     def time_s(self, option: str, unit_s: float) -> float:
         """Returns the time that an option has, in seconds; 0 if it is not given. `unit_s`: the
-        unit, in seconds, of a number that is written without a unit."""
+        unit, in seconds, of a number that is written without a unit. Raises InputError if the text
+        is no time."""
         text = self.given.get(option, "0")
         matched = TIME.fullmatch(text)
         if matched is None:
@@ -242,7 +243,8 @@ class Job:
 
     def directory(self) -> str:
         """Returns the directory of the job's files, from the options `directory` and `filename`; ""
-        if neither is given."""
+        if neither is given. Raises InputError for a device, for several names, or for several
+        processes with one file name."""
         named = self.given.get("filename", "")
         if named:
             path = Path(self.text("directory", "")) / named
@@ -264,7 +266,7 @@ class Job:
 
 def checked(job: Job) -> Job:
     """Returns the job unchanged if all its options can be converted. Otherwise raises InputError
-    that names every other option, each with the reason."""
+    that names each option that cannot be converted, with the reason."""
     refused: dict[str, str] = {}
     for key, value in job.given.items():
         if key in REFUSED:
