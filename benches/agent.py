@@ -1,5 +1,5 @@
-"""Measures the cost of tracing: a call in a loop, and HDFS with the tracing agent, without it, and
-with the OpenTelemetry agent (the peer).
+"""Measures the cost of tracing for a call in a loop, and for HDFS: HDFS runs with the tracing
+agent, without it, and with the OpenTelemetry agent (the peer).
 
 Two traced and two untraced testbeds run at the same time and take turns, each round in another
 order. Two JVMs compile the same program differently, and the difference exceeds the cost of
@@ -113,8 +113,9 @@ class OtelTestbed(Testbed):
 
 @dataclass(frozen=True)
 class Loop:
-    """The cost of tracing one call, measured in a loop: nanoseconds beyond two readings of the
-    clock, nanoseconds of a call while recording is paused, and bytes allocated per call.
+    """The cost of tracing one call, measured in a loop: the nanoseconds of a recorded call in
+    addition to two readings of the clock, the nanoseconds of a call while recording is paused, and
+    the bytes allocated per call.
     """
 
     over_ns: float
@@ -277,7 +278,9 @@ class Switch:
 
 @dataclass(frozen=True)
 class Team:
-    """One of the compared alternatives: a testbed, and whether its agents record."""
+    """One of the compared alternatives: a testbed, and whether its agents record in this
+    alternative's turns.
+    """
 
     contender: Contender
     recording: bool = False
@@ -294,8 +297,8 @@ def raise_testbed(
 
 
 def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: float) -> None:
-    """Warms up every testbed concurrently for `limit_s` seconds, so that the compilers of the Java
-    machines use every core. New rounds are started until then.
+    """Warms up every testbed concurrently, so that the compilers of the Java machines use every
+    core. Each testbed starts new rounds for `limit_s` seconds (times SCALE), and runs at least two.
 
     A traced testbed records in every second round, so that both code paths are compiled.
     """
@@ -323,8 +326,9 @@ def warm_up(teams: Mapping[str, Team], switch: Switch, load: Load, limit_s: floa
 def turns(
     teams: Mapping[str, Team], switch: Switch, load: Load, rounds: int
 ) -> list[dict[str, Took]]:
-    """Runs the counted rounds. Returns for each round the cost of each team, by the team's name.
-    One uncounted round precedes them, since all testbeds have just worked concurrently.
+    """Runs the counted rounds. Returns for each round the cost of each team, by the team's name. A
+    team is a testbed that either records or does not. One uncounted round precedes them, since all
+    testbeds have just worked concurrently.
     """
     told = []
     testbeds: dict[int, list[str]] = defaultdict(list)
@@ -350,8 +354,8 @@ def turns(
 def compared(
     told: list[dict[str, Took]], ours: Sequence[str], theirs: Sequence[str]
 ) -> tuple[Ratio, Ratio]:
-    """Returns the ratios of the teams `ours` to the teams `theirs`: the ratio of wall-clock times,
-    and the ratio of processor times.
+    """Returns two ratios of the teams (testbeds) `ours` to the teams `theirs`: the ratio of their
+    wall-clock times per file, and the ratio of their processor times per file.
     """
     wall = [{name: took.wall_s for name, took in one.items()} for one in told]
     spent = [{name: took.cpu_s for name, took in one.items()} for one in told]
@@ -414,8 +418,8 @@ def peer_figures(load: Load, teams: Mapping[str, Team], switch: Switch) -> dict[
 
 
 def hdfs_figures(folder: Path, loop: Loop) -> dict[str, object]:
-    """Measures on HDFS. Returns all ratios of wall-clock times and of processor times as JSON
-    data.
+    """Measures the cost of both agents on HDFS. Returns all ratios of wall-clock times and of
+    processor times as JSON data.
     """
     figures: dict[str, object] = {}
     with ExitStack() as stack:

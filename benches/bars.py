@@ -1,9 +1,9 @@
-"""Bars (pass criteria) for the figures of benches: as absolute values, and as ratios to a peer in
-the same run.
+"""Bars (pass criteria) for the figures that benches measure: as absolute values, and as ratios to a
+peer's figure in the same run.
 
-An absolute bar, in ns or spans per second, was set on one machine, and the speeds of machines
-differ by a factor. Its ratio to a peer's figure on that machine is valid on every machine. A figure
-is checked against both bars, and both results are reported.
+An absolute bar, in ns or spans per second, was set on one machine, but other machines may be
+several times as fast or slow. The bar's ratio to a peer's figure on that machine is valid on every
+machine. A figure is checked against both bars, and both results are reported.
 """
 
 from __future__ import annotations

@@ -44,10 +44,12 @@ def shorter() -> dict[str, Any]:
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns each figure with its bar, as JSON data.
+    """Returns each median relative error with its bar (the value that it must stay below), as JSON
+    data.
 
-    All held-out files have 4 MB. The mean is judged by cross-validation over all configurations
-    instead, because 4 MB is in the middle of the fitted sizes, where a mean may be right by chance.
+    All held-out files have 4 MB, in the middle of the fitted sizes, where even a mean of the
+    measurements may be right by chance. The sequence model is therefore compared with that mean by
+    cross-validation over all configurations.
     """
     left_out = document["cross_validated"]
     rows = {}

@@ -177,8 +177,9 @@ class Peer:
         return self.figure(" ".join(words), "plain mb/sec")
 
     def plain_names(self, kind: str) -> float:
-        """Returns operations per second of a plain loop. `kind` selects a loop over calls of the
-        Java client as an application makes them, or over the client's NameNode calls alone.
+        """Returns the operations per second of a plain loop. If `kind` is "create" or "open", the
+        loop calls the Java client as an application does; if it is "calls", the loop makes only the
+        calls to the NameNode that an open needs.
         """
         each = EACH["create" if kind == "create" else "open"]
         return self.figure(f"{kind} {THREADS} {each}", "plain ops per sec")
@@ -339,7 +340,7 @@ def middle_ratio(pairs: list[tuple[float, float]]) -> tuple[float, float, float]
 
 
 def within(pairs: list[tuple[float, float]]) -> str:
-    """Returns the verdict on whether our figure and theirs agree within the bar, and whether the
+    """Returns the verdict on whether our figure and theirs differ by at most BAR, and whether the
     interval over these rounds makes the verdict sure.
     """
     ratio, low, high = middle_ratio(pairs)

@@ -142,8 +142,8 @@ class Lab:
 
 
 def ranked(files: list[callprofile.File], factor: float = parts.FACTOR) -> PartRanking:
-    """Returns the ranking of parts by the profiles of one round. The ranking predicts the saving if
-    a part were faster by `factor`.
+    """Returns the ranking of the testbed's parts (disks, links and processors) by the profiles of
+    one round. The ranking predicts the saving if a part were faster by `factor`.
     """
     top = callprofile.merge((file.instance, file) for file in files)
     return parts.ranking(top, processors(files), factor)
@@ -213,8 +213,8 @@ def run(wanted: tuple[Intervention, ...], warm_up: int = WARM_UP) -> list[dict[s
 
 
 def _around(healthy_s: list[float], number: int) -> float:
-    """Returns the median duration in seconds of three rounds before an intervention and three after
-    it, in which nothing was slowed.
+    """Returns the median duration in seconds of the rounds around an intervention in which nothing
+    was slowed: up to three before it and up to three after it.
 
     A disturbance by other machines affects one or two rounds, and disturbances are far apart in
     time.

@@ -60,7 +60,8 @@ def one(name: str, point: Point, session: access.InstrumentSession) -> dict[str,
 
 def explanation(row: dict[str, Any]) -> str:
     """Returns the explanation of a row's error if the error is large. Returns "" for a small error,
-    and "not explained" if EXPLAINED has no explanation.
+    and "not explained" if EXPLAINED has no explanation or the error is outside the bounds of its
+    explanation.
     """
     if abs(row["error"]) <= LARGE:
         return ""

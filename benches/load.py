@@ -226,7 +226,9 @@ def two_threads(folder: Path) -> list[float]:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """Returns the middle of the rounds with its 95 % interval, and the rounds' quartiles."""
+    """Returns the middle (`paired.middle`) of the values of all rounds with its 95 % interval, and
+    the quartiles of the values.
+    """
     lower, _, upper = statistics.quantiles(values, n=4)
     value, low, high = middle(values, NINETEEN_OF_TWENTY)
     return {"value": value, "quartile_1": lower, "quartile_3": upper, "low": low, "high": high}

@@ -22,8 +22,8 @@ from traced import Mix, between, snapshot
 
 DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 DEFAULT_MS, CURED_MS = 400, 10
-# Number and size of files. On a fast machine a client rarely closes a file before the DataNodes'
-# reports. With this number of files that happens some dozen times.
+# Number and size of files. On a fast machine a client rarely closes a file before the DataNodes
+# have reported the block. With this number of files that happens some dozen times.
 FILES, SIZE_BYTES = 250, 4096
 ROUNDS = int(os.environ.get("DFSLAB_BENCH_ROUNDS", "4"))
 WARM_UP = 1

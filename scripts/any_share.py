@@ -24,8 +24,8 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Share:
-    """The number of expressions of one package folder (`room`) that are typed `Any`, and the number
-    of all its expressions.
+    """The number of expressions of one module or package folder (`room`) that are typed `Any`, and
+    the number of all its expressions.
     """
 
     room: str
@@ -49,8 +49,8 @@ def rows(report: str) -> Iterator[Share]:
 
 
 def by_room(modules: Iterator[Share]) -> list[Share]:
-    """Returns the shares of the package's folders, the largest first. Raises ValueError for an
-    empty report.
+    """Returns for each folder of the package the share of expressions typed `Any`, the largest
+    first. `modules` has the shares of single modules. Raises ValueError for an empty report.
     """
     counts: dict[str, tuple[int, int]] = {}
     for one in modules:

@@ -65,7 +65,9 @@ def python_type(schema: Mapping[str, Any]) -> str:
 
 
 def default_of(kind: str, schema: Mapping[str, Any]) -> str:
-    """Returns the default value of an optional field with the annotation `kind`, as source text."""
+    """Returns the source text that gives an optional field with the annotation `kind` its default:
+    a value, or the factory of a new list or dictionary.
+    """
     if kind.endswith("| None"):
         return "None"
     if isinstance(schema.get("default"), int | str):

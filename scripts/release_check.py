@@ -21,8 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 UV = str(Path(sys.executable).with_name("uv"))
 COLUMNS = 80
-# Largest number of seconds that the whole check may take. It is the time of a newcomer's first ten
-# minutes.
+# Largest number of seconds that the whole check may take: a newcomer's first ten minutes.
 LIMIT_S = 600.0
 TOOLS = ROOT / "scripts" / "requirements-release.txt"
 # The last lines of a command begin with one of these words and a path. The path makes such a line

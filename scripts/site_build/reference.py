@@ -94,8 +94,8 @@ HEAD = ("key", "type", "default", "meaning")
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yields the TOML tables of a model and of the models in it. Each is a pair of the table's name
-    and the rows of its keys.
+    """Yields the TOML tables of a model and of the models nested in it, down to the depth
+    MOST_DEPTH. Each is a pair of the table's name and the rows of its keys.
     """
     yield path or "Top level", list(_rows(model))
     for name, field in model.model_fields.items():
@@ -119,7 +119,7 @@ def _default(value: object) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """Returns the type of a key in words."""
+    """Returns the type of a key in words, such as "text", from the key's type `annotation`."""
     if typing.get_origin(annotation) is typing.Annotated:
         return _type(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) is typing.Literal:
@@ -136,7 +136,9 @@ def _type(annotation: Any) -> str:
 
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """Returns the model that a key holds, and whether the key holds a list of this model."""
+    """Returns the model that the type `annotation` of a key contains, and whether it is in a list.
+    The model is None if the type contains none.
+    """
     origin = typing.get_origin(annotation)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation, False

@@ -89,7 +89,9 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path):
 
 
 class InterruptedInItsDestructor:
-    """Raises SIGINT in its destructor. Python cannot raise the resulting exception to a caller."""
+    """Raises SIGINT in its destructor. Python does not pass on exceptions of a destructor to any
+    caller.
+    """
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)

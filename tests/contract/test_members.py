@@ -124,8 +124,9 @@ def draws(spec: dict) -> bool:
 
 
 def _single(parts: list[dict]) -> bool:
-    """Returns whether the stream has transfers at offsets (pread or pwrite) instead of whole
-    files."""
+    """Returns whether any part of the stream has transfers at offsets (pread or pwrite) instead of
+    operations on whole files.
+    """
     return any(part.get("operation") in ("pread", "pwrite") for part in parts)
 
 

@@ -64,8 +64,9 @@ def shared_classes(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 def meaning(path: str) -> str:
     """Returns a text that is equal for modules which may have the same name. Modules that discovery
-    finds by a fixed name in each file system's folder share one text. For any other module the text
-    is its path."""
+    finds by a fixed name in each file system's folder share one text, and so do modules of one name
+    in folders `formats`. For any other module the text is its path.
+    """
     *rooms, name = path.removesuffix(".py").split("/")
     if rooms[:1] == ["filesystems"] and len(rooms) == 2 and name in FIXED:
         return f"a file system's {name}"

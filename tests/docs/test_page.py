@@ -61,8 +61,9 @@ TRACE = tree_profile(
 
 @pytest.fixture(scope="module")
 def study():
-    """Returns a finished run of planted results that gives content to almost every section of the
-    page."""
+    """Returns a finished run that gives content to almost every section of the page. Its results
+    are planted: computed from a known law of the rate.
+    """
     results = synthetic.planted(noise=0.05)
     scenario = synthetic.scenario().model_copy(update={"title": HOSTILE})
     fitted = [result for result in results if not result.point.held_out]

@@ -1,7 +1,8 @@
 """Tests that three properties of every file system's description are as recorded, for a grid of
-parameter values: its numbers, its formulas and its nets.
+parameter values: its numbers, its formulas and its nets. A description states the steps of each
+operation.
 
-A description may be rewritten if latency, demand at each station, formula and structure of the net
+A description may be rewritten if latency, demand at each resource, formula and structure of the net
 stay as recorded. `DFSLAB_RECORD=1 pytest tests/golden` records new values.
 """
 
@@ -104,8 +105,10 @@ def cases(given):
 
 
 def of_case(given, tree, values):
-    """Returns [latency, foreground demand, deferred demand] in seconds of one operation under the
-    given parameter values."""
+    """Returns three times of one operation in seconds under the given parameter values: [its
+    latency, the total time for which it keeps resources busy, the same for work that is done after
+    it].
+    """
     cost = TreeReader(given.placement, values, given.client, 0.5).read(tree)
     front, behind = (math.fsum(work.values()) for work in (cost.demands, cost.background))
     return [float(f"{one:.10g}") for one in (cost.latency_s, front, behind)]

@@ -24,8 +24,9 @@ def plain(net):
 
 
 def tree(text: str) -> str:
-    """Returns the syntax tree of an inscription as text, in which redundant brackets do not
-    occur."""
+    """Returns the syntax tree of an inscription as text, in which redundant brackets do not occur.
+    An inscription that is no expression is returned unchanged.
+    """
     # Inscriptions become Python expressions: their operators are replaced by Python's. `~` stands
     # for `!`, because it has the same precedence.
     words = re.sub(r"!(?!=)", "~", text.replace("&&", " and ").replace("||", " or "))

@@ -1,5 +1,6 @@
-"""Writes an HTML page of each kind to a file. The pages show recorded, planted and predicted
-results."""
+"""Writes an HTML page of each kind to a file. The pages show recorded results, planted results
+(computed from a known law) and predictions.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ DISK = {"read_rate": "150 MB/s", "write_rate": "150 MB/s", "latency": "8 ms"}
 
 def table_of(system, workload, *, servers=4, adapter=None, network=None, disk=None, **keys):
     """Returns the table of a scenario with separate nodes for each role, `servers` data servers and
-    one client."""
+    one client. A file system in OF_ONE_NODE has all roles on one node instead.
+    """
     described = discover.file_system(system)
     hardware = {
         "memory": keys.pop("memory", "8 GiB"),

@@ -1,4 +1,6 @@
-"""Builds call profiles of planted operations, in the form in which traced processes write them."""
+"""Builds call profiles of operations whose times a test chooses, in the form in which traced
+processes write them.
+"""
 
 from __future__ import annotations
 

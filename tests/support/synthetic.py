@@ -1,4 +1,6 @@
-"""Makes synthetic results that follow a planted law, for tests of models and studies."""
+"""Makes synthetic results for tests of models and studies. Their rates follow a known formula, the
+planted law, which a model should find again.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,9 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
 
 
 class Parameters(CheckedModel):
-    """Parameters of the tiny testbed. `fail` is an invented switch, and `elsewhere` is a folder
-    outside the testbed's folder."""
+    """Parameters of the tiny testbed. If `fail` is true, its start fails. `elsewhere`, unless
+    empty, is a folder outside the testbed's folder, in which the start creates another folder.
+    """
 
     fail: bool = False
     elsewhere: str = ""

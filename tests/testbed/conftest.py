@@ -88,8 +88,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def group(nodeid: str) -> str:
-    """Returns the name of a test's group. Tests of one group run in one worker, one after the
-    other."""
+    """Returns the name of a test's group: its module, and for modules in BY_SYSTEM also its file
+    system. All modules in WITHOUT_HOSTS are one group, and so are the tests of JuiceFS in all
+    modules of BY_SYSTEM. Tests of one group run in one worker, one after the other.
+    """
     path, _, name = nodeid.partition("::")
     module = PurePosixPath(path).stem
     if module in WITHOUT_HOSTS:

@@ -50,8 +50,9 @@ def test_a_mounted_file_system_is_measured_from_two_client_hosts(nothing_left):
         mounts = [host.path(testbed.mount_point) for host in testbed.clients]
         assert all(list(mount.glob("dfslab-*")) == [] for mount in mounts)
     assert (created.summary.unseen, appended.summary.unseen) == (0, 0)
-    # A client trusts cached attributes for a second. The number of polls within this second depends
-    # on the machine, so only quiet machines check it.
+    # No append is visible before it is acknowledged. The number of polls that return the old state
+    # is not checked, because a client trusts cached attributes for a second, and the number of
+    # polls in this second depends on the machine.
     assert appended.summary.before == 0
     assert result.complete
     assert result.notes == []

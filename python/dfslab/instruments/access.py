@@ -71,8 +71,8 @@ class InstrumentSession:
     _clusters: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def reach(self, scenario: Scenario) -> Endpoint:
-        """Returns the endpoint of a scenario's file system: a live address or an existing
-        directory.
+        """Returns the endpoint at which clients reach a scenario's file system: a live address, an
+        existing directory, or a temporary directory if the scenario names neither.
 
         Starts a testbed if the scenario needs one. Raises InputError if the directory is missing or
         not writable, or if nothing answers at the address.
@@ -116,7 +116,7 @@ class InstrumentSession:
 
     def server_processes(self) -> list[int]:
         """Returns the ids of the server processes of the running testbed: the first process of each
-        host, and the daemons that run outside of hosts.
+        host, and the daemons that run outside of hosts. The list is empty if no testbed runs.
         """
         if self.testbed is None:
             return []
@@ -180,9 +180,12 @@ class InstrumentSession:
         ]
 
     def _dask_nodes(self, scenario: Scenario, hosts: Sequence[Any]) -> Nodes:
-        """Returns the workers of the Dask cluster that the scenario requests.
+        """Returns the workers of the Dask cluster that the scenario requests: of an existing
+        cluster, whose scheduler the scenario names, or of one that this session starts.
 
-        A cluster that this session starts runs until the session ends.
+        A cluster that this session starts runs until the session ends. Raises InputError if it
+        cannot be started, or if the scenario names a scheduler although it has a testbed with
+        hosts.
         """
         run, wanted = scenario.run, scenario.workload.nodes
         processes = max(1, scenario.workload.processes)

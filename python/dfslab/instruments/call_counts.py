@@ -71,8 +71,8 @@ def count(plan: LoadPlan, place: ClientHost, observe: Observe) -> CallCounts:
 
 
 def _shortened(stream: Stream, most: int) -> Stream:
-    """Returns the operation stream of one client, shortened to at most `most` operations in each
-    phase.
+    """Returns the operation stream, changed to one client that never pauses and shortened to at
+    most `most` operations in each phase.
 
     A phase with fewer operations keeps all of them in the long run, and a third of them in the
     short run.
@@ -190,7 +190,9 @@ def _between(short: Marked, long: Marked) -> CountedCalls:
 
 def _slope(short: Counts, long: Counts, operations: int) -> Counts:
     """Returns for each name of a call its additional calls in the long run, divided by the number
-    of additional operations (`operations`)."""
+    of additional operations (`operations`). Names with too few additional calls are left out (see
+    LEAST_SHARE), and the result is empty if `operations` is 0.
+    """
     more = {name: long[name] - short.get(name, 0.0) for name in sorted(long)}
     least = max(LEAST_SHARE * operations, min(LEAST_CALLS, operations))
     return {

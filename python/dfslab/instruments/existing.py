@@ -1,8 +1,8 @@
 """Inspects a file system that already exists, and reports its kind, its servers and its layout.
 
-Nothing is written. The sources are the table of mounts, the size, extended attributes of one
-directory, or what a server answers. Each file system is recognised by the `existing.py` of its
-folder.
+Nothing is written. The sources are the table of mounts, the file system's size, the extended
+attributes of one directory, or what a server answers. Each file system is recognised by the
+`existing.py` of its folder.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ def existing(place: str, web_address: str = "") -> ExistingFileSystem:
 
 
 def discovered(found: ExistingFileSystem, command: Command) -> SystemDiscovery:
-    """Returns what an existing file system reports about its deployment. `command` runs a command
-    that only reads, and returns its output."""
+    """Returns what an existing file system reports about its deployment; an empty answer if dfslab
+    has no rule for this file system. `command` runs a command that only reads, and returns its
+    output.
+    """
     known = _described().get(found.file_system)
     return SystemDiscovery() if known is None else known.discover(found, command)
 

@@ -182,9 +182,11 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 
 def client_environment(testbed: BaseTestbed | None) -> dict[str, str]:
-    """Returns the environment of a client process.
+    """Returns the environment of a client process: this process's environment, and with a testbed
+    also what the testbed adds.
 
-    It contains the testbed's mark, so that the process ends with the testbed.
+    A testbed adds its mark, so that the process ends with the testbed, and the settings for tracing
+    if its processes count calls.
     """
     if testbed is None:
         return dict(os.environ)

@@ -257,8 +257,8 @@ def _keep(recorded: bytes, path: Path) -> None:
 
 
 def _cold_disks(point: Point, session: access.InstrumentSession) -> cold.Disks | None:
-    """Returns the check that a cold run on a testbed read from disks. Returns None for other
-    runs.
+    """Returns the object that checks, for a cold run on a testbed, whether the run read from disks.
+    Returns None for other runs.
     """
     wanted = point.scenario.workload.cache == "cold" and session.testbed is not None
     return cold.Disks(session.running_testbed) if wanted else None
@@ -384,8 +384,8 @@ def _lateness(load: MeasuredLoad) -> list[str]:
 def _unsettled(load: MeasuredLoad) -> list[str]:
     """Returns notes on rates that did not reach a steady state.
 
-    Each phase is checked separately, because phases differ. Phases that are too short are not
-    checked.
+    In a run of phases, each phase is checked separately, because phases differ; otherwise the whole
+    run is checked. Phases and runs that are too short are not checked.
     """
     if load.phases:
         restless = [p.name for p in load.phases if p.steady and not p.steady.reached]

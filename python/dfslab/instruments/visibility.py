@@ -172,9 +172,11 @@ def _cleared(writer: Observer) -> Iterator[deque[str]]:
 
 
 def _two(scenario: Scenario, session: access.InstrumentSession) -> list[ClientHost]:
-    """Returns the hosts of the two clients. They are different hosts if the testbed has hosts.
+    """Returns where the two clients run: on the first two client hosts of the testbed, or both on
+    this machine if there is no testbed.
 
-    Raises InputError if there are no two clients.
+    Raises InputError if a testbed does not have two client hosts, or if `run.fleet` is not
+    "agents".
     """
     if session.testbed is None:
         return [HERE, HERE]
@@ -258,7 +260,7 @@ def summary(trials: Sequence[VisibilityTrial]) -> VisibilitySummary:
 
 def _quantiles(times_s: Sequence[float]) -> VisibilityTimes:
     """Returns quantiles of times in seconds, which must be ascending, with a 90 % interval of the
-    median.
+    median. A negative time is reported as 0.
 
     The interval is between the order statistics whose ranks enclose the median with a probability
     of 90 % (binomial distribution, normal approximation).

@@ -124,7 +124,8 @@ def _kinds(
 def _copied_bytes(group: NodeGroup) -> int:
     """Returns the size in bytes of the buffer for the memory copy.
 
-    It is chosen so that two such buffers and the daemons fit into the host's memory limit.
+    It is at most COPY_BYTES, and small enough for two such buffers and the daemons to fit into the
+    host's memory limit.
     """
     return min(COPY_BYTES, int(group.memory) // 6)
 

@@ -29,7 +29,8 @@ def memory_copy(size_bytes: int = COPY_BYTES, clock: Clock = REAL) -> float:
     """Returns the bytes per second at which one core copies memory. The default size exceeds any
     processor cache.
 
-    The memory in use is twice `size_bytes`, rounded to whole MiB.
+    Twice `size_bytes` of memory is in use. `size_bytes` is rounded down to whole MiB, but not below
+    one.
     """
     source = bytearray(os.urandom(BLOCK_BYTES)) * max(1, size_bytes // BLOCK_BYTES)
     target = bytearray(len(source))
@@ -86,7 +87,9 @@ def kept_reads(
 
 
 def _written(path: Path, size_bytes: int) -> Path:
-    """Writes a new file of whole MiB, at least one, and returns its path."""
+    """Writes a new file and returns its path. The file has `size_bytes`, rounded down to whole MiB,
+    but at least one MiB.
+    """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         block = os.urandom(BLOCK_BYTES)

@@ -74,7 +74,7 @@ def link_rate(interface: Path) -> float | None:
 
 def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
     """Returns the disk of a local directory. Returns None if the directory is on no block device,
-    as on tmpfs.
+    as on tmpfs, or if the kernel does not tell whether the disk rotates.
     """
     number = os.stat(directory).st_dev
     found = system / f"dev/block/{os.major(number)}:{os.minor(number)}"
@@ -92,8 +92,8 @@ def disk_of(directory: Path, system: Path = SYS) -> LocalDisk | None:
 
 
 def _own_address(host: str) -> str:
-    """Returns the address of this machine from which packets to a host would be sent. Nothing is
-    sent.
+    """Returns the address of this machine from which packets to a host would be sent, or "" if
+    there is no route to the host. Nothing is sent.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unconnected:
         try:

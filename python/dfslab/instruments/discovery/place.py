@@ -100,8 +100,10 @@ def find(text: str, web_address: str = "") -> DiscoveredPlace:
 
 
 def probed(place: DiscoveredPlace) -> Probed:
-    """Probes the hardware of a place. Returns the times of round trips to servers, the speed of
-    memory, and for a local place the speed of the disk.
+    """Probes the hardware of a place. Returns the times of round trips to its servers, the speed of
+    reads from memory, the share of a processor that is free, and for a local directory also the
+    speed of the disk. Reads are measured in the place's directory, or in /dev/shm for a testbed and
+    for a place without a directory.
     """
     share = probes.processor_share()
     trips = _within(place, partial(probes.round_trips, place.discovery.addresses))
@@ -132,8 +134,8 @@ def command_output(words: Sequence[str]) -> str:
 
 
 def _within(place: DiscoveredPlace, work: Callable[[], Answer]) -> Answer:
-    """Runs `work` where the place's clients are and returns its result. The clients of a testbed
-    are in the network of its first client host.
+    """Runs `work` where the place's clients are and returns its result. For a testbed with client
+    hosts, that is the network of its first client host, and otherwise this process.
     """
     if place.testbed is not None and place.testbed.clients:
         return place.testbed.clients[0].in_network(work)

@@ -61,8 +61,9 @@ class Probed:
 
 def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
     """Returns the share of a processor that one more thread gets while this machine does its other
-    work. It is processors / (runnable threads + 1), at most 1. Threads are counted RUNNABLE_SAMPLES
-    times."""
+    work. It is processors / (runnable threads + 1), at most 1, with the mean of RUNNABLE_SAMPLES
+    counts of threads. Returns 1 if `load` cannot be read.
+    """
     counts = []
     for _ in range(RUNNABLE_SAMPLES):
         clock.sleep(RUNNABLE_PAUSE_S)
@@ -76,7 +77,8 @@ def processor_share(load: Path = LOADAVG, clock: Clock = REAL) -> float:
 
 def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
     """Returns the median number of seconds until a host accepts or refuses a TCP connection to
-    "host:port". Returns None if the host does not answer."""
+    "host:port". Returns None if the host does not answer or `address` has another form.
+    """
     host, _, port = address.rpartition(":")
     times = []
     for _ in range(TRIPS):
@@ -93,7 +95,9 @@ def round_trip_s(address: str, clock: Clock = REAL) -> float | None:
 
 
 def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]]:
-    """Returns for each role the round trips in seconds to those of its addresses that answer."""
+    """Returns for each role the round trips in seconds to those of its addresses that answer. A
+    role without such an address is left out.
+    """
     found = {
         role: [trip for one in listed if (trip := round_trip_s(one)) is not None]
         for role, listed in addresses.items()
@@ -102,8 +106,9 @@ def round_trips(addresses: Mapping[str, Sequence[str]]) -> dict[str, list[float]
 
 
 def memory(directory: Path) -> tuple[float, float]:
-    """Measures reads that the page cache answers. Returns their rate in bytes/s and the seconds per
-    call. Files are created in `directory` and removed."""
+    """Measures reads that the page cache answers. Returns the median of their rates in bytes/s and
+    the median of the seconds per call. Files are created in `directory` and removed.
+    """
     with tempfile.TemporaryDirectory(prefix=".dfslab-probe-", dir=directory) as made:
         rates, calls = zip(
             *(probe.kept_reads(Path(made) / "data") for _ in range(REPEATS)), strict=True

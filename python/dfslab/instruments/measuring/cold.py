@@ -165,8 +165,9 @@ def _planned(stream: Stream, report: LoadReport) -> dict[int, int]:
 
 
 def _in_one_place(stream: Stream) -> dict[int, bool]:
-    """Returns the numbers of the phases that read one place of a file repeatedly. The value of a
-    number tells whether each transfer of the phase has the full size."""
+    """Returns a dictionary with the phases that read one place of a file repeatedly. The key is the
+    phase's number, and the value tells whether each transfer of the phase has the full size.
+    """
     found = {}
     for number, part in enumerate(stream.all_phases):
         accesses = [part.access, *(share.access for share in part.mix if share.access)]

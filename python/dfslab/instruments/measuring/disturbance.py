@@ -98,7 +98,8 @@ class MachineWatch:
 
     def _throttled_s(self) -> float | None:
         """Returns the seconds for which quotas of control groups kept this process's group from
-        running."""
+        running; None if the kernel does not report them.
+        """
         try:
             lines = self._own_groups.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -114,8 +115,10 @@ class MachineWatch:
 
 
 def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
-    """Returns the folders where the control group `path` may be mounted. In cgroup version 2,
-    `controllers` is ""."""
+    """Returns the folders where the control group `path` may be mounted. `controllers` lists the
+    group's controllers; it is "" in cgroup version 2. In version 1 the list of folders is empty if
+    the group does not control processors.
+    """
     relative = path.lstrip("/")
     if not controllers:
         return [groups / relative, groups / "unified" / relative]
@@ -126,7 +129,9 @@ def _folders(groups: Path, controllers: str, path: str) -> list[Path]:
 
 def _throttled(file: Path) -> float | None:
     """Returns the throttled time in seconds from a file `cpu.stat`, which counts microseconds in
-    cgroup version 2 and nanoseconds in version 1."""
+    cgroup version 2 and nanoseconds in version 1. Returns None if the file is missing or has no
+    such count.
+    """
     try:
         text = file.read_text(encoding="ascii")
     except OSError:
@@ -148,6 +153,7 @@ def _share(before: Moment, now: Moment) -> float | None:
 
 def _others_share(before: Moment, now: Moment) -> float | None:
     """Returns the processor time of other programs, as a share of the time of all processors.
+    Returns None if the kernel does not report the times.
 
     It is all processor time minus that of the run's own processes. So it includes programs that
     both began and ended during the run.
@@ -161,8 +167,10 @@ def _others_share(before: Moment, now: Moment) -> float | None:
 
 
 def _throttled_share(before: Moment, now: Moment, took_s: float) -> float | None:
-    """Returns the throttled time as a share of the time of all processors. The divisor is all
-    processors' time because the kernel throttles a group on each processor separately."""
+    """Returns the throttled time as a share of the time of all processors; None if it is not known.
+    The divisor is all processors' time because the kernel throttles a group on each processor
+    separately.
+    """
     if before.throttled_s is None or now.throttled_s is None or took_s <= 0:
         return None
     return max(0.0, now.throttled_s - before.throttled_s) / took_s / (os.cpu_count() or 1)

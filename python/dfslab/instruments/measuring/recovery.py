@@ -106,11 +106,12 @@ class _Return(TypedDict):
 
 
 def _as_before(after: Sequence[float], usual: float | None) -> _Return:
-    """Returns when the rate returns to `usual` after a fault, and how many operations are missing
-    until then.
+    """Returns when the rate returns to `usual` after a fault, how many operations are missing until
+    then, the lowest rate, and how long the rate is low again later.
 
     `after` has the rates of the intervals after the fault. `usual` is the rate before the fault, in
-    operations per second.
+    operations per second. If it is None or there are too few intervals, time and missing operations
+    are None; if the rate never falls, they are 0. If it never returns, the time is None.
     """
     means = [sum(after[i : i + WINDOW]) / WINDOW for i in range(len(after) - WINDOW + 1)]
     found: _Return = {
@@ -171,9 +172,10 @@ def fault_report(
 
 
 def _together_s(report: LoadReport) -> float:
-    """Returns the time in seconds at which the first client finished (the stonewall).
+    """Returns the time in seconds at which the first client finished (the stonewall), or the end of
+    the run if that time is not known. In a run of phases, the last phase counts.
 
-    After it, fewer clients run, so a lower rate is not due to a fault.
+    After this time fewer clients run, so a lower rate is not due to a fault.
     """
     if not report.phases:
         return report.stonewall_s or report.window_s

@@ -37,9 +37,10 @@ WARM_UP_SMALL_BYTES = 64 << 10
 def warm_up(point: Point, target: FileTarget, session: access.InstrumentSession) -> None:
     """Runs the warm-up of a fresh testbed and discards its results.
 
-    If the scenario sets a duration, many small runs are made, since a few calls trigger no JIT
-    compilation. Under a processor limit, compilation takes many times as long. So in studies that
-    vary processor shares, the configuration's own operations are warmed up before the limits apply.
+    If the scenario sets the duration of the warm-up, many operations on small files are made in
+    that time, since a few calls trigger no JIT compilation. Under a processor limit, compilation
+    takes many times as long. So in studies that vary processor shares, the configuration's own
+    operations are warmed up before the limits apply.
     """
     session.notify("warming up the daemons")
     usual = WarmUp() if session.testbed is None else session.testbed.WARM_UP

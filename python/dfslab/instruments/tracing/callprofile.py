@@ -260,7 +260,7 @@ class MergedStep:
         """The self time in ns.
 
         If the step waited for another process, the time that the other process worked is
-        subtracted.
+        subtracted, unless that time exceeds the self time.
         """
         waited = self.kind == "blocked" and self.served_ns <= self.self_ns
         return self.self_ns - self.served_ns if waited else self.self_ns
@@ -309,9 +309,10 @@ def written(file: File) -> str:
 
 
 def merge(files: Iterable[tuple[str, File]]) -> MergedStep:
-    """Merges profiles, given as pairs of file name and profile.
+    """Merges profiles, given as pairs of file name and profile. Returns the root of the merged
+    tree, which is not a step.
 
-    Returns the root of the merged tree, which is not a step.
+    Raises InputError if the parent of a row is not an earlier row.
     """
     top = MergedStep()
     for name, file in files:

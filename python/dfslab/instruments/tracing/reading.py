@@ -28,8 +28,8 @@ class CallSelection(CheckedModel):
 class Reading(CheckedModel):
     """The options for reading the files of a profile.
 
-    `sampled` is the probability with which calls were recorded. If `format` is empty, it is
-    recognised from the file.
+    `sampled` is the probability with which calls were recorded. If `format` is empty, the format is
+    recognised from the file. `choice` selects and renames calls.
     """
 
     sampled: float = 1.0

@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(403, "pages of other origins send no spans")
 
     def _take(self, encoding: str) -> None:
-        """Reads one message within the memory budget, and adds its spans to the stream."""
+        """Reads one message, for which memory is reserved, and adds its spans to the stream."""
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
             self.receiver.take(inflated(self._chunks(), encoding))
             return

@@ -50,11 +50,11 @@ class _Tree:
 
 
 def whole_calls(paths: Iterable[Path]) -> list[Timeline]:
-    """Returns for each kind of root call the slowest exemplar, with the number of the others. The
-    slowest kind comes first.
+    """Returns the slowest exemplar of each kind of root call: of each name of a root call in each
+    service. The slowest comes first, and at most MOST_CALLS are returned.
 
-    `cause` is the path of the parent in another process, because exemplars have no trace id by
-    which the parent could be found.
+    The `cause` of a result is the path of its parent in another process, because exemplars have no
+    trace id by which the parent could be found.
     """
     slowest: dict[tuple[str, str], _Tree] = {}
     for path in paths:
@@ -148,8 +148,9 @@ def _span(span: OtlpSpan) -> _Span:
 
 
 def _shown(tree: _Tree) -> Timeline:
-    """Returns the exemplar as a timeline for display. Times are seconds since the start of its root
-    call."""
+    """Returns the exemplar as a timeline for display, with its first MOST_SPANS calls. Times are
+    seconds since the start of its root call.
+    """
     root = tree.root
     calls = [
         TimelineCall(
