@@ -52,11 +52,11 @@ def classes(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def planted(jar, classes, tmp_path):
-    """Returns a function that runs the planted program under the tracing agent and returns
-    (finished process, profile or None).
+    """Returns a function that runs the Java program `Planted`, whose calls are known, under the
+    tracing agent. The function returns (finished process, profile or None).
 
-    `java` are options of the JVM. They are empty for programs with so many calls that optimisation
-    saves time.
+    `java` gives options of the JVM, by default QUICK. Tests with very many calls pass no options,
+    because the optimising compiler then saves more time than it takes.
     """
 
     def run(*words: str, points: str = POINTS, option: str = "", java: tuple[str, ...] = QUICK):

@@ -19,8 +19,12 @@ from dfslab.studies.contract import Findings, FinishedRun
 
 @dataclass(frozen=True)
 class Law:
-    """Parameters of planted rates: the rate of one client, the exponent with which the rate grows
-    with the number of clients, and the relative deviation of each of three repetitions."""
+    """The law by which the tests compute rates from the number of clients.
+
+    `first` is the rate of one client, and the rate grows as the number of clients to the power
+    `exponent`. `spread` has, for each of three repetitions, the factor by which its rate is
+    multiplied.
+    """
 
     first: float = 100.0
     exponent: float = 1.0

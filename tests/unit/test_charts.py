@@ -1,4 +1,5 @@
-"""Tests of the charts of the page: scales, ticks, points, gaps, bars, intervals and legends."""
+"""Tests of the charts in the HTML page of a run: scales, ticks, points, gaps, bars, intervals and
+legends."""
 
 from __future__ import annotations
 

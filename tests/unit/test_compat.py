@@ -119,7 +119,8 @@ export DFS_PERF_JAVA_OPTS+="
 def test_dfs_perfs_own_files_are_read_as_they_are(tmp_path):
     """The configuration files of DFS-Perf are read unchanged.
 
-    The metadata case has a time limit, and one client for each thread.
+    DFS-Perf's test case "Metadata" becomes a scenario with a time limit and with one client for
+    each thread.
     """
     (tmp_path / "Metadata.xml").write_text(METADATA)
     (tmp_path / "dfs-perf-env.sh").write_text(ENVIRONMENT.format(folder=tmp_path))
@@ -420,7 +421,8 @@ def test_a_form_goes_to_a_new_file_only(recorded_run, tmp_path):
 
 
 def test_mdtest_runs_and_prints_its_summary(tmp_path):
-    """The summary in the form of mdtest has a rate for each phase, over the phase's own time."""
+    """The summary in the form of mdtest has a rate for each phase, which is computed over the time
+    of this phase only."""
     chosen, summary = compat.read(
         "mdtest", ["-np", "2", "-n", "30", "-F", "-u", "-i", "2", "-d", str(tmp_path)]
     )

@@ -1,5 +1,5 @@
-"""Tests of runs that failed in part. They report this first and exit with 1, and every export of
-their results states it."""
+"""Tests of runs of which a part failed. Their output begins with a statement that they are
+incomplete, the exit code is 1, and every export of their results states the same."""
 
 import csv
 import io

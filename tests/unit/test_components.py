@@ -1,5 +1,6 @@
-"""Tests of the method that simulates the Petri net which a file system has in addition to its
-description, and of the scenario of the PVFS paper."""
+"""Tests of the method that predicts by simulating a Petri net of a file system's components. Such a
+net exists for PVFS, in addition to the description of its operations from which other methods
+predict. Also tests the scenario that repeats the experiment of the PVFS paper."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ STRIPING = Striping(servers=4, stripe_bytes=64 * KIB)
 
 
 def small(*keys: str):
-    """Returns the configurations of the scenario that simulates the paper's figures. Its files are
-    small here, to save time."""
+    """Returns the configurations of the scenario that reproduces the figures of the PVFS paper. The
+    files have only 8 MiB, to save time. `keys` are further changes of the scenario, each in the
+    form "key=value"."""
     return read_scenario(FIGURES, ["workload.file_size=8 MiB", *keys]).points()
 
 
@@ -90,8 +92,9 @@ def test_a_file_system_without_a_net_of_its_own_is_refused():
 
 
 def traced(reported, clients: int = 1, cached: bool = False, grain: str = "packet", **hardware):
-    """Returns the setup of a PVFS net that replays a trace on four servers. `reported` has (client,
-    operation, offset, size in bytes) for each call of the trace."""
+    """Returns the setup of a Petri net of PVFS that replays a trace on four servers. `reported` has
+    (client, operation, offset, size), both last ones in bytes, for each call of the trace.
+    `hardware` replaces limits of the paper's hardware."""
     done = [Done(client, kind, client, 0, at, size) for client, kind, at, size in reported]
     calls = calls_of(done, STRIPING, cached)
     return Setup(

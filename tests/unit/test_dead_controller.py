@@ -9,7 +9,8 @@ from dfslab.fleet.places import Nodes
 from dfslab.testbeds.hosts.process import LiveProcess
 from support.running_agent import running_agent
 
-# A limit that only ends a test that hangs: the workload would run for days.
+# Time limit in seconds for the end of the run. It is exceeded only if the run does not notice that
+# its controller has ended, because the workload would take days.
 HANGS_S = 300
 
 

@@ -1,5 +1,6 @@
-"""Tests of predicted gains and advice: their intervals, cases in which an answer is withheld, rows
-that are merged, prices, and the two commands that print them."""
+"""Tests of the predicted gains of changes to a file system, and of the advice which change to make:
+intervals of the gains, when an answer is withheld, which rows of an answer are joined, prices of
+changes, and the two commands that print the answers."""
 
 from __future__ import annotations
 
@@ -267,5 +268,6 @@ def test_roles_that_share_a_node_are_split_for_one_more_server():
     found = whatif(evidence_of(ready.files()["hdfs"]), ["servers +1"])
     assert found.rows
     assert any("1 client, 1 master, 3 server" in note for note in found.notes)
-    # Dedicated nodes before and after: one more of them takes no rate away.
+    # Each role has nodes of its own both before and after the change, so one more server does not
+    # lower the rate.
     assert all(row.rate.gain >= 0.99 for row in found.rows)

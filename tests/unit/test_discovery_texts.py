@@ -87,7 +87,7 @@ def test_the_graph_of_a_gluster_client_reports_what_its_servers_do_not():
     assert of_client_graph([*GRAPH, "data-disperse-0"], "node").settings == {}
     commands = Commands(**{".meta/graphs": "\n".join(GRAPH)})
     assert GLUSTERFS.discover(mount("node:/data"), commands).instances == {"brick": 4}
-    # The volume is asked for at its server first.
+    # dfslab asks the volume's server about the volume before it reads the graph of the client.
     assert "--remote-host=node" in commands.asked[0]
 
 

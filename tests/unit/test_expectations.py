@@ -1,5 +1,6 @@
-"""Tests of expectations on runs that follow planted laws: expectations are derived and compared
-with the results, and step functions are fitted."""
+"""Tests of expectations, which are predicted statements such as "this step takes longer if the file
+is larger". They are derived from a file system's description and compared with results of runs
+whose step times the tests compute. Functions for step times are fitted to these results, too."""
 
 from __future__ import annotations
 
@@ -113,10 +114,11 @@ def test_what_was_not_measured_is_not_scored():
 
 
 def planted(scenario):
-    """Returns the step times in seconds of a planted law. A write takes 2 ms plus 1.5 times the
-    time of its bytes on the adapter, and a close takes 5 ms.
+    """Returns the true step times in seconds that the tests give to a configuration.
 
-    In addition, both steps have the network waits that the operation tree states.
+    The step "write" takes 2 ms plus 1.5 times the time that its bytes take on the network adapter,
+    and the step "close" takes 5 ms. The time that a step waits for the network, according to the
+    file system's description, is added to both.
     """
     size = step_terms.terms_of(scenario)[2]
     own = {"write": 0.002 + 1.5 * size, "close": 0.005}

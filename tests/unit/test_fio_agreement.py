@@ -22,7 +22,8 @@ from verification.fio_agreement import (
 
 
 def output_of_fio(reads: int, writes: int) -> str:
-    """fio's JSON output of a job of 2 s, with 1.5 s of processor time."""
+    """Returns the JSON output of fio for a job of 2 s with `reads` reads, `writes` writes and 1.5 s
+    of processor time."""
     job = {
         "read": {"iops": reads / 2, "total_ios": reads},
         "write": {"iops": writes / 2, "total_ios": writes},

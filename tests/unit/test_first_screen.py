@@ -1,5 +1,5 @@
-"""Tests of the first screen of a run's page. It gives the same answers as the terminal and
-withholds the same answers. For what is not known, it names a command."""
+"""Tests of the first screen of a run's HTML page. It gives the same answers as the terminal and
+withholds the same ones. For what is not known, it names the command that would find it out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from support.command import dfslab
 
 
 def run_of(noise: float, repetitions: int = 4) -> FinishedRun:
-    """Returns a run of planted measurements with lognormal noise of this width."""
+    """Returns a run with artificial measurements. `noise` is the standard deviation of the natural
+    logarithm of their rates over the repetitions."""
     scenario: Scenario = synthetic.scenario()
     return FinishedRun(scenario, synthetic.planted(noise=noise, repetitions=repetitions))
 

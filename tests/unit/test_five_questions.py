@@ -38,7 +38,8 @@ def document(*words: object, **settings: object) -> dict:
 
 
 def test_how_fast_is_my_mount(tmp_path):
-    """The answer names the highest rate, its unit and configuration, and the page cache."""
+    """The answer states the rates of reads and of random writes, each with its unit and mode. It
+    also says that the page cache was not avoided."""
     words = ("measure", tmp_path, "--bs", "4k", "--rw", "read,randwrite", "--clients", "1")
     short = ("--size", "1m", "--time", "60s", "--set", "workload.operations_per_client=20")
     found = document(*words, *short, "--repetitions", "1", "-q", cwd=tmp_path)

@@ -182,8 +182,8 @@ def _ordered(folder, count):
 
 
 def _expected(folder, count):
-    # All sizes are in one row of the sweep. Comparing each size with every other size would be
-    # quadratic work.
+    # The configurations differ in the file size only, so they form a single series. Comparing each
+    # size with every other one would be quadratic work.
     points = synthetic.scenario(sizes(count * EACH), (1,), []).points()[:count]
     return lambda: expectations.expectations(points)
 

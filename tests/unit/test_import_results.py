@@ -16,8 +16,9 @@ MEBI, GIBI = 1 << 20, 1 << 30
 
 @pytest.fixture
 def read(tmp_path):
-    """Provides a function that reads the output of a tool. It returns a dictionary from (part,
-    repetition) to the measurement."""
+    """Provides a function that reads the output of a tool. It returns (dictionary, whole report).
+    The dictionary has the measurements under the keys (job, test or phase of the tool's run, number
+    of the repetition)."""
 
     def found(text: str):
         path = tmp_path / "given"

@@ -1,5 +1,5 @@
-"""Tests of UML interaction diagrams that are drawn from descriptions. Their chains, parallel
-branches, guards and legends are as in Figures 2 and 3 of Wu 2013."""
+"""Tests of UML interaction diagrams that are drawn from the descriptions of file systems. Chains of
+messages, parallel branches, guards and legends are as in Figures 2 and 3 of Wu 2013."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from dfslab.testbeds.hosts.threads import threads
 from support.clusters import TWO, agents_of, plan
 from support.waiting import wait_until
 
-# Limit in seconds for the end of a run: far more than it may take, and far less than the time that
-# clients on other systems get for clean-up.
+# Limit in seconds for the end of an interrupted run on a testbed. It is far more than such a run
+# may take, but only half of the time that dfslab gives clients on other file systems for clean-up.
 SOON_S = places.CLEAN_UP_LIMIT_S / 2
 
 

@@ -1,5 +1,6 @@
-"""Tests of models that are learnt from results. They keep known signs and upper bounds, their
-intervals are correct, data are split fairly, and tables show the models."""
+"""Tests of models that are learnt from results. The models keep the known signs of effects and the
+known upper bounds of rates, their intervals are correct, training and test data are split fairly,
+and tables show the models."""
 
 from __future__ import annotations
 
@@ -74,9 +75,9 @@ def scenario():
 
 
 def truth(point):
-    """Returns the planted rate of a configuration. It is the rate that the description predicts
-    with other constants, times 0.7, and on ext4 also times 0.6. The description has no effect of
-    the disk's file system."""
+    """Returns the true rate that the tests give to a configuration. It is the rate that the
+    description of GlusterFS predicts with 1.5 times its constants, multiplied by 0.7, and on ext4
+    also by 0.6. The description itself does not know the effect of the disk's file system."""
     situation = Situation(point.scenario)
     rate = situation.predict({k: 1.5 * v for k, v in situation.constants.items()}).rate_per_s
     return 0.7 * rate * (0.6 if "ext4" in point.labels.values() else 1.0)
@@ -207,9 +208,9 @@ def test_too_little_is_said_and_the_fewest_will_do(name, measured):
 
 
 def test_the_split_model_has_one_line_for_each_operation():
-    """With two operations whose rates have opposite slopes, the split model finds both slopes and a
-    single linear model finds neither. Columns outside the first model are not split, nor is an
-    operation with too few rows."""
+    """With two operations whose rates have opposite slopes, the model that is split by operation
+    predicts all rates, and a single linear model does not. A separate line is fitted only for
+    operations that have enough rows."""
     random = np.random.default_rng(4)
     operation = np.repeat([0.0, 1.0], 30)
     hardware, switch = random.normal(size=60), random.integers(2, size=60) * 1.0

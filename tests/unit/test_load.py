@@ -219,8 +219,8 @@ def test_control_c_cleans_up(tmp_path):
 
 @pytest.mark.testbed
 def test_everything_on_a_real_hdfs(tmp_path_factory, monkeypatch):
-    """A run on a real HDFS has every operation, verified content, and the stream of a local run,
-    and leaves nothing."""
+    """Runs on a real HDFS, with either of two client libraries, complete without errors and verify
+    what they read. They perform the same operations as a local run and leave nothing behind."""
     monkeypatch.setenv("DFSLAB_STATE", str(tmp_path_factory.mktemp("state")))
     parameters = {"datanodes": 2, "replication": 2, "block_size": "1 MiB"}
     with Testbed.up(parameters, notify=print) as testbed:

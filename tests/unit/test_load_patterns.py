@@ -158,8 +158,8 @@ def dues_and_ends(report: LoadReport, spans: list) -> list[tuple[float, float]]:
     """Returns (scheduled start, end) of each request, in seconds after the start that is common to
     all agents.
 
-    Each agent reads the common start on its own clock, so it is taken from the first operations of
-    the agent's clients.
+    Each agent reads the common start on its own clock. Therefore the start is computed for each
+    client from the client's first operation.
     """
     times = []
     for client in report.per_client:

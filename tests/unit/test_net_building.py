@@ -17,8 +17,8 @@ from dfslab.spec.model import InputError
 
 
 def tandem(stations: int) -> Net:
-    """Returns a net of `stations` stations in a row. Each is a separate copy of the page
-    `station`."""
+    """Returns a Petri net in which jobs pass `stations` stations in a row. A station is a queue
+    with one server, and each is a separate copy of the page `station`."""
     net = Net("tandem")
     job = net.colour("job", id=int)
     station = Page("station")

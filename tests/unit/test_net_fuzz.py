@@ -69,7 +69,9 @@ JUNK = (
 
 
 def damage(value, chance: random.Random):
-    """Returns a JSON value with one part removed, repeated or replaced by an invalid value."""
+    """Damages the JSON value in place. One randomly chosen part of it is removed, repeated,
+    replaced by an invalid value, or, if the part is a text, changed in one character. An
+    empty value stays as it is."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     if not keys:
         return

@@ -46,8 +46,9 @@ def test_a_run_reports_its_stations_and_keeps_the_laws():
 
 
 def test_the_laws_can_fail():
-    """The check of the operational laws reports an error if a station of the net does not behave as
-    it was declared."""
+    """The check of the operational laws reports an error if a station (a queue and its servers, as
+    declared by the names of two places) breaks a law. A declared place that does not exist is
+    refused."""
     net = queue()
     away = net.place("away")
     net.transition(

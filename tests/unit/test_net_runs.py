@@ -16,7 +16,7 @@ def run_text(net: dict, **options) -> str:
 
 
 def run(net: dict, **options) -> dict:
-    """Returns the report of the run's first replication."""
+    """Runs a net and returns the report of the first replication."""
     return json.loads(run_text(net, **options))["replications"][0]
 
 
@@ -189,7 +189,8 @@ def test_transition_delay_is_drawn_once():
     )
     monitors = [{"kind": "log", "transition": "pair"}]
     answer = run(net, monitors=monitors, seed=2)
-    # `serve` puts both output tokens at the same time, after its only delay.
+    # The random delay of `serve` is drawn once for both of its output tokens. They arrive at the
+    # same time, and `pair`, which needs both, fires at that time.
     assert answer["monitors"][0]["rows"] == [[answer["end_time_ns"]]]
     assert answer["end_time_ns"] > 0
 

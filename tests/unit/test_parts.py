@@ -1,5 +1,5 @@
-"""Tests of the part of a file system that limits a pipeline. It is computed from call profiles of
-pipelines whose true savings are known."""
+"""Tests of the ranking of parts (processors, disks and links) by the time that a faster one would
+save in a pipeline of nodes. It is computed from call profiles whose true savings are known."""
 
 from __future__ import annotations
 
@@ -82,11 +82,14 @@ def found(
     requested: int = 0,
     one_host: bool = False,
 ) -> PartRanking:
-    """Returns the ranking of parts for a client that writes through the nodes one and two.
+    """Returns the ranking of parts (processors, disks, links) for a client that writes through the
+    nodes one and two. All times are in milliseconds.
 
-    `waits` and `disks` are the times of the two nodes in milliseconds. `requested` is the time of a
-    call to the metadata server during the stream. `factor` is how many times as fast a part is
-    assumed to become.
+    `waits` and `disks` are the times that the two nodes wait for data and use their disks. `rpc` is
+    the time of a call to the metadata server, of which the server works for `served` and wants a
+    processor for `runnable`. `requested` is the time of another call to it during the stream.
+    `unexplained` is time of the client that nothing explains. `factor` is how many times as fast a
+    part is assumed to become. `one_host` says that all processes run on one host.
     """
     whole = max(waits) + max(disks) + rpc + unexplained
     files = [

@@ -11,8 +11,11 @@ SPREAD = {"calm": 0.1, "wild": 1.0}
 
 
 def drawn(random, groups, rows=8):
-    """Returns errors of training rows, with the cell and the group of each row. The errors of the
-    two cells have different spread. Rows of one group share half of their variance."""
+    """Returns three lists with one item for each training row: its error, its cell and its group.
+
+    A cell is a class of rows with the same spread of errors, here "calm" or "wild". Rows of one
+    group share half of their variance.
+    """
     cells = [str(random.choice(list(SPREAD))) for _ in range(groups * rows)]
     shared = np.repeat(random.normal(size=groups), rows)
     own = random.normal(size=groups * rows)

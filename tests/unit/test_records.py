@@ -260,7 +260,8 @@ def test_processes_that_start_one_scenario_at_once_share_one_folder(tmp_path):
 
 
 def test_a_folder_that_is_being_created_is_waited_for(tmp_path, monkeypatch):
-    """A start that finds another one between the creation of the folder and its scenario waits."""
+    """If one start of a scenario has created the run folder but has not yet written the scenario
+    into it, a second start waits until the first one has done so."""
     scenario, made = synthetic.scenario(**GRID), threading.Event()
     may_write = threading.Event()
     write = store.write_atomically

@@ -19,7 +19,8 @@ def fitted_on(results):
 def test_planted_exponents_are_found():
     model = Regression().fit(fitted_on(synthetic.planted()))
     found = {name: value for name, (value, _) in model.fitted.coefficients.items()}
-    # The coefficients are natural logarithms of the rate for each doubling.
+    # A numeric coefficient is the change of the rate's natural logarithm for each doubling. That of
+    # an operation is the difference from the other operation.
     assert found["file_size"] == pytest.approx(-0.7 * np.log(2))
     assert found["clients"] == pytest.approx(0.5 * np.log(2))
     assert found["operations=write"] == pytest.approx(-np.log(3))

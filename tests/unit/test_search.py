@@ -30,8 +30,8 @@ KNEE_PER_S = (2 - math.sqrt(2)) / SERVICE_S
 
 
 def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
-    """Returns a run at `rate_per_s` on an M/D/1 server, simulated by Lindley's recursion. `number`
-    is the random seed."""
+    """Returns a run of `count` requests, arriving at `rate_per_s`, on an M/D/1 server that is
+    simulated by Lindley's recursion. `number` is the random seed."""
     draw = random.Random(number)
     wait_s = total_s = clock_s = 0.0
     for _ in range(count):
@@ -44,7 +44,8 @@ def lindley(rate_per_s: float, number: int, count: int = 10_000) -> RateRun:
 
 
 def easily(rate_per_s: float, number: int, value_s: float = 1e-6) -> RateRun:
-    """Returns a run at `rate_per_s` on a server that is never late."""
+    """Returns a run at `rate_per_s` on a server that always answers within `value_s`, whatever the
+    rate is. `number` is not used."""
     return RateRun(rate_per_s, value_s, value_s, rate_per_s, span_s=1.0)
 
 
@@ -79,8 +80,9 @@ class Watched:
 
 
 def watched(rate_per_s: float, number: int, count: int = 120) -> Watched:
-    """Returns a run of Poisson arrivals at a target that takes 1 ms, or longer on a slow
-    machine."""
+    """Runs `count` operations with Poisson arrivals at `rate_per_s` on a target that takes 1 ms, or
+    longer on a slow machine. Returns the run with the figures that are recomputed from its spans.
+    `number` is the random seed."""
     draw = random.Random(number)
     dues_s = list(itertools.accumulate(draw.expovariate(rate_per_s) for _ in range(count)))
     stream = {

@@ -1,5 +1,6 @@
-"""Tests of the fitted law of a metadata server's response time, on synthetic runs with a planted
-law, planted processor shares and planted peaks."""
+"""Tests of the fitted law of a metadata server, which is a formula for its response time as a
+function of the number of clients. The runs are synthetic, with a known law, known shares of a
+processor for the server, and known peaks of arrivals."""
 
 from __future__ import annotations
 
@@ -141,9 +142,12 @@ def test_the_between_run_deviation_is_pooled_over_the_curve():
 
 
 def test_the_law_that_wins_by_weight_is_held_against_the_held_out_capacity():
-    """If the law with the largest weight also predicts the held-out capacity q best, the conclusion
-    says so. If the server becomes faster at the held-out client counts, the law no longer predicts
-    q best, and the conclusion says that."""
+    """A law is a formula for the response time as a function of the number of clients, and q is the
+    capacity of the server at processor shares that were not used to fit it.
+
+    If the law with the largest weight also predicts q best, the conclusion says so. If the server
+    becomes faster at 128 clients, the law no longer predicts q best, and the conclusion says that.
+    """
     found = server_law(runs())
     assert found.capacity[0].law == "x ln x"
     assert found.capacity[0].median_abs_error < 0.05

@@ -1,5 +1,5 @@
-"""Tests of sweeps that are resumed, of comparisons whose parts sum to the whole, and of
-cross-validation folds, which never split a configuration."""
+"""Tests of sweeps that are resumed, of the comparison of predictions with measurements, and of
+cross-validation folds, which never split the repetitions of one configuration."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SILENT = lambda *_: None  # noqa: E731
 
 
 class Instrument:
-    """A fake instrument that measures the planted law and records its runs. It fails for the
-    configurations in `fails`."""
+    """A fake instrument that returns rates of a known law and records which runs were requested. It
+    fails for the configurations in `fails`."""
 
     name = "measure"
 

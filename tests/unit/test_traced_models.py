@@ -1,5 +1,5 @@
-"""Tests of models of replayed traces. The modelled workload has the operations of the trace, and
-each operation has its cost."""
+"""Tests of models that predict the replay of a trace. The modelled workload has the operations of
+the trace in their order, and the cost of an operation depends on what precedes it in the trace."""
 
 from __future__ import annotations
 
