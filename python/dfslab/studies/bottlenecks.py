@@ -1,9 +1,10 @@
 """Shows where traced external programs spend their time in a file system, and which step to
 improve.
 
-For every traced configuration, the study reports two things. First, the total seconds of the
-functions that the literature names. Second, the steps, ranked by the client call time that halving
-each would save, with intervals. The ranking by summed time of Liu 2018 is given for comparison.
+For every traced configuration, the study reports two things. One is the total seconds of the
+functions that the literature names. The other is a ranking of the steps (the traced calls) by the
+client call time that would be saved if the step took half the time, with intervals. The ranking by
+summed time of Liu 2018 is given for comparison.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class FunctionCost(BaseModel):
 
 class Gain(BaseModel):
     """The share of the client call time that would be saved if one step or part of the hardware
-    took half the time. A step is taken in all its calling contexts. A part is a processor, disk or
-    link."""
+    took half the time. A step includes the calls in all its calling contexts. A part is a
+    processor, disk or link."""
 
     name: str
     saving: float
@@ -79,7 +80,8 @@ class Bottlenecks(BaseModel):
 
 
 class Programs(StudyResult):
-    """The seconds that the functions of every traced program took, and the largest gains."""
+    """For every traced program: the seconds that its functions took, and the steps and hardware
+    parts whose speed-up would save most time."""
 
     study = "bottlenecks"
 
@@ -87,7 +89,7 @@ class Programs(StudyResult):
 
     def tables(self, run: FinishedRun) -> list[Table]:
         """Returns tables of the mean seconds of each function, with at most ACROSS configurations
-        in one table, and then a table of the largest gains."""
+        in one table, and then a table of the steps whose speed-up would save most time."""
         parts = [self.programs[at : at + ACROSS] for at in range(0, len(self.programs), ACROSS)]
         return [*(_functions_table(run, some) for some in parts), self._gains(run)]
 
@@ -155,7 +157,7 @@ class BottlenecksStudy(Study[Programs]):
     order = 70
 
     def run(self, run: FinishedRun, progress: Progress) -> Programs | None:
-        """One entry for each traced program; None if no program was traced."""
+        """Returns the bottlenecks of each traced program; None if no program was traced."""
         found = bottlenecks(run.settled, run.traces)
         return Programs(programs=found) if found else None
 
@@ -167,9 +169,9 @@ def make(name: str) -> BottlenecksStudy:
 
 
 def bottlenecks(results: Sequence[Result], traces: Path) -> list[Bottlenecks]:
-    """One entry for each traced program, in the order of the results.
+    """Returns the bottlenecks of each traced program, in the order of the results.
 
-    `traces`: the folder that holds their call profiles.
+    `traces`: the folder with the call profiles of the programs.
     """
     found = []
     for result in results:
@@ -253,10 +255,10 @@ def _by_sum(steps: Iterable[Saving]) -> str:
 def functions(top: MergedStep, named: Mapping[str, Sequence[str]]) -> list[FunctionCost]:
     """Number of calls and total seconds of each function in a merged call tree `top`.
 
-    `named` maps each function to the endings of its call paths. The seconds are summed over all
-    endings, the number of calls is that of the first ending. The time of a nested call of the same
-    function belongs to the outer call. If `named` is empty, the steps with the largest total time
-    are returned.
+    `named` has for each function the endings of the call paths at which it is called. The seconds
+    are summed over all these endings, but calls are counted only at the first ending. The time of a
+    nested call of the same function belongs to the outer call. If `named` is empty, the steps with
+    the largest total time are returned.
     """
     if not named:
         steps = {

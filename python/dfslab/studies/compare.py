@@ -68,7 +68,8 @@ class Comparison(StudyResult):
     noise: float
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Tables of measured and predicted rates, and of errors on held-out configurations."""
+        """Returns a table of measured and predicted rates and, if configurations are held out, a
+        table of the errors on them."""
         found = [_rates(self, run)]
         if self.held_out:
             found.append(score_table("Errors on held-out configurations", self.held_out))
@@ -103,7 +104,8 @@ def _rates(comparison: Comparison, run: FinishedRun) -> Table:
 
 
 def _predicted(row: ComparedPoint, method: str) -> TableCell:
-    """A table cell with a method's predicted value, its interval and its signed error."""
+    """Returns a table cell with a method's predicted value, its interval and its signed error; a
+    dash if the method has no prediction."""
     metric = row.predictions.get(method)
     if metric is None:
         return absent()

@@ -51,7 +51,7 @@ class StudyResult(BaseModel):
     is_printed_by_run: ClassVar[bool] = True
     # Whether, in the terminal, the study's tables are printed instead of the list of all results.
     stands_for_results: ClassVar[bool] = False
-    # Whether a run with this result, and no other reason, gets a page.
+    # Whether this result alone is a sufficient reason to write the page of a run.
     is_worth_a_page: ClassVar[bool] = True
     # Sort key of the section on the page. None: a dedicated section with charts shows the result.
     section_order: ClassVar[int | None] = None
@@ -81,7 +81,7 @@ FoundOf = TypeVar("FoundOf", bound=StudyResult, covariant=True)
 
 @dataclass(frozen=True)
 class Needs:
-    """The conditions on a run under which a study is computed at the end of the run.
+    """The conditions that a run has to meet so that a study is computed at the end of the run.
 
     `results`: the run has any result. `measured`: the run has measurements. `models`: the scenario
     names models. `design`: true if the scenario must declare a design of experiments, false if it
@@ -132,7 +132,7 @@ class Study(ABC, Generic[FoundOf]):
 class Findings:
     """The results of all studies of a run, by study name.
 
-    `refused` has an entry for each study that failed: from its name to the reason.
+    `refused`: the reason why a study failed, by the name of the study.
     """
 
     found: dict[str, StudyResult] = field(default_factory=dict)

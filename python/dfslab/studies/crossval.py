@@ -1,8 +1,9 @@
 """Cross-validates models: each fold holds out whole configurations with all their repetitions, and
 every model is fitted again on the others.
 
-Rows of one testbed are correlated, so folds hold out whole testbeds, rates and scales. Random rows
-are scored, too, only to show how optimistic such scores are (the leakage gap).
+Results of one testbed are correlated. So there are folds that hold out all results of some
+testbeds, of some hardware rates, or of the largest numbers of servers or clients. Random results
+are also held out, only to show how optimistic such scores are (the leakage gap).
 """
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class LearningCurvePoint(BaseModel):
 
 
 def folds_of(results: Sequence[Result], count: int, seed: int) -> list[set[str]]:
-    """The point ids of each of `count` folds.
+    """Divides the configurations into `count` folds (fewer if there are fewer configurations).
+    Returns the point ids of each fold.
 
     The configurations of every type of operation are spread evenly over the folds.
     """
@@ -200,10 +202,11 @@ def validate(
     report: Progress,
     wanted: Sequence[str] = SPLITS,
 ) -> Validation:
-    """Scores of each model on random rows, then on held-out layouts, rates and scales.
+    """Returns the scores of each model for several splits. A split holds out random results, whole
+    layouts, hardware rates, or the largest numbers of servers or clients.
 
-    `wanted` names the splits to evaluate. The scores of a split do not depend on which other splits
-    are evaluated.
+    `wanted`: names of the splits to evaluate. The scores of a split do not depend on which other
+    splits are evaluated.
     """
     measured = [result for result in results if result.method == "measure" and result.complete]
     found = Validation(scores={}, rows={})
@@ -233,7 +236,8 @@ def _rates(point: Point) -> str:
 
 
 def _grouped(keys: Sequence[str], seed: int) -> Folds:
-    """Folds that never divide results with the same key; `keys` holds one key for each result.
+    """Returns folds such that all results with the same key are in the same fold. `keys` holds one
+    key for each result.
 
     Returns an empty list if all results have the same key.
     """

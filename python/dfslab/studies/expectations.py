@@ -209,10 +209,11 @@ def expectations(points: Sequence[Point]) -> list[Statement]:
 
 
 def _dominance(predicted: Mapping[str, StepSeconds]) -> Iterator[Statement]:
-    """Yields an expectation for each operation: its longest step takes longer than its second
-    longest step."""
+    """Yields the expectations that, among the steps at the same level of an operation, the longest
+    step takes longer than the second longest. A pair whose ratio is below MARKED gives none."""
     for point, steps in predicted.items():
-        # Compares a step only with the steps of the same outer step, not with its inner steps.
+        # A step is compared only with the other steps of the same outer step, not with its own
+        # inner steps.
         for operation, outer in dict.fromkeys((o, s.rpartition("/")[0]) for o, s in steps):
             own = sorted(
                 (
@@ -238,7 +239,7 @@ def _neighbours(
     points: Sequence[Point], predicted: Mapping[str, StepSeconds]
 ) -> Iterator[Statement]:
     """Yields the expectations on pairs of configurations that differ only in keys of one kind, such
-    as the file size or the deployment."""
+    as the file size or the deployment. Ratios between FLAT and MARKED give none."""
     for kind, first, second in _pairs(points):
         for key, time in predicted[second.id].items():
             before = predicted[first.id].get(key, 0.0)
@@ -275,7 +276,7 @@ def _pairs(points: Sequence[Point]) -> Iterator[tuple[str, Point, Point]]:
 
 
 def score(statements: Sequence[Statement], results: Sequence[Result]) -> list[Verdict]:
-    """Returns a verdict on each expectation whose configurations were measured. The noise between
+    """Returns a verdict on each expectation whose steps were measured. The noise between
     repetitions decides whether a deviation counts."""
     logs: dict[tuple[str, str, str], list[float]] = {}
     for result in results:

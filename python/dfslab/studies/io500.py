@@ -20,7 +20,8 @@ from dfslab.studies.contract import FinishedRun, Progress, Study, StudyResult
 NAMES = ("io500",)
 
 GIB, THOUSAND = 2**30, 1000
-# The parts of the score. Each is the name of the workload and of the phase that measure it.
+# The parts of the score, as IO500 names them. The value of a part is the pair of dfslab's workload
+# and the phase of that workload that measures the part.
 BANDWIDTHS = {
     "ior-easy-write": ("ior_easy", "write"),
     "ior-easy-read": ("ior_easy", "read"),
@@ -50,8 +51,9 @@ SHORT = "Phases shorter than 300 s compare configurations here, and are no entry
 class Io500Score(BaseModel):
     """IO500's score of one set of runs.
 
-    `parts` are in GiB/s and in thousands of operations per second. The score and its two means are
-    None if a part is missing. `shortest_s`: duration of the shortest phase in seconds.
+    `parts`: the measured rate of each part of the score, in GiB/s or in thousands of operations per
+    second. `missing`: the parts that were not measured. The score and its two means are None if a
+    part is missing. `shortest_s`: duration of the shortest phase in seconds.
     """
 
     labels: dict[str, str]
@@ -94,8 +96,7 @@ class Scores(StudyResult):
         return [Table("IO500's parts and score", heads("part", *names), rows, notes)]
 
     def document(self, run: FinishedRun) -> dict[str, JsonValue]:
-        """The JSON document with the complete scores. A score that lacks a component is left
-        out."""
+        """The JSON document with the complete scores. A score that lacks a part is left out."""
         whole: list[JsonValue] = [
             one.model_dump(mode="json") for one in self.scores if one.score is not None
         ]

@@ -21,7 +21,8 @@ NAMES = ("trace",)
 
 
 class Traced(StudyResult):
-    """The call trees, ranked steps and losses of all traces of a run."""
+    """The analysis of all traces of a run, merged into one profile: call trees, steps ranked by the
+    time that a faster step would save, and data that the tracer lost."""
 
     study = "trace"
     is_worth_a_page = False

@@ -73,7 +73,8 @@ class StepAtPoint(BaseModel):
 
     @property
     def reach(self) -> float:
-        """Half-width of the measured mean's 90 % interval, as a fraction."""
+        """Half-width of the measured mean's 90 % interval, as a fraction of the mean; infinite if
+        the mean has no interval."""
         high = self.measured.high
         return float("inf") if high is None else high / self.measured.value - 1
 
@@ -391,7 +392,8 @@ def _add_models(found: Sequence[StepAtPoint], modelled: Modelled) -> None:
 
 
 def _reach(errors: Sequence[float]) -> float:
-    """Returns the factor between a prediction and each end of its 90 % interval.
+    """Returns the factor between a prediction and each end of its 90 % interval; UNKNOWN_FACTOR if
+    fewer than two errors are known.
 
     `errors`: log errors of the method. The interval includes both their spread and their bias.
     """
@@ -409,7 +411,7 @@ def _add_functions(
     terms: Sequence[str],
 ) -> list[StepFunction]:
     """Adds the predictions of fitted step functions to `found`, as the method `name`, and returns
-    the functions.
+    the functions; an empty list if no function can be fitted.
 
     `terms`: the terms of the fitted function. A baseline has fewer terms than f1 to f7 of Wu 2013.
     """

@@ -1,10 +1,11 @@
 """Fits how the response time of a metadata server grows with the number of clients and shrinks with
 its processor share (Wu 2013, section 4.2).
 
-For every processor share, candidate laws are fitted to response time against clients and compared
-by their evidence. Their coefficients are compared with processor scores. The law at one processor
-share and the score of another share predict the capacity and the largest burst at the other share,
-which are compared with measured bursts.
+A law is a formula for the response time as a function of the number of clients, such as k x ln x.
+For every processor share of the server, several laws are fitted and ranked by their AICc weight.
+Their coefficients are compared with the processor scores of a benchmark. The law at the smallest
+share and the score of another share predict the capacity and the largest burst at that other share.
+Both are compared with measurements.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ AT = 0.9
 
 
 class LawFit(BaseModel):
-    """One law fitted to one response curve. `residuals`: predicted / measured - 1 at the client
-    counts of the curve. `weight`: AICc weight of the law, in which the between-run variance is
-    included. `held_out_q_error`: median of |predicted / measured - 1| of the rate at the held-out
-    counts.
+    """One law (a formula such as k x ln x, x: number of clients), fitted to the response times of
+    one curve. `residuals`: predicted / measured - 1 at the client counts of the curve. `weight`:
+    AICc weight of the law, in which the between-run variance is included. `held_out_q_error`:
+    median of |predicted / measured - 1| of the rate at the held-out counts.
 
     `line`: points (clients, seconds) of the law for the chart.
     """
@@ -82,8 +83,8 @@ class ResponseCurve(BaseModel):
 
 
 class Ratio(BaseModel):
-    """A response curve compared with the curve of the reference processor share: the ratios of
-    capacities and of processor scores.
+    """The response curve of one processor share of the server, compared with the curve of the
+    smallest share (the reference): the ratios of their capacities and of their processor scores.
 
     `k_ratio` is the ratio of the factor k in the law k x ln x (x: number of clients).
     `q_best_per_s` is the capacity that the processor score predicts with the reference's most
@@ -106,9 +107,9 @@ class Ratio(BaseModel):
 class Burst(BaseModel):
     """A measured peak of `rate_per_s` for `length_s` seconds, compared with the predicted capacity.
 
-    The predicted capacity is that of the reference's most likely law at the same number of clients,
-    times the ratio of processor scores. The drain time is the seconds from the end of the peak to
-    its last response.
+    The prediction starts from the most likely law of the response curve with the smallest processor
+    share. The capacity by this law at the same number of clients is multiplied by the ratio of the
+    processor scores. The drain time is the seconds from the end of the peak to its last response.
     """
 
     share: float
@@ -125,8 +126,8 @@ class Burst(BaseModel):
 
 
 class LawCapacity(BaseModel):
-    """How well one law, fitted at the reference share, predicts the capacity q at the other shares
-    from the processor scores.
+    """How well one law of the response time, fitted at the smallest processor share of the server
+    (the reference), predicts the capacity q at each share from the processor scores.
 
     `weight`: AICc weight of the law at the reference share. `errors`: predicted / measured - 1 of
     the rate at the largest number of clients, one for each processor share in the order of
@@ -140,8 +141,11 @@ class LawCapacity(BaseModel):
 
 
 class ServerLaw(StudyResult):
-    """All response curves, ratios and bursts of one metadata server. `capacity`: the laws at the
-    reference share, the likeliest first."""
+    """The measurements of one metadata server with different shares of its processors. `curves`:
+    response time against the number of clients at each processor share. `ratios`: each share
+    compared with the smallest one. `bursts`: measured peaks of load. `capacity`: for each law
+    fitted to the curve of the smallest share, how well it predicts the capacity at all shares, the
+    likeliest law first."""
 
     study = "server_law"
     is_printed_by_run = False
@@ -154,7 +158,7 @@ class ServerLaw(StudyResult):
     @property
     def conclusion(self) -> str:
         """Returns a sentence that states whether the law with the largest weight also predicts the
-        capacity q best; "" if no capacity was predicted."""
+        capacity q best; "" if fewer than two laws predict a capacity."""
         if len(self.capacity) < 2:
             return ""
         likeliest = self.capacity[0]
@@ -187,7 +191,8 @@ def make(name: str) -> ServerLawStudy:
 
 
 def server_law(results: Sequence[Result]) -> ServerLaw | None:
-    """Fits the measured metadata server. Returns None if no response curve has four points."""
+    """Fits laws to the measured response times of the metadata server. Returns None if no response
+    curve has FEWEST or more numbers of clients."""
     measured = [
         r
         for r in results
@@ -312,7 +317,8 @@ def _between_run_sd(runs: Sequence[Sequence[float]]) -> float | None:
 
 
 def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
-    """Returns the curve with all fitted laws, the likeliest first. `repetitions`: number of runs at
+    """Returns the curve with all laws fitted to it, the likeliest first. A curve with fewer than
+    FEWEST points outside the held-out ones is returned unchanged. `repetitions`: number of runs at
     each number of clients."""
     points = zip(curve.clients, curve.response, curve.held_out, repetitions, strict=True)
     known = [(n, response.value, count) for n, response, held, count in points if not held]
@@ -351,8 +357,9 @@ def _fitted(curve: ResponseCurve, repetitions: Sequence[int]) -> ResponseCurve:
 
 
 def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -> float | None:
-    """Returns the median |relative error| of the rate at the held-out numbers of clients. By
-    Little's law, the rate is the number of clients divided by the response time."""
+    """Returns the median |relative error| of the rate at the held-out numbers of clients; None if
+    there are none. By Little's law, the rate is the number of clients divided by the response
+    time."""
     errors = [
         abs(1 / (1 + residual) - 1)
         for residual, held in zip(residuals, curve.held_out, strict=True)
@@ -362,8 +369,9 @@ def _held_out_q_error(curve: ResponseCurve, residuals: Sequence[float | None]) -
 
 
 def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -> list[LawCapacity]:
-    """Returns for each law of the reference share how well it predicts the capacity q of all
-    processor shares from their scores."""
+    """Returns for each law that was fitted at the smallest processor share how well it predicts the
+    capacity q at all shares from their processor scores. Returns an empty list if there are no
+    `ratios`."""
     if not ratios:
         return []
     reference = min(curves, key=lambda curve: curve.share)
@@ -381,9 +389,11 @@ def _capacity_by_law(curves: Sequence[ResponseCurve], ratios: Sequence[Ratio]) -
 
 
 def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
-    """Compares each processor share with the smallest one.
+    """Compares the response curve of each processor share of the server with that of the smallest
+    share.
 
-    The law and the score of the smallest share predict the others.
+    The fitted laws and the processor score of the smallest share predict the capacity at every
+    share. Curves without a score or without a fit of k x ln x are left out.
     """
     found: list[Ratio] = []
     first: tuple[float, float] | None = None
@@ -415,8 +425,8 @@ def _ratios(curves: Sequence[ResponseCurve]) -> list[Ratio]:
 
 
 def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: float) -> float:
-    """Capacity in operations per second at `clients` clients, predicted for a server with a
-    processor score by one fitted law of the `reference`."""
+    """Capacity in operations per second at `clients` clients, predicted for a server with the
+    processor score `score`. `fit`: a law that was fitted to the curve `reference`."""
     assert reference.score is not None
     response_s = laws.response_s(fit.law, fit.parameters, [clients])[0]
     return float(clients / response_s * score / reference.score)
@@ -424,7 +434,7 @@ def _capacity_per_s(reference: ResponseCurve, fit: LawFit, clients: int, score: 
 
 def _bursts(open_loads: Sequence[Result], reference: ResponseCurve) -> list[Burst]:
     """Returns the measured peaks at a declared rate. Each is compared with the capacity that the
-    processor score predicts."""
+    processor score predicts. Peaks without a processor score are left out."""
     groups: dict[str, list[Result]] = {}
     for result in open_loads:
         groups.setdefault(result.point_id, []).append(result)

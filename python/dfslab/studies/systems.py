@@ -76,7 +76,8 @@ class SystemsComparison(StudyResult):
 
 
 def _cell(metric: Metric | None, unit: str) -> TableCell:
-    """Returns the cell of one file system: a rate, or a throughput in the SI unit `unit`."""
+    """Returns the table cell of one file system: a rate, or a throughput in the SI unit `unit`. The
+    cell shows a dash if `metric` is None."""
     if metric is None:
         return absent()
     low, high = metric.low, metric.high
@@ -168,7 +169,8 @@ def _rows(
 
 
 def _mean(results: Sequence[Result], value: Callable[[Result], float | None]) -> Metric:
-    """Returns the geometric mean over repetitions. A single prediction keeps its interval."""
+    """Returns the geometric mean over repetitions. The rate of a single result keeps the interval
+    of that result."""
     if len(results) == 1 and value is _rate:
         return results[0].metrics[RATE]
     return geometric_mean([found for one in results if (found := value(one)) is not None])

@@ -46,7 +46,8 @@ class NoiseFloor(BaseModel):
 
     @property
     def is_biased(self) -> bool:
-        """Whether the second run of a pair differs systematically from the first."""
+        """Whether the second run of a pair differs systematically from the first, that is, whether
+        the interval of the bias does not contain 0. False if no pairs were made."""
         if self.bias_low is None or self.bias_high is None:
             return False
         return not self.bias_low <= 0 <= self.bias_high
@@ -75,8 +76,8 @@ def of_repetitions(results: Sequence[Result]) -> list[NoiseFloor]:
 
 
 def of_pairs(results: Sequence[Result]) -> list[NoiseFloor]:
-    """Returns the noise of every configuration from A/A pairs: consecutive runs, two by two in the
-    order of time.
+    """Returns the noise of every configuration from A/A pairs. Each pair consists of two
+    consecutive runs of the same configuration.
 
     The runs of a pair are minutes apart, so a slow drift of the machine does not affect their
     difference.

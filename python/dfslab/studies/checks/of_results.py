@@ -1,5 +1,6 @@
-"""Extracts the evidence that the plausibility rules judge from dfslab's own results: for each
-measured run, for each of its phases, and for the repetitions of a configuration."""
+"""Converts dfslab's own results to the evidence that the plausibility rules judge. There is one
+piece of evidence on each measured run, one on each phase of a run, and one on all repetitions of a
+configuration."""
 
 from __future__ import annotations
 
@@ -175,7 +176,7 @@ def _settled(steady: Steady | None, seconds: Sequence[Second]) -> bool | None:
 
 
 def _failed(result: Result, load: MeasuredLoad) -> int:
-    """Returns the number of operations that failed although the scenario does not make them fail.
+    """Returns the number of failed operations; 0 if the scenario makes operations fail on purpose.
 
     Rates do not count failed operations. A run with failures differs from the planned run, which
     the rules have to know.
@@ -197,8 +198,9 @@ def _clients_covered(load: MeasuredLoad, planned: int) -> Mapping[str, int]:
 
 def _caches(state: CacheState | None, operations: Mapping[str, OperationCounts]) -> Caches:
     """Returns the evidence on caches: the share of the data in page caches at the start, and the
-    bytes read from disks. The number of bytes that are read for the first time stays unknown. It is
-    not needed, because the instrument rejects cold runs that read too little from disks."""
+    bytes read from disks. It is empty if the state of the caches was not recorded. The number of
+    bytes that are read for the first time stays unknown. That number is not needed, because the
+    instrument rejects cold runs that read too little from disks."""
     if state is None:
         return Caches()
     proof, disks = state.proof, state.disks
@@ -223,11 +225,12 @@ def _generator(load: MeasuredLoad) -> Generator:
 
 
 def hardware(scenario: Scenario, is_known: bool = False) -> Hardware:
-    """Returns the deployment's hardware, as far as it is known. A testbed enforces its declared
-    hardware. `is_known`: the user confirms the declared hardware.
+    """Returns the deployment's hardware, as far as it is known. `is_known`: the user confirms the
+    declared hardware. A testbed enforces its declared hardware. The result is empty if the file
+    system is unknown, or if no node group has clients or no node group has data servers.
 
-    For other deployments, a declared line rate counts unless it is the default, which the user may
-    not have checked. The rates of their disks are unknown.
+    For other deployments without confirmation, a declared line rate counts unless it is the
+    default, which the user may not have checked. The rates of their disks are unknown.
     """
     try:
         system = discover.file_system(scenario.file_system.name)

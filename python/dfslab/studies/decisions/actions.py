@@ -17,8 +17,8 @@ from dfslab.spec.systems.parameters import Parameter
 # Changes to the hardware of one kind of nodes, in the language of changes.
 _HARDWARE = ("link x2", "disk x2", "disk latency /2", "disks x2", "cores x2", "clock x1.5")
 _STATIONS = {LINK: "nic", DISK: "disk", PROCESSOR: "cpu"}
-# A station counts as nearly limiting if its utilisation, divided by that of the busiest station, is
-# at least this value.
+# A station (the processors, disks or links of a node group) counts as nearly limiting if its
+# utilisation, divided by that of the busiest station, is at least this value.
 NEARLY_BUSY = 0.5
 _FEWER_COPIES = "data is lost with fewer failed nodes"
 _NOT_FORCED = "data that was written is lost if power fails"
@@ -49,14 +49,14 @@ class CandidateAction:
         return CandidateAction((*self.changes, *other.changes), "; ".join(risks))
 
     def conflicts(self, other: CandidateAction) -> bool:
-        """Returns whether both actions set the same key."""
+        """Returns whether there is a scenario key that both actions set."""
         own = {key for one in self.changes for key in one.values}
         return any(key in own for one in other.changes for key in one.values)
 
 
 def candidates(scenario: Scenario) -> list[CandidateAction]:
-    """Returns every single action that changes something. Actions that lead to an illegal scenario
-    are included; the caller leaves them out."""
+    """Returns every action that consists of one change and that changes a value of the scenario.
+    Actions that lead to an illegal scenario are included; the caller leaves them out."""
     found: dict[tuple[str, ...], CandidateAction] = {}
     for text, risk in _texts(scenario):
         try:
@@ -127,7 +127,8 @@ def _settings(parameter: Parameter, value: float) -> Iterator[tuple[str, str]]:
 
 
 def nearly_limits(action: CandidateAction, used: Sequence[tuple[str, str, float]]) -> bool:
-    """Returns whether an action relieves a station that is nearly as busy as the busiest station.
+    """Returns whether an action relieves a station that is nearly as busy as the busiest station. A
+    station is the processors, the disks or the links of a node group.
 
     `used`: (node group, kind of station, utilisation) of every station. Such an action may gain
     nothing alone, but much in combination with another action.

@@ -30,10 +30,11 @@ TABLE = Path(__file__).with_name("change_errors.json")
 # The blind error: the standard deviation of the error of a doubling if there are no recordings. It
 # is the error of the ratio of two independent predictions of the uncalibrated model.
 BLIND_SD = math.sqrt(2) * UNCALIBRATED_SD
-# The blind error has the weight of this number of recordings in the average.
+# When the error of a kind of change is averaged with the blind error, the blind error has the
+# weight of this number of recordings.
 BLIND_WEIGHT = 2.0
-# COVERED is the fraction of compared pairs that an interval shall cover. COVERED_SDS is the
-# half-width of such an interval in standard deviations.
+# COVERED is the fraction of measured gains that the intervals of the predicted gains shall cover.
+# COVERED_SDS is the half-width of such an interval in standard deviations.
 COVERED, COVERED_SDS = 0.90, 1.645
 # Weight of a change's distance in the variance of the error, relative to the weight of the
 # predicted gain.
@@ -62,8 +63,8 @@ class KindError(BaseModel):
     """The estimated error of one kind of change. `doubling_sd` is the standard deviation of the
     error of the log gain when a value is doubled and the predicted gain is 2.
 
-    `recordings`, `pairs`: number of recordings and of compared pairs of this kind; 0 if
-    `doubling_sd` is the blind error.
+    `recordings`, `pairs`: number of recordings, and of compared pairs of configurations that differ
+    by a change of this kind; 0 if `doubling_sd` is the blind error.
     """
 
     basis: Basis

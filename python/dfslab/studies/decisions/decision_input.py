@@ -22,7 +22,7 @@ from dfslab.spec.scenario import Judge, Point, Scenario, read
 from dfslab.studies.decisions.change_error import Basis
 from dfslab.studies.runs import store
 
-# Number of sets of constants that are drawn at random to compute an interval.
+# Number of sets of values of the model's constants that are drawn at random to compute an interval.
 DRAWS = 40
 # Largest number of configurations of a sweep for which gains are computed. A note lists the others.
 MOST_CONFIGURATIONS = 24

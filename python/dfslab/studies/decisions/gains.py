@@ -19,8 +19,8 @@ Sureness = Literal["high", "medium", "low", "cannot tell"]
 # A statement that is right with at least these probabilities has a certainty of "high", "medium" or
 # "low". Below LOW, the word is "cannot tell".
 HIGH, MEDIUM, LOW = 0.95, 0.85, 0.70
-# A predicted gain that changes the rate by less than this fraction is reported as "none", which
-# states that the true gain is below SMALL in either direction.
+# A predicted gain that changes the rate by less than the fraction NO_GAIN is reported as "none".
+# This states that the true gain changes the rate by less than the fraction SMALL.
 NO_GAIN, SMALL = 0.02, 0.10
 # Tolerance for noise by which a measured gain may exceed what is physically possible.
 TOLERANCE = 0.05

@@ -15,8 +15,9 @@ LOCAL = "local"
 
 
 def check_is_described(source: Path) -> None:
-    """Raises InputError if a run measured a directory as a plain one, although it is on a mount of
-    a described file system. The models would then be those of a local disk."""
+    """Raises InputError if the run in the folder `source` measured a directory as a plain local
+    one, although the directory is on a mount of a described file system. The models would then be
+    those of a local disk. Any other `source` passes, also if it is no run folder."""
     if not source.is_dir() or not (source / "scenario.toml").exists():
         return
     choice = read(source / "scenario.toml").file_system

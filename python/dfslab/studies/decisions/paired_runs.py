@@ -57,8 +57,8 @@ class ComparedMetric(BaseModel):
 
 
 class ComparedRuns(BaseModel):
-    """The comparison of two runs. `noise`: relative standard deviation of repeated rates. `failed`:
-    the rules of --fail-if that are violated."""
+    """The comparison of two runs. `noise`: relative standard deviation of the rate between
+    repetitions. `failed`: the rules of --fail-if that are violated."""
 
     before: str
     after: str
@@ -179,8 +179,8 @@ def compare_runs(
 
 
 def _pairs(before: Sequence[Result], after: Sequence[Result]) -> list[_Pair]:
-    """Returns every metric that both runs measured at the same configuration. The name of the file
-    system is ignored if the runs have different ones."""
+    """Returns every metric that both runs measured at the same configuration. If there is none,
+    configurations that differ only in the file system and the deployment count as the same."""
     for without in ((), ("file_system.", "deployment.")):
         first, second = (_logs(results, without) for results in (before, after))
         found = [
@@ -282,8 +282,8 @@ def _judged(tested: Sequence[_Tested]) -> list[ComparedMetric]:
 
 
 def _failing(rule: FailRule, rows: Sequence[ComparedMetric]) -> list[str]:
-    """Returns the rows that violate a rule: those with a verdict whose change is beyond the rule's
-    bound."""
+    """Returns a sentence for each row that violates a rule, that is, for each row with a
+    significant change beyond the rule's bound."""
     return [
         f"{rule.text}: {one.metric} at {one.configuration} changed by {_signed(one.change)}"
         for one in rows

@@ -36,7 +36,7 @@ class Prices(CheckedModel):
 
     def of_deployment(self, deployment: Deployment, clients: Iterable[str] = ()) -> float:
         """Returns the price of a deployment. `clients`: names of the node groups that host only
-        clients, whose price is not counted."""
+        clients. A node of these groups costs `client_node` instead of `server`."""
         own = set(clients)
         return sum(
             group.count * self._of_node(group, group.name in own) for group in deployment.node
@@ -55,8 +55,8 @@ class Prices(CheckedModel):
 
     def of_change(self, before: Scenario, after: Scenario, changes: Iterable[Change]) -> float:
         """Returns the price of changes: the difference of the deployments' prices, plus the price
-        of faster disks and networks. Changes of settings cost nothing, and less hardware returns no
-        money."""
+        of faster disks and networks. Changes of settings cost nothing. The price is at least 0,
+        because hardware that is no longer needed returns no money."""
         clients = _client_groups(before)
         difference = self.of_deployment(after.deployment, clients)
         difference -= self.of_deployment(before.deployment, clients)
@@ -81,8 +81,8 @@ def _client_groups(scenario: Scenario) -> set[str]:
 
 
 def prices_of(path: Path | None = None) -> Prices:
-    """Returns the default prices, replaced where a user's file gives others. Raises InputError if
-    the file has a wrong key."""
+    """Returns the default prices; a price in the user's file at `path` replaces the default. Raises
+    InputError if the file has a wrong key or value."""
     usual: TomlTable = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     if path is None:
         return build(Prices, usual)

@@ -39,14 +39,15 @@ MOST_GROUPS, MOST_JOINED = 4, 6
 ROWS = (4, 2, 1)
 # Beam width of the search: number of best pairs of actions that are extended by a third action.
 BEAM = 3
-# A combined action is listed if its gain is larger than that of its best part by this factor.
+# A combined action is listed if its gain is at least this factor times the best gain of the actions
+# that it combines.
 WORTH_JOINING = 1.05
 
 
 @dataclass(frozen=True)
 class _Alike:
-    """Configurations with the same operations and the same busiest station. The first configuration
-    represents all of them in predictions."""
+    """Configurations with the same operations and the same busiest station (processors, disks or
+    links of a node group). The first configuration represents all of them in predictions."""
 
     points: Sequence[Point]
     total: int
@@ -150,7 +151,7 @@ class _Search:
 
     def best(self) -> list[_Tried]:
         """Returns the actions with a gain, the best first: single actions, and combinations that
-        gain clearly more.
+        gain clearly more than each of the actions that they combine.
 
         An action that sacrifices something or adds clients is never part of a combination.
         """
@@ -161,8 +162,9 @@ class _Search:
         return sorted([*found, *pairs, *triples], key=lambda one: -one.log_gain)
 
     def _parts(self) -> list[_Tried]:
-        """Returns the single actions to combine: those with a gain, and those that relieve a nearly
-        limiting station."""
+        """Returns the single actions to combine: those with a gain, and those that relieve a
+        station (processors, disks or links) that is nearly as busy as the busiest one. At most
+        MOST_JOINED are returned, the best first."""
         used = [(s.place, s.kind, share) for s, share in self.before.utilisation.items()]
         parts = [
             one
@@ -187,14 +189,16 @@ class _Search:
 
 
 def _p99_s(prediction: Prediction) -> float:
-    """Returns the largest 99th percentile of the response time, in seconds, over the operations."""
+    """Returns the largest 99th percentile of the response time, in seconds, over the operations. If
+    no such percentile is predicted, returns 1 / rate."""
     own = [value for (_, label), value in prediction.quantiles_s.items() if label == "p99"]
     return max(own, default=1.0 / prediction.rate_per_s)
 
 
 def _affordable(search: _Search, prices: Prices, within: float | None) -> list[_Tried]:
     """Returns the best actions within a budget (`within`), ordered by the gain towards the goal.
-    For the goal `cost`, they are ordered by gain per unit of price."""
+    For the goal `cost`, they are ordered by gain per unit of price. ROWS limits the number of
+    actions."""
     found = search.best()
     if within is not None:
         found = [one for one in found if _price(search, one.action, prices) <= within]

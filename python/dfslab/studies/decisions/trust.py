@@ -80,8 +80,8 @@ def _predicted(evidence: DecisionInput, scenarios: Mapping[str, Scenario]) -> di
 
 
 def _against_baselines(evidence: DecisionInput) -> list[Contradiction]:
-    """Compares the model's held-out errors with those of each baseline in the run. Returns the
-    contradictions."""
+    """Compares the model's errors at held-out configurations with those of each baseline in the
+    run. Returns the contradictions."""
     held_out = {one.point_id for one in evidence.results if one.point.held_out}
     judged = [key for key in evidence.measured if key in held_out]
     own = _median_error(evidence, evidence.rates_by(MODEL), judged)
@@ -108,7 +108,8 @@ def _above_capacity(
     evidence: DecisionInput, scenarios: Mapping[str, Scenario]
 ) -> list[Contradiction]:
     """Returns a contradiction for measured rates above the largest rate that the calibrated
-    description allows, at which a station has a utilisation of 1."""
+    description allows, that is, the rate at which the busiest station (processor, disk or link) has
+    a utilisation of 1."""
     found: dict[str, tuple[float, str]] = {}
     for point in evidence.points:
         if point.id not in evidence.measured:

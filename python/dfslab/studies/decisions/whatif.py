@@ -58,8 +58,8 @@ class ChangedOperation(BaseModel):
 
 class WhatIf(BaseModel):
     """The gains of changes. `basis`: "run" if the predictions are calibrated on a run, else
-    "description". `settling`: the command that would measure the first change, and its duration; ""
-    if no gain is withheld."""
+    "description". `settling`: a sentence with the command that would measure the first change and
+    the duration of that measurement; "" if no gain is withheld."""
 
     source: str
     basis: str
@@ -188,7 +188,8 @@ def _ratios(before: Floats, after: Floats) -> Floats:
 
 
 def _size_ratio(situation: Situation, changed: Situation) -> float:
-    """Returns how many times as many bytes an operation moves after a change of file sizes."""
+    """Returns the bytes that an operation moves after a change, divided by those before; 1 if it
+    moves none before or after."""
     before, after = situation.whole.moved_bytes, changed.whole.moved_bytes
     return after / before if before and after else 1.0
 
@@ -227,8 +228,8 @@ def _gains_or_dedicated(
     model: PairedModel, texts: Sequence[str]
 ) -> tuple[list[PairedGain], list[str]]:
     """Returns the gains and notes as `_gains` does. If a change is illegal because nodes play
-    several roles, the roles get dedicated nodes first. For example, one more server would then be a
-    second metadata server."""
+    several roles, the roles get dedicated nodes first. Otherwise one more server could, for
+    example, be a second metadata server."""
     try:
         return _gains(model, texts)
     except InputError as error:

@@ -58,7 +58,8 @@ class Bill:
 
 @dataclass(frozen=True)
 class DesignPlan:
-    """The chosen rows of a design, grouped by testbed in running order, and their cost."""
+    """The chosen rows of a design (one row for each configuration), grouped by testbed in running
+    order, and their cost."""
 
     scenario: Scenario
     legal: Legal
@@ -169,8 +170,9 @@ def choose(
 
 
 def _screening_testbeds(coding: Coding, per_testbed: int, has_testbeds: bool) -> int:
-    """Returns the number of testbeds of a screening design. The total number of runs is a multiple
-    of four and exceeds the number of main effects."""
+    """Returns the number of testbeds of a screening design. The total number of runs is at least
+    the smallest multiple of four that exceeds the number of main effects. Without testbeds to start
+    (`has_testbeds` is false), the result is 1."""
     runs = 4 * math.ceil((coding.columns + 1) / 4)
     return max(math.ceil(runs / per_testbed), coding.hard_columns + 1) if has_testbeds else 1
 
@@ -240,8 +242,8 @@ class Coding:
 
 
 def scaled(factor: Factor) -> np.ndarray | None:
-    """Returns the levels of a factor, scaled to [-1, 1]; None for named levels. The scale is
-    logarithmic if all levels are positive."""
+    """Returns the levels of a factor, scaled to [-1, 1]; None if the levels are names, or if there
+    are fewer than two levels. The scale is logarithmic if all levels are positive."""
     numbers = factor.numbers
     if numbers is None or len(numbers) < 2:
         return None
@@ -269,8 +271,8 @@ def _coded(factor: Factor, curved: bool) -> np.ndarray:
 
 
 class _Information:
-    """The inverse of the information matrix X'X of the chosen rows (X: model matrix), updated
-    whenever a row is added."""
+    """The inverse of the information matrix X'X of the chosen rows, where X is their model matrix.
+    The inverse is updated whenever a row is added or removed."""
 
     def __init__(self, columns: int) -> None:
         self.inverse = np.eye(columns) / PRIOR

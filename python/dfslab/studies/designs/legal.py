@@ -105,7 +105,8 @@ class Legal:
         return tuple(row)
 
     def rows(self) -> list[DesignRow]:
-        """Every legal row. Raises InputError if there are more than MOST_LISTED."""
+        """Returns every legal row (combination of levels). Raises InputError if there are more than
+        MOST_LISTED."""
         if self.size > MOST_LISTED:
             raise InputError(
                 "design.kind",
@@ -121,7 +122,7 @@ class Legal:
         return [self._assembled([int(random.integers(s)) for s in sizes]) for _ in range(count)]
 
     def at(self, shares: np.ndarray) -> DesignRow:
-        """The row at a point of the unit cube.
+        """Returns the legal row that a point of the unit cube selects.
 
         `shares` holds one number in [0, 1) for each block of factors, and that number selects one
         of the block's legal rows.
@@ -137,8 +138,8 @@ class Legal:
         return found
 
     def part(self, hard: bool) -> tuple[int, ...]:
-        """Indices of the factors whose change needs another testbed (`hard`), or of the other
-        factors."""
+        """Returns the indices of the factors whose change needs another testbed or, if `hard` is
+        false, of all other factors."""
         return tuple(i for i, factor in enumerate(self.factors) if factor.is_hard == hard)
 
 
@@ -211,7 +212,7 @@ def is_legal(scenario: Scenario, values: Mapping[str, LevelValue]) -> bool:
 
 def _refused(scenario: Scenario, values: Mapping[str, LevelValue]) -> str:
     """Returns the scenario key that makes a combination of values illegal; "" if the combination is
-    legal."""
+    legal. Raises InputError if a value is wrong in itself, for example if it cannot be parsed."""
     try:
         check(scenario.with_values(dict(values)))
     except InputError as error:

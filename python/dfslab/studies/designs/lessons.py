@@ -42,8 +42,8 @@ def direction(slope: Metric, doublings: float = 1.0) -> str:
 
 
 class Slope(BaseModel):
-    """Change of log2 of an operation's rate for each doubling of a factor, or for a change to a
-    named level.
+    """The change of log2 of an operation's rate if the value of a factor doubles or, for a factor
+    with named levels, if the factor is set to a level.
 
     The slope and its 90 % interval come from a log-linear regression over the operation's runs.
     `doublings`: range of the factor over these runs, in doublings; 1 for a named level.
@@ -124,7 +124,8 @@ class PaperTable(BaseModel):
 
 
 class Noise(BaseModel):
-    """Noise between repetitions, a lower bound on the error of any model.
+    """Differences between repetitions of the same configuration. They are a lower bound on the
+    error of any model.
 
     `median_abs_error` and `p90_abs_error`: error of one run as the prediction of another run of the
     same configuration.
@@ -166,8 +167,8 @@ class Learning(StudyResult):
     proposals: list[Proposal]
 
     def tables(self, run: FinishedRun) -> list[Table]:
-        """Returns the summary tables: the validation of models, the importance of factors, the
-        slopes, and the next runs."""
+        """Returns tables of the errors of models, of the importance of factors, of the slopes, and
+        of the proposed next runs."""
         return [
             *(
                 score_table(f"Errors on what was left out: {what}", scores)

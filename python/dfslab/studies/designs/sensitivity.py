@@ -18,8 +18,8 @@ from dfslab.result import Metric
 from dfslab.studies.designs.lessons import FactorImportance
 from dfslab.studies.designs.variance import first_order, metric_of
 
-# Number of slices of PAWN. A power of two, because SALib rounds quantile levels beyond 1 for other
-# numbers.
+# Number of slices of PAWN. It has to be a power of two: for other numbers, rounding in SALib makes
+# a quantile level larger than 1.
 PAWN_SLICES = 4
 # If the other factors' columns explain a factor's column with this R² or more, the factor is
 # collinear with them. R² = 0.9 is a variance inflation factor of 10.
@@ -38,7 +38,8 @@ def paper_importance(
 ) -> dict[str, Metric]:
     """Kumar 2018's importance VI_i = S_i / sum_j S_j (equation 7) of each factor i, with intervals.
 
-    S_i is the first-order index of factor i over the measured rows.
+    S_i is the first-order index of factor i over the measured rows. If all S_i are 0, so are all
+    VI_i.
     """
     return _bootstrapped(levels, values, names, seed, _shares)
 
@@ -51,8 +52,8 @@ def _shares(levels: np.ndarray, values: np.ndarray) -> np.ndarray:
 def pawn(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Returns the PAWN index of each factor x_i, which states how much the distribution of Y
-    changes if x_i is known.
+    """Returns the PAWN index of each factor x_i with an interval. The index states how much the
+    distribution of `values` changes if x_i is known.
 
     The index is the median over the levels of x_i.
     """
@@ -67,8 +68,8 @@ def pawn(
 def rbd_fast(
     levels: np.ndarray, values: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, Metric]:
-    """Returns the first-order index of each factor x_i by RBD-FAST, that is, from the spectrum of Y
-    after the rows are sorted by x_i. Rows with the same level are in random order."""
+    """Returns the first-order index of each factor x_i by RBD-FAST, that is, from the spectrum of
+    `values` after the rows are sorted by x_i. Rows with the same level are in random order."""
     random = np.random.default_rng(seed)
     problem = _problem(names, levels)
 
@@ -183,7 +184,8 @@ def moves_with(matrix: Floats, owner: Integers, names: Sequence[str]) -> dict[st
 
 
 def verdict(importance: FactorImportance, partner: str | None) -> str:
-    """A text that states what the data show about a factor."""
+    """Returns a text that states what the data show about a factor. `partner`: the factor with
+    which this factor is collinear; None if there is none."""
     if partner is not None:
         return f"not identifiable: it moves with {partner} in these runs"
     low, high = importance.total.low or 0.0, importance.total.high or 0.0

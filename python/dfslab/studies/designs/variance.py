@@ -22,7 +22,7 @@ from dfslab.result import Metric
 from dfslab.studies.designs.legal import DesignRow, Legal
 from dfslab.studies.designs.lessons import FactorImportance
 
-# Number of resamples of the rows. Each uses the predictions of one of the model's refits.
+# Number of bootstrap samples of the rows. Each uses the predictions of one fit of the model.
 REFIT_RESAMPLES = 50
 # Least number of rows for each column of the additive regression that removes the effects of other
 # blocks. With fewer rows, the regression would add more noise than it removes.
@@ -37,8 +37,9 @@ class Sample:
     """Legal rows from which the indices are computed.
 
     `base`: rows drawn uniformly from the legal set, stratified by block. `redrawn`: for each input,
-    the first rows of `base` with that input drawn again. The inputs are all factors and then
-    `tied`, the blocks of several factors. `blocks`: all blocks, those of one factor included.
+    copies of the first rows of `base` in which only that input is drawn again. An input is a factor
+    or a block of several factors (`tied`); all factors come first. `blocks`: all blocks, those of
+    one factor included.
     """
 
     blocks: tuple[Block, ...]
@@ -209,8 +210,8 @@ def indices(
     for repeat in range(REFIT_RESAMPLES):
         which = repeat % len(answers)
         again = estimator.of(answers[which], random)
-        # The expectation of a resample is the estimate before chance was subtracted, because a
-        # resample repeats rows. The resample is shifted by that difference.
+        # A resample repeats rows, so its expected value is the estimate before the part by chance
+        # was subtracted. That part is therefore subtracted once more from each resample.
         shift = every[which].chance
         summed = again.summed - float(shift[estimator.block_places].sum())
         found.append(_stacked(again.first - shift, again.total, summed))
@@ -294,7 +295,7 @@ class _Estimator:
 
     def of(self, answer: Floats, random: np.random.Generator | None) -> _Estimate:
         """Returns the estimates from all rows or, if `random` is given, from rows that are drawn
-        with replacement."""
+        with replacement. With fewer than two rows, all estimates are 0."""
         inputs = len(self.numbers)
         if len(self.base) < 2:
             return _Estimate(np.zeros(inputs), np.zeros(inputs), np.zeros(inputs), 0.0)

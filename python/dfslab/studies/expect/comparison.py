@@ -1,5 +1,6 @@
-"""The result of comparing the rates that a place delivers with the rates that it should deliver:
-one row for each operation, as sentences and as a table."""
+"""The result of comparing the rates that a place (a directory or file system) delivers with the
+rates that it should deliver. It has one row for each operation and is shown as sentences and as a
+table."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ class ComparedOperation(BaseModel):
 
     @property
     def verdict(self) -> ExpectationVerdict:
-        """Returns whether the measured rate is inside the 90 % interval ("as expected"), below it,
-        or above it."""
+        """Returns "as expected" if the measured rate is inside the 90 % interval, "slower" if it is
+        below, "faster" if it is above, and "not measured" if there is no measured rate."""
         if self.measured is None:
             return "not measured"
         if self.measured < self.low:
@@ -137,7 +138,8 @@ def interval_text(low: float, high: float, unit: str) -> str:
 
 
 def limit_words(limits: Sequence[Limit], moved_per_byte: float = 1.0) -> str:
-    """Returns in a few words what limits an operation, such as "client link, 3 copies".
+    """Returns in a few words what limits an operation, such as "client link, 3 copies", or "many
+    small parts" if no limit takes a share of NAMED_SHARE of the time.
 
     `moved_per_byte`: bytes that the client's link carries for each byte of the operation.
     """

@@ -63,9 +63,9 @@ class SuspectedFault:
 
 @dataclass(frozen=True)
 class Suspect:
-    """One resource, made slower by one amount, that might explain the residuals. `text`: the slow
-    resource in words, with the amount. `log_shifts`: change of the natural logarithm of each
-    operation's rate, shape (operations,)."""
+    """One resource, made slower by one amount, as a possible cause of the residuals (measured minus
+    expected log rates). `text`: the slow resource in words, with the amount. `log_shifts`: change
+    of the natural logarithm of each operation's rate, shape (operations,)."""
 
     name: str
     text: str
@@ -74,7 +74,8 @@ class Suspect:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A deployment with one change that might explain the residuals."""
+    """A deployment with one slower resource, which might explain why the measured rates differ from
+    the expected ones."""
 
     name: str
     text: str
@@ -82,8 +83,9 @@ class _Candidate:
 
 
 def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) -> list[Suspect]:
-    """Returns a suspect for every resource of the planned operations' deployment and every factor
-    or delay by which the resource is made slower."""
+    """Returns the possible causes (suspects) of slow operations. There is one suspect for each pair
+    of a resource of the deployment and an amount, that is, a factor or delay, by which the resource
+    may be too slow."""
     scenario = planned[0].point.scenario
     base = _log_rates(planned, scenario.deployment)
     return [
@@ -95,8 +97,9 @@ def suspects(planned: Sequence[GridOperation], facts: Sequence[HardwareFact]) ->
 def diagnosed(
     suspected: Sequence[Suspect], expected: Expectation, measured_per_s: Sequence[float | None]
 ) -> SuspectedFault | None:
-    """Returns the fault that explains the measured rates best. Returns None if no single fault is
-    much likelier than none. The rate of an operation that was not measured is None."""
+    """Returns the fault that explains the measured rates best. Returns None if no operation was
+    measured, or if no single fault is much likelier than no fault. The rate of an operation that
+    was not measured is None."""
     known = [at for at, one in enumerate(measured_per_s) if one]
     if not known:
         return None
@@ -119,7 +122,8 @@ def long_round_trip(
     facts: Sequence[HardwareFact],
 ) -> SuspectedFault | None:
     """Returns a fault if the processes of a role answer later than the network's latency explains;
-    None if no role does. `round_trips_s`: the probed round trips to each role, in seconds."""
+    None if no role does, or if the latency is not among the `facts`. `round_trips_s`: the probed
+    round trips to each role, in seconds."""
     latency = next((one for one in facts if one.name == LATENCY), None)
     if latency is None:
         return None

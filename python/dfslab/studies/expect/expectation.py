@@ -21,11 +21,12 @@ from dfslab.studies.expect.hardware_facts import HardwareFact, with_fact
 
 # Quantiles of the draws that bound the 90 % interval.
 LOW, HIGH = 0.05, 0.95
-# Standard deviations of the natural logarithm of a rate. DESCRIPTION_SD is the error of a
-# description whose constants and hardware are all known. MEASUREMENT_SD is the noise of one
-# measurement of some seconds.
+# Standard deviations of the natural logarithm of a rate. DESCRIPTION_SD is the model's own error,
+# that is, its error if all constants of the file system and the hardware are known exactly.
+# MEASUREMENT_SD is the noise of one measurement of some seconds.
 DESCRIPTION_SD, MEASUREMENT_SD = 0.12, 0.06
-# A fact is worth declaring if it explains more than this share of the variance of all operations.
+# A user is advised to declare a hardware fact if it explains more than this share of the variance
+# of the log rates, summed over all operations.
 LEAST_EXPLAINED = 0.1
 
 
@@ -35,8 +36,8 @@ class Expectation:
 
     `centre_per_s`: rates per second with the most likely constants and hardware, shape
     (operations,). `log_draws`: natural logarithms of drawn rates per second, shape (draws,
-    operations), without the description's own error. `fact_draws`: natural logarithms of the
-    factors by which each hardware fact was multiplied in a draw, shape (draws, facts).
+    operations), without the model's own error (DESCRIPTION_SD). `fact_draws`: natural logarithms of
+    the factors by which each hardware fact was multiplied in a draw, shape (draws, facts).
     """
 
     centre_per_s: Floats
@@ -46,7 +47,7 @@ class Expectation:
     @property
     def covariance(self) -> Floats:
         """Returns the covariance matrix of the operations' log rates, shape (operations,
-        operations). It includes the error of the description and the noise of a measurement."""
+        operations). It includes the model's own error and the noise of a measurement."""
         own = DESCRIPTION_SD**2 + MEASUREMENT_SD**2
         spread = np.atleast_2d(np.cov(self.log_draws, rowvar=False))
         return np.asarray(spread + own * np.eye(len(self.centre_per_s)))
@@ -62,7 +63,7 @@ class Expectation:
     def share_of_facts(self, operation: int) -> Floats:
         """Returns the share of the variance of an operation's log rate that each fact explains,
         shape (facts,). The share is the squared correlation between the fact's draws and the rate's
-        draws."""
+        draws; 0 if the fact or the rate does not vary."""
         rate = self.log_draws[:, operation]
         if not len(self.fact_draws.T) or rate.std() == 0:
             return np.zeros(self.fact_draws.shape[1])
@@ -104,8 +105,8 @@ def expectation(
 
 
 def filled(situation: Situation, sets: Sequence[dict[str, float]]) -> list[dict[str, float]]:
-    """Returns the sets of symbols, extended so that all sets have the same symbols. A symbol that a
-    set lacks gets its declared value."""
+    """Returns the sets of values of the model's variables, extended so that all sets have the same
+    variables. A variable that a set lacks gets its value in `situation`."""
     every = {key for one in sets for key in one}
     known = {**situation.environment, **situation.constants}
 
@@ -125,8 +126,8 @@ def _symbols(
 
 
 def symbols_of(situation: Situation, deployment: Deployment) -> dict[str, float]:
-    """Returns those hardware symbols whose values change if the nodes of a situation get the
-    hardware of another deployment."""
+    """Returns those hardware variables of the model whose values change if the modelled
+    configuration (`situation`) gets the hardware of another deployment."""
     changed: Scenario = situation.scenario.model_copy(update={"deployment": deployment})
     found = hardware(changed, situation.system)
     found["network_latency"] = deployment.network.latency

@@ -1,5 +1,5 @@
-"""Compares a place with its expectation: plans the operations, measures them, and judges the
-rates."""
+"""Compares the rates that a place (a directory or file system) delivers with the expected ones:
+plans the operations, measures them, and judges the rates."""
 
 from __future__ import annotations
 

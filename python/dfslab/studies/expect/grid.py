@@ -196,7 +196,8 @@ def _preparation_s(
 
 def _large_bytes(rate_per_s: float, size: int, clients: int, most_bytes: float) -> int:
     """Returns the size of a large file in bytes. The size is halved until one file takes at most
-    LARGE_S seconds and the files of all clients fit into `most_bytes`."""
+    LARGE_S seconds and the files of all clients fit into `most_bytes`, or until it is
+    LEAST_LARGE_BYTES or less."""
     moved = rate_per_s * size / clients * LARGE_S
     while size > LEAST_LARGE_BYTES and (size > moved or size * clients * FEWEST > most_bytes):
         size //= 2

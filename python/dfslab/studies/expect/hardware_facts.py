@@ -31,7 +31,7 @@ KNOWN_SD: dict[FactSource, float] = {
     "probed": PROBED_SD,
     "assumed": ASSUMED_SD,
 }
-# Disks that are declared by their kind alone. DISK_KINDS has the rate in bytes/s and the access
+# For disks that are declared by their kind alone, DISK_KINDS has the rate in bytes/s and the access
 # time in s of each kind, from data sheets (SATA 7200/min, SATA SSD, NVMe of PCIe 3 and 4). KIND_SD
 # is the standard deviation of the rate's natural logarithm among disks of one kind.
 DISK_KINDS = {"hdd": (180e6, 8e-3), "ssd": (500e6, 1e-4), "nvme": (3e9, 8e-5)}

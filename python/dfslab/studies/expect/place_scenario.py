@@ -1,5 +1,5 @@
-"""Builds the scenario of a place from what the place reports, what was probed, and what the options
-declare."""
+"""Builds the scenario of a place (a directory, a mounted file system or a testbed) from what the
+place reports, what was probed, and what the options declare."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def _or(value: float, otherwise: float) -> float:
 
 def _servers(deployment: Deployment | None) -> list[NodeGroup]:
     """Returns the node groups without clients. The group `master` of metadata servers is included
-    only if there is no other group."""
+    only if there is no other group. Returns an empty list if the deployment is unknown."""
     if deployment is None:
         return []
     others = [one for one in deployment.node if "client" not in one.roles]
@@ -380,7 +380,8 @@ def _clients(deployment: Deployment | None) -> list[NodeGroup]:
 
 
 def _finite(rates: Sequence[float]) -> float | None:
-    """Returns the smallest rate; None if there are no rates or if one of them is unlimited."""
+    """Returns the smallest rate; None if there are no rates or if one of them is infinite
+    (unlimited)."""
     return min(rates) if rates and all(map(math.isfinite, rates)) else None
 
 

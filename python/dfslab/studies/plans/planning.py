@@ -93,7 +93,8 @@ class SimulatedCheck(BaseModel):
 
 
 class Planned(BaseModel):
-    """The cheapest deployments, the check by simulation, and the reasons why other layouts fail."""
+    """The cheapest deployments that reach the targets, the check by simulation, and the reasons why
+    other hardware does not reach the targets."""
 
     target: str
     rows: list[PlannedDeployment]
@@ -217,7 +218,8 @@ def _planned(layout: PlanLayout, targets: Targets, prices: Prices) -> _Found | s
 
 def _metadata_memory(layout: PlanLayout, targets: Targets) -> tuple[float, str | None]:
     """Returns (bytes that the metadata server needs for all files, smallest memory in the catalogue
-    that holds them). The memory is None if no memory in the catalogue is large enough."""
+    that holds them). The memory is None if no memory in the catalogue is large enough. If the need
+    for memory is unknown or no number of files is given, returns 0 and the smallest memory."""
     system = discover.file_system(layout.system)
     figures = [one for one in system.memory if not one.cached]
     if not figures or not targets.files:

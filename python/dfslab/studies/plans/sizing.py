@@ -32,8 +32,8 @@ TRANSFER = "1 MiB"
 
 @dataclass(frozen=True)
 class Load:
-    """The load of a deployment at the targets' rates: the name of the busiest station (`binding`)
-    and its utilisation."""
+    """The load of a deployment at the targets' rates: the name of the busiest station, that is,
+    processor, disk or link (`binding`), and its utilisation."""
 
     utilisation: float
     binding: str
@@ -143,7 +143,7 @@ def _reaches(load: Load, targets: Targets) -> bool:
 
 def _too_slow(load: Load, targets: Targets) -> str:
     """Returns the reason why no number of servers reaches a latency target: the latency exceeds the
-    target even without load."""
+    target even without load. Returns "" if every target can be reached."""
     for one in targets.latencies:
         situation = load.situations[one.operation]
         (cost,) = situation.costs(situation.constants).values()

@@ -37,7 +37,7 @@ MEASURED = (LATENCY, RESPONSE, STEP, COUNT, SCORE)
 
 def write(results: Sequence[Result], output: Output) -> int:
     """Writes the measurements to a new CSV file. Writes their origin to a JSON file of the same
-    name, unless the CSV goes to standard output.
+    name, unless the CSV goes to standard output or has no rows.
 
     Returns the number of rows. Raises InputError if one of the two files cannot be written.
     """

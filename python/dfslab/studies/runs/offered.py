@@ -21,8 +21,8 @@ from dfslab.studies.runs.rate_search import RateRun
 # At least this number of operations must take longer than a quantile of the response time, so that
 # the quantile can be estimated.
 BEYOND = 10
-# An arbitrary number of operations that is set in a scenario as a test. If the workload then has
-# another number, its number of operations is fixed.
+# An arbitrary number of operations that is set in a scenario as a test. If the workload then
+# executes another number, it ignores the setting, so the search cannot use it.
 TRIED = 7919
 
 
@@ -68,8 +68,8 @@ class RateProbe:
             }
         )
         check(self._base)
-        # The probe sets the number of operations. It is larger at higher rates, and large enough to
-        # estimate the quantile.
+        # The probe sets the number of operations. This number grows with the rate, and is at least
+        # large enough to estimate the quantile.
         tried = self._base.with_values({"workload.operations_per_client": TRIED})
         if operations_per_client(stream_spec(tried)) != TRIED:
             allowed = "has a number of operations of its own; a search needs one that takes any"

@@ -105,9 +105,10 @@ class RateRuns:
 
     @property
     def saturated(self) -> bool:
-        """Whether a run lagged its schedule.
+        """Whether at least one run was incomplete or lagged its schedule by more than the allowed
+        share.
 
-        If so, its response times grow with the length of the run.
+        The response times of a run that lags its schedule grow with the length of the run.
         """
         return not all(run.kept_up for run in self.runs)
 
@@ -232,8 +233,9 @@ def _gap(rates: dict[float, RateRuns]) -> tuple[float, float] | None:
 
 
 def _bounds(rates: dict[float, RateRuns]) -> tuple[float | None, float | None]:
-    """Returns the bounds of the result: (highest rate that significantly meets the objective,
-    lowest rate that significantly fails). A bound is None if no probed rate has it."""
+    """Returns the bounds of the result: (highest rate below the second bound that significantly
+    meets the objective, lowest rate that significantly fails). A bound is None if no probed rate
+    has it."""
     fails = min((r.offered_per_s for r in rates.values() if r.verdict == "fails"), default=None)
     below = math.inf if fails is None else fails
     good = [r.offered_per_s for r in rates.values() if r.verdict == "meets"]

@@ -178,7 +178,8 @@ def _narrowed(
 
 
 def describe(point: Point) -> str:
-    """A configuration as a few words, for progress reports."""
+    """Returns a configuration as a few words, for progress reports; the name of the scenario if the
+    configuration has no varied keys."""
     return " ".join(str(value) for value in point.labels.values()) or point.scenario.name
 
 

@@ -100,7 +100,7 @@ class Parts:
     client_ns: dict[str, float] = field(default_factory=dict)
     sleeps_ns: dict[str, float] = field(default_factory=dict)
     calls: dict[str, ServerWaits] = field(default_factory=dict)  # by server
-    # (count, relative standard deviation) of each stream of data
+    # (number of calls, relative standard deviation of their duration) of each data stream
     streams: list[tuple[int, float]] = field(default_factory=list)
     chains: list[list[tuple[ThreadWork, float]]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -133,7 +133,8 @@ def ranking(
 
 
 def _shown(part: str, one_host: bool) -> str:
-    """Returns the name of a part as shown in a ranking."""
+    """Returns the name of a part as shown in a ranking. A link is shown as "loopback" if all
+    processes ran on one host."""
     return part.removesuffix(LINK) + LOOPBACK if one_host and part.endswith(LINK) else part
 
 
@@ -204,8 +205,8 @@ def _own_time(step: gain.ThreadStep, observed: Parts) -> None:
 
 
 def _stream(first: ThreadWork, client: str, observed: Parts) -> None:
-    """Adds a thread for which a client waited to `observed`: its pipelines (`chains`) and its links
-    (`edges`)."""
+    """Adds to `observed` the pipelines (`chains`) and the links (`edges`) of a thread for which a
+    client waited."""
     observed.chains += _chains(first)
     observed.streams.append((first.count, first.spread * math.sqrt(first.count)))
     if first.reads:

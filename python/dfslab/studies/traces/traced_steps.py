@@ -95,7 +95,7 @@ def _operations(
 
 def _calls(roots: Sequence[TreeNode], end: str, whole: bool) -> _Calls:
     """Returns the sums over the calls whose path ends with `end`. If `whole` is true, the path must
-    equal `end`.
+    equal `end`. An empty `end` matches no call.
 
     A call within another matching call is not counted.
     """

@@ -21,8 +21,8 @@ NAMES = (
 # Relative tolerance for rounding. Tools print three digits or more, and the factor 1.024 must be
 # distinguishable from 1.
 ROUNDING = 0.01
-# Relative tolerance for time stamps, because tools time an operation and a whole phase at different
-# points.
+# Two figures disagree if they differ by more than this fraction. A smaller difference can arise
+# because tools time an operation and a whole phase at different points.
 DISAGREE = 0.1
 BINARY = tuple(1.024**power for power in (1, 2, 3, 4))
 BITS = 8.0
@@ -31,7 +31,8 @@ THOUSANDS = (1e3, 1e6)
 
 def _ratios(one: Evidence) -> Iterator[tuple[float, str]]:
     """Compares the stated throughput with each throughput that can be computed from other figures.
-    Yields for each the ratio stated / computed, and a text with the computed value."""
+    Yields for each the ratio stated / computed, and a text with the computed value. Yields nothing
+    if no throughput is stated."""
     speed, work = one.speed, one.work
     stated = speed.throughput
     if not stated:
@@ -79,8 +80,9 @@ def _disagree(one: Evidence) -> str | None:
 
 
 def _average(one: Evidence) -> str | None:
-    """Returns the contradiction if the stated throughput is the mean of the parts' throughputs,
-    although that mean differs from all bytes / all time. Returns None otherwise."""
+    """Returns the contradiction if the stated throughput of several parts of the work is the mean
+    of the parts' throughputs, although that mean differs from all bytes / all time. Returns None
+    otherwise, or if a part has no time."""
     parts, stated = one.repetitions.parts, one.speed.throughput
     if len(parts) < 2 or stated is None or any(not part.time for part in parts):
         return None

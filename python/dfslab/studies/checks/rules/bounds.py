@@ -14,8 +14,8 @@ NAMES = (
     "more_than_clients_allow",
     "shorter_than_round_trip",
 )
-# Relative tolerance: the rates of a testbed are within 5 % of the declared ones, and tools round to
-# three digits.
+# A figure contradicts a limit only if it is beyond the limit by more than this factor. The rates of
+# a testbed are within 5 % of the declared ones, and tools round to three digits.
 SLACK = 1.05
 # Upper limit of one thread's throughput in bytes per second. A thread copies each byte at least
 # once, and no present processor copies at this rate.
@@ -23,8 +23,8 @@ THREAD_BYTES_PER_S = 100e9
 
 
 def must_cross_network(work: Work, hardware: Hardware) -> bool:
-    """Returns whether every byte has to cross the network, because clients cannot cache it or
-    because the figure leaves their caches out."""
+    """Returns whether every byte has to cross the network, because the clients cannot serve it from
+    their caches (reads) or keep it there (writes). False if the storage is not remote."""
     if not hardware.is_remote:
         return False
     if work.operation == "read":
@@ -37,7 +37,8 @@ def must_cross_network(work: Work, hardware: Hardware) -> bool:
 
 
 def outgrows(data_bytes: float | None, nodes: int | None, memory_bytes: float | None) -> bool:
-    """Returns whether the distinct data is at least twice as large as the memory of all nodes."""
+    """Returns whether the distinct data is at least twice as large as the memory of all nodes;
+    false if one of the three values is unknown."""
     memory = product(nodes, memory_bytes)
     return data_bytes is not None and memory is not None and data_bytes >= 2 * memory
 

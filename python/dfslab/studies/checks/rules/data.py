@@ -9,7 +9,7 @@ from dfslab.studies.checks import rule
 from dfslab.studies.checks.rule import Rule
 
 NAMES = ("compressible_data", "duplicate_data", "never_written")
-# Share of the data removed by compression or deduplication from which the rules fire. A fifth is
+# The rules fire if compression or deduplication removes at least this share of the data. A fifth is
 # more than the difference between repetitions of storage runs.
 REMOVED = 0.2
 # If disks delivered less than this share of the data, the files were sparse. Reads of sparse files

@@ -20,7 +20,8 @@ TREND_ERROR = 0.001
 TREND_CHANGE = 0.1
 BEST_CHANGE = 0.05
 LEAST = 3
-# Relative precision with which the result of one run is printed: four digits.
+# A stated result is that of the best run if the two differ by at most this fraction, because
+# results are printed with four digits.
 EQUAL = 1e-3
 
 

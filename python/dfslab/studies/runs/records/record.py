@@ -135,7 +135,8 @@ def check_values(result: Result) -> None:
 
 
 def first_of(error: Exception) -> str:
-    """Returns the first reason of an error, in one line."""
+    """Returns the first problem that an error reports, in one line; the name of the type of the
+    error if it has no text."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
