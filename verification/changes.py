@@ -26,8 +26,10 @@ SEED = 1
 
 
 def pairs_of(scenario: str, recording: str) -> Iterator[ErrorOfChange]:
-    """Returns the pairs of configurations of one recording. Each pair has the error of the
-    predicted change by the calibrated and by the uncalibrated model."""
+    """Yields the errors of predicted changes between pairs of configurations of one recording,
+    first those of the uncalibrated model and then those of the calibrated models. Only complete
+    runs with closed arrivals are used, and only pairs between which `change_between` finds a
+    change."""
     results = [one for one in recordings.runs(scenario, recording) if one.complete]
     results = [one for one in results if one.point.scenario.workload.arrival == "closed"]
     by_point: dict[str, list[Result]] = {}
@@ -100,7 +102,8 @@ def every_pair() -> list[ErrorOfChange]:
 
 
 def main() -> None:
-    """Computes the table of errors from all recordings and writes the table to its file."""
+    """Computes the errors of the pairs of all recordings that `learnt_from` lists, and writes the
+    table of errors to its file."""
     table = learnt(every_pair())
     TABLE.write_text(json.dumps(table.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
 

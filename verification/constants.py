@@ -51,9 +51,10 @@ class Constant:
     most: float | None = None
 
     def varied(self, value: Value, factor: float) -> Value:
-        """Returns the constant's value with its distance from `about` multiplied by `factor`.
-        Integers stay integers of at least 1.
-        """
+        """Returns the varied `value` of a constant. The distance of a float from `about` is
+        multiplied by `factor`, and the result is at most `most`. An integer is multiplied by
+        `factor` and rounded, to at least 1; a fraction is multiplied. Each element of a tuple is
+        varied alone."""
         if isinstance(value, tuple):
             return tuple(self.varied(one, factor) for one in value)
         if isinstance(value, int):
@@ -82,8 +83,8 @@ def by_name() -> dict[str, Constant]:
 
 
 def in_sources(root: Path = SOURCES) -> set[str]:
-    """Returns "MODULE.NAME" of every numeric constant in the sources, that is, of every name that a
-    module binds to an expression with a number."""
+    """Returns "MODULE.NAME" of every numeric constant in the folders ROOMS below `root`. A numeric
+    constant is a name that a module binds to an expression with a number."""
     found: set[str] = set()
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):

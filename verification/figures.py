@@ -80,16 +80,16 @@ class Figure:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns whether the figure meets its bar: "hit" or "MISS", or "few" if it has fewer data
-        points than the bar requires.
-        """
+        """Returns whether the figure meets its bar: "hit" or "MISS", or "few" if it has no value or
+        fewer data points than the bar requires."""
         bar = bars()[self.bar]
         if self.value is None or self.points < bar.points_min:
             return "few"
         return "hit" if bar.admits(self.value) else "MISS"
 
     def agrees(self, other: Figure) -> bool:
-        """Returns whether two computations gave the same figure, except for rounding."""
+        """Returns whether two computations gave the same figure: the same number of data points,
+        and values that are equal except for rounding or both None."""
         if self.value is None or other.value is None:
             return self.value == other.value and self.points == other.points
         near = math.isclose(self.value, other.value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
@@ -103,7 +103,7 @@ def shown(value: float, unit: str) -> str:
 
 @cache
 def bars() -> dict[str, Bar]:
-    """Returns every bar of bars.toml by its name."""
+    """Returns a dictionary from the id of each bar of bars.toml to the bar."""
     with BARS.open("rb") as stream:
         found = [Bar(**one) for one in tomllib.load(stream)["bar"]]
     assert len({one.id for one in found}) == len(found), "two bars of one name"
@@ -128,7 +128,8 @@ def _rounded(value: float | None) -> float | None:
 
 
 def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each figure that differs from the committed table."""
+    """Returns one line of text for each figure of `found` that differs from the committed figures
+    `before` or is not one of them."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:
@@ -144,9 +145,8 @@ def differences(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 
 
 def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
-    """Returns one line of text for each figure that met its bar in the committed table and no
-    longer does.
-    """
+    """Returns one line of text for each figure of `found` that met its bar (pass criterion) in the
+    committed figures `before` and no longer does."""
     known = {one.key: one for one in before}
     return [
         f"{' / '.join(one.key)}: {one.value}, and the bar is {bars()[one.bar].allowed}"
@@ -158,9 +158,8 @@ def lost(found: Iterable[Figure], before: Iterable[Figure]) -> list[str]:
 def missing(
     found: Iterable[Figure], before: Iterable[Figure], wanted: Iterable[tuple[str, str]]
 ) -> list[str]:
-    """Returns one line of text for each committed figure of the recordings in `wanted` that was not
-    computed.
-    """
+    """Returns one line of text for each committed figure (`before`) that is missing in `found`,
+    although `wanted` has the (experiment, recording) to which it belongs."""
     known, requested = {one.key for one in found}, set(wanted)
     return [
         f"{' / '.join(one.key)}: in the committed figures, and not computed"

@@ -37,14 +37,14 @@ FILE_NAME = "job.0.0"
 
 @dataclass(frozen=True)
 class Conditions:
-    """How fio gets its file and its memory. dfslab works under the conditions of `EQUAL`, or of
-    `DIRECT` for transfers past the page cache.
+    """The conditions under which fio gets its file and its memory. dfslab works under the
+    conditions of `EQUAL`, or of `DIRECT` for transfers past the page cache.
 
-    keeps_file: the file is written before fio starts, in transfers of the job's size, and stays in
-    the page cache. Otherwise fio writes the file and removes it from the page cache, even with
-    `invalidate=0`; its reads bring the file back in pages of 4 KiB.
-    aligns_buffer: the transfer buffer starts at a page. Otherwise buffered transfers of fio use
-    memory as `malloc` returns it, at a multiple of 16 bytes and mostly not of 64 bytes.
+    keeps_file: if true, the file is written before fio starts, in transfers of the job's size, and
+    stays in the page cache. If false, fio writes the file and removes it from the page cache, even
+    with `invalidate=0`; its reads bring the file back in pages of 4 KiB.
+    aligns_buffer: if true, the transfer buffer starts at a page. If false, buffered transfers of
+    fio use memory as `malloc` returns it, at a multiple of 16 bytes and mostly not of 64 bytes.
     """
 
     keeps_file: bool
@@ -62,7 +62,8 @@ CAUSES = {
 
 @dataclass(frozen=True)
 class Job:
-    """Options that both tools get as they are, and the size of one transfer."""
+    """One job that both tools run: the options that both get unchanged, and the bytes of one
+    transfer."""
 
     options: tuple[str, ...]
     transfer_bytes: int
@@ -88,14 +89,15 @@ JOBS = {
     ),
     "writes of 1 MiB over a file": Job(("--rw=write", "--bs=1m", "--overwrite=1"), 1 << 20),
 }
-# Options of fio that dfslab always follows, and therefore refuses to be given.
+# Options of fio that describe what dfslab always does. `dfslab compat fio` refuses them, so they
+# are given to fio only.
 ALWAYS = ("--overwrite=1",)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of one tool: transfers per second of wall time, and seconds of processor time that
-    the tool used for one transfer."""
+    """The result of one run of one tool: transfers per second of wall time, and the seconds of
+    processor time that the tool used for one transfer."""
 
     rate_per_s: float
     processor_s: float
@@ -103,13 +105,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The ratios of one job's pairs of runs: dfslab's figure over fio's."""
+    """The ratios of one job. Each pair of runs gives one ratio, which is dfslab's figure divided by
+    fio's."""
 
     job: str
     ratios: tuple[float, ...]
 
     def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the ratio, with a 90 % interval; the mean is geometric."""
+        """Returns (mean, low, high): the geometric mean of the ratios, and its 90 % interval."""
         logarithms = [math.log(one) for one in self.ratios]
         mean, number = statistics.mean(logarithms), len(logarithms)
         spread = statistics.stdev(logarithms) / math.sqrt(number)
@@ -117,7 +120,8 @@ class Agreement:
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
     def verdict(self) -> str:
-        """Whether the interval lies within the tolerance, outside it, or neither."""
+        """Returns "agree" if the whole interval lies within the tolerance, "differ" if the whole
+        interval lies outside it, and otherwise "too noisy to say"."""
         _, low, high = (math.log(one) for one in self.interval())
         if low >= -TOLERANCE and high <= TOLERANCE:
             return "agree"
@@ -129,13 +133,14 @@ class Agreement:
 
 
 def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> list[str]:
-    """Creates in `directory` what the conditions ask for. Returns the options of fio for them."""
+    """Returns the options of fio that establish the conditions. If the conditions require a file,
+    it is created in `directory`."""
     options = [f"--directory={directory}"]
     if conditions.keeps_file:
         with open(directory / FILE_NAME, "xb", buffering=0) as file:
             for _ in range(FILE_BYTES // transfer_bytes):
                 file.write(os.urandom(transfer_bytes))
-        # fio fails, rather than write another file, if it does not find this one.
+        # With this option fio fails if it does not find the file, instead of writing another one.
         options.append("--allow_file_create=0")
     if conditions.aligns_buffer:
         options.append("--iomem_align=4k")
@@ -143,18 +148,20 @@ def prepared(conditions: Conditions, transfer_bytes: int, directory: Path) -> li
 
 
 def figures_of_fio(output: str) -> Measured:
-    """The figures of fio's JSON output with one job. Raises ValueError if there is no transfer."""
+    """Returns the rate and the processor time in fio's JSON output, which must have exactly one
+    job. Raises ValueError if there is no transfer."""
     (job,) = json.loads(output)["jobs"]
     transfers = job["read"]["total_ios"] + job["write"]["total_ios"]
     if not transfers:
         raise ValueError("fio's output counts no transfer: run it for longer")
-    # Processor time is in percent of the run time, which is in ms.
+    # fio reports processor time in percent of the job's run time, which is in ms.
     busy_s = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3
     return Measured(float(job["read"]["iops"] + job["write"]["iops"]), busy_s / transfers)
 
 
 def by_fio(job: Job, common: Sequence[str], conditions: Conditions, directory: Path) -> Measured:
-    """Runs a job by fio in a new directory below `directory`, which is removed afterwards."""
+    """Runs a job by fio and returns its figures. The file is in a new directory below `directory`,
+    which is removed afterwards."""
     with tempfile.TemporaryDirectory(dir=directory) as own:
         of_conditions = prepared(conditions, job.transfer_bytes, Path(own))
         given = [f"--name={NAME}", *common, *job.options, *of_conditions]
@@ -168,7 +175,8 @@ def by_fio(job: Job, common: Sequence[str], conditions: Conditions, directory: P
 
 
 def by_dfslab(job: Job, common: Sequence[str], directory: Path) -> Measured:
-    """Runs a job by `dfslab compat fio`, with the same options as fio."""
+    """Runs a job by `dfslab compat fio` and returns its figures. The options are those of fio,
+    except those in ALWAYS. Raises ValueError if the result has no processor time."""
     own = [one for one in job.options if one not in ALWAYS]
     given = [f"--name={NAME}", *common, *own, f"--directory={directory}"]
     chosen, _ = compat.read("fio", given)
@@ -184,9 +192,10 @@ def by_dfslab(job: Job, common: Sequence[str], directory: Path) -> Measured:
 def measured(
     name: str, directory: Path, pairs: int, seconds: int, causes: dict[str, Conditions]
 ) -> tuple[Agreement, Agreement, list[Agreement]]:
-    """Runs both tools in turn; the first of a pair changes from pair to pair. Returns the ratios of
-    rates and of processor time per transfer under equal conditions, and the ratios of rates with
-    fio under each of `causes`."""
+    """Runs both tools in pairs; the tool that runs first changes from pair to pair. Returns three
+    results, each as ratios of dfslab to fio: the rates under equal conditions, the processor times
+    per transfer under equal conditions, and a list of the rates with fio under each of the
+    conditions in `causes`."""
     job, common = JOBS[name], [*COMMON, f"--runtime={seconds}"]
     conditions = job.equal_conditions()
     rates: dict[str, list[float]] = {cause: [] for cause in causes}
@@ -221,7 +230,7 @@ def main() -> None:
     parser.add_argument("--real-time", action="store_true")
     given = parser.parse_args()
     if given.real_time:
-        # Children and threads inherit it.
+        # Child processes and threads inherit this priority.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     print("dfslab/fio, mean and 90 % interval")
     for name, job in JOBS.items():

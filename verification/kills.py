@@ -91,18 +91,21 @@ ROLES = {
     "hdfs": ("datanode", "namenode"),
 }
 RESULTS = 12
-# Longest time from a stored result to the kill with `--after-results`, s: one or two runs.
+# Longest time in seconds from a stored result to the kill with `--after-results`. One or two runs
+# take this long.
 KILL_AFTER_RESULT_S = 1.0
-# A record of results/records.jsonl: a line with its checksum, then a head that has these entries.
+# A record in results/records.jsonl is one line. The line begins with a checksum (first pattern) and
+# then has the key of the result and whether the result is complete (second pattern).
 _CHECKSUM = re.compile(rb'\{"sha256":"([0-9a-f]{64})",')
 _KEY = re.compile(rb'"key":(\[.*?\]),"complete":(true|false),')
 
 
 @dataclass
 class Trial:
-    """The outcome of one kill. `waited_for`: number of results that were stored when
-    `killed_after_s` began; 0 if it began with the sweep. `had`: number of complete results that the
-    killed sweep had stored. `faults` lists what went wrong and is empty if nothing did."""
+    """The outcome of one kill. The kill came `killed_after_s` seconds after the start of the sweep
+    or, if `waited_for` is not 0, after that number of results was stored. `had` is the number of
+    complete results that the killed sweep had stored. `faults` lists what went wrong and is empty
+    if nothing did."""
 
     system: str
     number: int
@@ -182,7 +185,8 @@ class Trials:
     """Runs all trials in a separate folder."""
 
     def __init__(self, folder: Path, rng: random.Random, after_results: bool = False) -> None:
-        """`after_results`: whether kills wait until results are stored."""
+        """Sets the folder of all trials and the source of random times. If `after_results` is true,
+        each kill waits until a random number of results is stored."""
         self._folder, self._rng, self._after_results = folder, rng, after_results
 
     def one(self, system: str, number: int) -> Trial:

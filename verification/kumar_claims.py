@@ -136,8 +136,8 @@ def ranks(regimes: Sequence[Regime]) -> list[Rank]:
 
 def _placed(expected: str, observed: str, totals: Mapping[str, Metric]) -> str:
     """Returns the verdict on a rank at which the paper expects the factor `expected` and we observe
-    `observed`. The verdict is "as in the paper", inconclusive if the intervals of the two indices
-    overlap, or otherwise than in the paper."""
+    `observed`. The verdict is "as in the paper" if these are the same factor, "inconclusive" if the
+    intervals of their indices overlap, and else "otherwise than in the paper"."""
     if expected == observed:
         return "as in the paper"
     mine, theirs = totals[expected], totals[observed]

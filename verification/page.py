@@ -1,5 +1,5 @@
-"""Writes the page of all figures. Each bar has a section, and each recording a row in it. The page
-also shows the figures that missed their bars."""
+"""Writes the page of all figures. Each bar (pass criterion) has a section, and each recording a row
+in it. The page also shows the figures that missed their bars."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def closing(figures: Sequence[Figure]) -> str:
 
 
 def _summary(figures: Sequence[Figure]) -> str:
-    """Returns a table with the numbers of met and missed bars for each recording."""
+    """Returns a table with three numbers for each recording: the figures that meet their bars,
+    those that miss them, and those with too few data points. The sentence of `closing` precedes the
+    table."""
     lines = [
         f"{closing(figures)}.\n",
         "| recording | met | missed | too few points |",
@@ -61,7 +63,8 @@ def _summary(figures: Sequence[Figure]) -> str:
 
 
 def _section(bar: Bar, figures: Sequence[Figure]) -> str:
-    """Returns the table of all figures that are judged by one bar."""
+    """Returns the section on one bar (pass criterion): its limits, and the table of all figures
+    that it judges."""
     parts = list(dict.fromkeys(one.part for one in figures))
     cells = {(one.recording, one.part): _cell(bar, one) for one in figures}
     rows = list(dict.fromkeys(one.recording for one in figures))

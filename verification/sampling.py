@@ -26,8 +26,8 @@ def sampled(names: Iterable[str], share: float, seed: str) -> set[str]:
 
 
 def commit() -> str:
-    """Returns the id of the git commit, which is the default seed. Each commit thus runs other
-    cases, and a run of a commit can be repeated."""
+    """Returns the id of the git commit, which is the default seed, or "0" if git gives none. Each
+    commit thus runs other cases, and a run of a commit can be repeated."""
     try:
         answer = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],
@@ -67,7 +67,8 @@ def pytest_terminal_summary(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the cases of each grid that are not in the sample selected by the seed."""
+    """Deselects the cases of each grid that are not in the sample selected by the seed. Deselects
+    nothing if the share is 1 or more, or if a case is requested by name."""
     if config.option.grid_share >= 1 or any("::" in one for one in config.args):
         return
     grids: dict[Hashable, list[str]] = {}

@@ -86,7 +86,8 @@ class Variation:
         return self.change > MATTERS
 
     def agrees(self, other: Variation) -> bool:
-        """Returns whether two computations gave the same variation, except for rounding."""
+        """Returns whether two computations gave the same variation: each of the three values is
+        equal except for rounding."""
         pairs = zip(self._values, other._values, strict=True)
         return all(_change(one, two) <= RELATIVE for one, two in pairs)
 
@@ -281,8 +282,9 @@ def compute(wanted: Sequence[tuple[str, str]], workers: int) -> list[Variation]:
 
 
 def _headlines(task: tuple[str, str, float]) -> Headlines:
-    """Returns the headline figures of an experiment after multiplying one constant by a factor. The
-    dictionary is empty if they cannot be computed."""
+    """Returns the headline figures of an experiment after multiplying one constant by a factor, or
+    with all constants unchanged if `constant` is AS_IT_IS. The dictionary is empty if the figures
+    cannot be computed with the varied constant."""
     constant, experiment, factor = task
     if constant == AS_IT_IS:
         return _rounded(EXPERIMENTS[experiment]())
@@ -313,7 +315,8 @@ def save(rows: Sequence[Variation]) -> None:
 
 
 def differences(found: Sequence[Variation], before: Sequence[Variation]) -> list[str]:
-    """Returns one line of text for each variation that differs from the committed table."""
+    """Returns one line of text for each variation of `found` that differs from the committed
+    variations `before` or is not one of them."""
     known = {one.key: one for one in before}
     wrong = []
     for one in found:

@@ -168,8 +168,9 @@ def pairs() -> list[str]:
 
 
 def repetition(subject: str) -> list[Figure]:
-    """Returns figures of the difference between the two recordings of a pair: for each
-    configuration, the absolute logarithm of the ratio of its mean latencies."""
+    """Returns the median and the largest difference between the two recordings of a pair. The
+    difference of one configuration is the absolute logarithm of the ratio of its two mean
+    latencies."""
     means = []
     name = _scenario(subject)
     latency = f"latency_s_mean.{name.removeprefix('wu-')}"

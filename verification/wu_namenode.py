@@ -55,8 +55,10 @@ def _of_curve(subject: str, curve: ResponseCurve) -> list[Figure]:
 
 
 def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
-    """Returns three errors: of a processor's score relative to its declared share of a core, of the
-    law's coefficient k relative to the score, and of the capacity that follows from the score."""
+    """Returns one or three errors for a processor that has a share of a core. The first is that of
+    the capacity that follows from the processor's benchmark score. Unless `one` is the reference,
+    two more follow: the error of the score relative to the share, and that of the law's coefficient
+    k relative to the score."""
     part = f"{one.share:g} of a core"
     capacity = abs(one.q_from_score_per_s / one.q_measured_per_s - 1)
     made = [_figure(subject, "score-capacity", part, capacity, 1)]
@@ -72,7 +74,7 @@ def _of_ratio(subject: str, reference: Ratio, one: Ratio) -> list[Figure]:
 
 def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
     """Returns the error of the ratio of rates at two shares of a core, relative to the ratio of the
-    processor scores. The number of files is constant."""
+    processor scores, for each pair of successive shares. The number of files is constant."""
     made = []
     for less, more in pairwise(sorted(curves, key=lambda curve: curve.share)):
         assert less.score is not None
@@ -85,9 +87,9 @@ def _of_rates(subject: str, curves: list[ResponseCurve]) -> list[Figure]:
 
 
 def _of_burst(subject: str, one: Burst) -> list[Figure]:
-    """Returns the figures of a burst of requests above the capacity. They are the measured time to
-    drain the queue, the mean and the 0.9 quantile, each divided by the prediction from the
-    processor's score."""
+    """Returns three figures of a burst of requests above the capacity: the time to drain the queue,
+    and the mean and the 0.9 quantile of the response time. Each is the measured value divided by
+    the value predicted from the processor's score."""
     part = f"{one.share:g} of a core, {one.rate_per_s:g}/s for {one.length_s:g} s"
     assert one.measured_p90 is not None
     drain = one.measured_drain_s / one.predicted_drain_s

@@ -26,8 +26,9 @@ STRIPED = [
 def situation(
     system, client_rate, server_rate, disk_rate, servers=4, parameters=None, latency="0 s", **keys
 ):
-    """Returns the situation with each role on its own node. Client adapters, server adapters and
-    disks have the given rates in B/s, and everything else costs nothing."""
+    """Returns the situation (deployment, file system and workload) with each role on its own node.
+    Client adapters, server adapters and disks have the given rates in B/s, and everything else
+    costs nothing."""
     described = discover.file_system(system)
     nodes = []
     for role in described.roles:
@@ -104,8 +105,9 @@ def test_a_large_write_takes_the_narrowest_of_client_servers_and_disks(
 
 @pytest.mark.parametrize(("system", "key", "role", "durable"), STRIPED, ids=lambda v: str(v)[:6])
 def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
-    """A cold read runs at the lowest of the rates, too. With servers of 1e8 B/s each and a client
-    of 2.5e8 B/s, two servers are the bottleneck, but with four the client is."""
+    """A cold read runs at the smaller of two rates: that of the client's adapter and that of all
+    servers together. With servers of 1e8 B/s each and a client of 2.5e8 B/s, one or two servers are
+    the bottleneck, but with four servers the client is."""
     for stripes, bound in ((1, 1e8), (2, 2e8), (4, 2.5e8)):
         given = situation(
             system,
@@ -122,7 +124,7 @@ def test_a_cold_read_takes_the_narrowest_too(system, key, role, durable):
 
 def test_a_pvfs_block_of_one_stripe_keeps_one_server_busy():
     """With one stripe, PVFS sends a block as calls of 64 KiB, each of which waits for its answer. A
-    call takes its bytes over the slower adapter, plus latencies."""
+    call takes the time of its bytes on the slower adapter, plus the latencies of its messages."""
     given = situation(
         "pvfs",
         1e9,
@@ -167,8 +169,9 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
         file_size="1 MB",
         transfer_size="1 MB",
     )
-    # The push is not the whole write: create and allocateChunk are two calls in each direction, the
-    # mutation is one call, and the secondaries take one more. Each message has 256 B.
+    # The write consists of more than the push: create and allocateChunk take two messages each, the
+    # mutation takes two messages, and passing the mutation on to the secondaries takes two more.
+    # Each message has 256 B.
     control_s = (6 + 2 * (replicas > 1)) * (latency_s + 256 / rate)
     units = -(-size_bytes // unit_bytes)
     ideal_s = size_bytes / rate + replicas * latency_s
@@ -180,8 +183,8 @@ def test_gfs_pushes_along_its_chain_in_b_over_t_plus_r_l(replicas):
 
 
 def pool(parameters, disks, **keys):
-    """Returns the situation of a storage pool on one machine. Its disks have a rate of 1e8 B/s and
-    no latency."""
+    """Returns the situation (deployment, file system and workload) of a storage pool on one
+    machine. Its disks have a rate of 1e8 B/s and no latency."""
     scenario = build(
         Scenario,
         {
@@ -235,7 +238,7 @@ def test_a_pool_writes_as_fast_as_its_useful_disks(parameters, disks, useful):
 
 def test_a_small_record_of_a_raidz_is_one_sector_and_its_parity():
     """A record of 4 KiB is written to three of six disks at once (one data sector and two parity
-    sectors), so it takes as long as on one disk."""
+    sectors), so it takes as long as one sector on one disk."""
     layout = {"data_disks": 4, "parity_disks": 2}
     given = pool(layout, 6, file_size="4 KiB")
     for rate in rates_bytes_per_s(given):

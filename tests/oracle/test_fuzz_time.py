@@ -2,8 +2,8 @@
 `make verify` sets ten minutes. A reader must not crash, and no input may take more than 5 s of
 processor time or 1 GiB of memory.
 
-An input that once made a reader fail is stored in `tests/recorded/fuzz` under the name TARGET_NAME,
-and is read again in every run.
+An input that once made a reader fail is stored in `tests/recorded/fuzz` and is read again in every
+run. The name of its file begins with the name of the reader and "_".
 """
 
 import os

@@ -1,5 +1,6 @@
-"""Tests that the model of a shared/exclusive lock agrees with an event simulation in its capacity,
-its waiting times and its net."""
+"""Tests that two models of a shared/exclusive lock agree with an event simulation. The formulas
+must give the same capacity and, for clients that wait for the lock, nearly the same rates. The
+Petri net must give the same rates."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ HOLD_S, THINK_S = 1.0, 4.0
 
 
 def simulated_rate(clients, writers_share, think_s=THINK_S, done=60_000, seed=1):
-    """Returns the rate by a simple event simulation: `clients` think for `think_s` on average, then
-    hold a first-come-first-served lock, exclusively with probability `writers_share`."""
+    """Returns the rate of an event simulation that ends after `done` operations. The `clients`
+    think for `think_s` on average, and then hold a first-come-first-served lock, exclusively with
+    probability `writers_share`."""
     draw = random.Random(seed)
     events = [(draw.expovariate(1 / think_s), client, "asks", "") for client in range(clients)]
     heapq.heapify(events)
@@ -67,8 +69,9 @@ def test_waiting_is_near_that_of_the_simulation(clients, share):
 
 
 def net_rates(clients, share, fair=1):
-    """Returns the rate of each replication of a net, in which `clients` think and then hold the
-    lock, as in the event simulation."""
+    """Returns the rate of each replication of a Petri net with the clients and the lock of the
+    event simulation. The lock is exclusive with probability `share`. If `fair` is 0, it is not
+    first-come-first-served."""
     nodes = [{"name": role, "cores": 64, "roles": {role: 1}} for role in ("client", "namenode")]
     held = {
         mode: op.hold_lock("namenode", mode, op.cpu("namenode", HOLD_S), fair=fair)

@@ -19,7 +19,7 @@ from dfslab.spec.scenario import Scenario
 
 GIB = 2**30
 # Two figures of each NameNode: its benchmark score (Wu 2013, Table 5), and 1 / k with k in ms (Wu
-# 2013, Table 6).
+# 2013, Table 6). The law of Wu 2013 is: response time = k x ln x for x clients.
 SCORES = {"nn1": 7.7, "nn2": 27.0, "nn3": 48.0}
 PER_MS = {"nn1": 0.90490, "nn2": 3.17521, "nn3": 6.04705}
 COEFFICIENTS = {"nn1": 1.10509, "nn2": 0.31494, "nn3": 0.16537}
@@ -56,8 +56,9 @@ def test_table_6_and_its_ratios():
 
 @pytest.mark.parametrize(("name", "off"), [("nn1", 0.0), ("nn2", -0.0007), ("nn3", -0.067)])
 def test_the_score_predicts_with_the_constant_of_nn1(name, off):
-    """The constant of Wu's formula is the server's score divided by 7.7, the score of nn1. With the
-    printed divisor of 17, every server would be 55 % too slow (erratum W1)."""
+    """Wu's formula computes the capacity of a server from that of nn1, multiplied by the server's
+    score and divided by 7.7, the score of nn1. With the printed divisor of 17, every server would
+    be 55 % too slow (erratum W1)."""
     for x in (10, 99):
         true = PER_MS[name] / math.log(x) * 1000
         found = laws.capacity_from_score(SCORES[name], x, 7.7, 0.90490)
@@ -67,8 +68,9 @@ def test_the_score_predicts_with_the_constant_of_nn1(name, off):
 
 
 def test_the_law_says_that_throughput_falls():
-    """Wu's law and Little's law together say that throughput falls with the number of clients: nn1
-    serves 393/s for 10 clients and 197/s for 99. The constant k is in milliseconds (erratum W6)."""
+    """Wu's law (response time = k x ln x for x clients) and Little's law together say that
+    throughput falls with the number of clients: nn1 serves 393/s for 10 clients and 197/s for 99.
+    The constant k is in milliseconds (erratum W6)."""
     expected = {"nn1": (393, 197), "nn2": (1379, 691), "nn3": (2626, 1316)}
     for name, (at_10, at_99) in expected.items():
         rates = [laws.capacity_from_score(1, x, 1, PER_MS[name]) for x in (10, 99)]
@@ -136,8 +138,8 @@ def test_several_servers_are_taken_as_one(system):
         assert all_of_them.files == pytest.approx(4 * alone.files)
     if one.places is not None:
         assert four.places == 4 * one.places
-    # A request takes as long on four servers as on one, so both have the same time left for
-    # waiting.
+    # A request takes as long on four servers as on one. Therefore four servers take peaks of four
+    # times the rate with the same bound on the response time, and empty their queue as fast.
     for alone, all_of_them in zip(one.peaks, four.peaks, strict=True):
         assert all_of_them.within_per_s["all"] == pytest.approx(4 * alone.within_per_s["all"])
         assert all_of_them.drain_s == pytest.approx(alone.drain_s)

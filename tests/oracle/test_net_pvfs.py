@@ -23,8 +23,9 @@ def station(name: str, queue: str, idle: str, to: str, delay) -> dict:
 
 
 def pvfs_net(requests: int, net_s="0.000635", disk_s="0.00115") -> dict:
-    """Returns a net of clients that read in requests of 16 chunks, distributed round robin over
-    servers. Each server has one network station and one disk station."""
+    """Returns a net of PVFS clients that each read `requests` requests, one after the other. A
+    request consists of 16 chunks, which are distributed round robin over the servers. Each server
+    has one network station and one disk station, which take `net_s` and `disk_s` for a chunk."""
     issue = [
         {"place": "net_queue", "token": ["r.client", chunk % SERVERS]} for chunk in range(CHUNKS)
     ]

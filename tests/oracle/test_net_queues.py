@@ -255,9 +255,10 @@ def mean_value_analysis(demands, customers: int, think_s: float = 0.0) -> tuple[
 
 
 def closed_net(copies, service_s, jobs: int, think_s: float) -> dict:
-    """Returns a closed net. Each job thinks for `think_s` and then visits one group of stations
-    after the other, in each a randomly chosen station. `copies` has the number of stations of each
-    group, and `service_s` their service times."""
+    """Returns a closed net of `jobs` jobs. Each job thinks for `think_s` on average and then visits
+    one group of stations after the other. In each group it visits one randomly chosen station.
+    `copies` has the number of stations of each group, and `service_s` the mean service time of its
+    stations."""
     places = [{"name": "thinking", "colour": "job", "initial": [[id] for id in range(jobs)]}]
     transitions = []
     first = {"place": "q0", "token": ["j.id", f"floor(uniform(0, {copies[0]}))"]}

@@ -39,8 +39,9 @@ def test_a_closed_network_of_very_many_thinkers_is_an_open_one():
 
 
 def chain(rate, service, servers, places):
-    """Solves the balance equations of M/M/c/K, a queue with c servers and K waiting places
-    (`places`)."""
+    """Returns the probabilities of 0, 1, 2, … customers in a queue with `servers` servers and
+    `places` waiting places (M/M/c/K), from its balance equations. `rate` is the arrival rate, and
+    `service` the mean service time."""
     size = servers + places + 1
     matrix = np.zeros((size, size))
     for n in range(size - 1):

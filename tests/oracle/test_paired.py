@@ -20,9 +20,9 @@ ALONE = [[team] for team in TEAMS]
 
 
 def session(lots: random.Random, slowdown: float) -> list[dict[str, float]]:
-    """Returns rounds of a simulated measurement. Each round maps the programs that are compared to
-    their measured costs. The machine's speed drifts by far more than the planted slowdown of the
-    traced programs."""
+    """Returns the rounds of a simulated measurement. Each round is a dictionary from the name of
+    each program to its measured cost. The machine's speed drifts by far more than the planted
+    slowdown of the traced programs."""
     rounds, speed = [], 1.0
     for order in paired.orders(ALONE, ROUNDS):
         speed *= lots.lognormvariate(0, 0.1)

@@ -56,8 +56,12 @@ def situation(system, apart, size="1 MiB", **parameters):
 
 
 def both(given, operation, units=MOST_UNITS, sized=False):
-    """Returns (latency in the net, cost by the formula, net job) for one operation of one client.
-    The latency in the net is the mean over three operations."""
+    """Returns (latency in the net, latency of each step in the net by name, cost by the formula)
+    for one operation of one client. Both latencies are means over three operations.
+
+    The net simulates at most `units` units of a pipeline. If `sized` is true, its tokens carry the
+    file size.
+    """
     calibrated = given.system.parameters.of_origin("calibrated")
     values = {**given.environment, **{key: p.default for key, p in calibrated.items()}}
     tree = given.system.operations[operation]

@@ -22,8 +22,8 @@ SIZE, LINK, DISK = 256.0, 1e9 / 8 * 1448 / 1514 / MIB, 60.0
 
 
 def situation(system, servers, latency="50 us", **keys):
-    """Returns the situation with each role on its own node and `servers` nodes of the data role.
-    `latency` is one way."""
+    """Returns the situation (deployment, file system and workload) with each role on its own node
+    and `servers` nodes of the data role. `latency` is one way."""
     parameters = keys.pop("parameters", {})
     nodes = [
         {
@@ -64,8 +64,9 @@ def rates_mib_per_s(given):
     return given.predict(given.constants).rate_per_s * size, net.rate_per_s * size
 
 
-# Each case by name is (bricks, parameters, measured MiB/s, seconds calculated by hand). The client
-# sends every copy, and then fsync makes the bricks write their page caches to disk.
+# The keys are names of cases. Each value is (number of bricks, parameters, measured MiB/s, seconds
+# calculated by hand). The client sends every copy, and then fsync makes the bricks write their page
+# caches to disk.
 GLUSTER = {
     "distribute": (4, {}, [37.4], SIZE / LINK + SIZE / DISK),
     "replica 2": (4, {"copies": 2}, [28.4, 28.3, 29.0], 2 * SIZE / LINK + SIZE / DISK),
@@ -104,8 +105,9 @@ def test_shards_are_forced_on_all_bricks_at_once():
         assert rate == pytest.approx(same, rel=1e-6)
 
 
-# Each case by name is (file system, parameters, measured MiB/s). MooseFS forwards copies from page
-# cache to page cache, so its goal (number of copies) costs almost nothing.
+# The keys are names of cases. Each value is (file system, parameters, measured MiB/s). MooseFS
+# forwards copies from page cache to page cache, so its goal (number of copies) costs almost
+# nothing.
 #
 # An earlier measurement on a busy machine with two cores gave 66 to 111 MiB/s at goals 2 and 3. It
 # does not apply to hosts with separate processors.

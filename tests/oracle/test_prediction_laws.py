@@ -19,14 +19,15 @@ from support.predicted import OF_ONE_NODE, SYSTEMS
 SEEDS = range(67)
 EACH = 15
 WORKLOADS = ("sequential_read", "sequential_write", "random_read", "random_write", "append")
-# Largest relative loss of rate that a faster resource may cause. Waits of overlapping work are
-# weighted by the overlap without load, and a faster resource changes that overlap a little
-# (docs/decisions/021).
+# Largest relative loss of the predicted rate that a faster resource may cause. The model weights
+# the waits of overlapping work by the overlap that this work has without load, and a faster
+# resource changes that overlap a little (docs/decisions/021).
 MOST_LOSS = 0.05
 
 
 def drawn(rng):
-    """Returns the table of a random scenario."""
+    """Returns a random scenario as a table, that is, as nested dictionaries like those of a TOML
+    file."""
     system = rng.choice(SYSTEMS)
     described = discover.file_system(system)
 
@@ -99,7 +100,9 @@ def faster(table):
 
 
 def scaled(table, place, path):
-    """Returns the table with one value of a group of nodes doubled. A latency is halved instead."""
+    """Returns a copy of the scenario's table in which one value of a group of nodes is doubled, or
+    halved if it is a latency. `place` is the index of the group, and `path` the dotted key of the
+    value."""
     better = copy.deepcopy(table)
     *outer, key = path.split(".")
     part = better["deployment"]["node"][place]

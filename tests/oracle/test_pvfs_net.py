@@ -42,8 +42,8 @@ def test_one_cached_stripe_takes_the_sum_of_its_steps():
 
 def written_s(size: int, h: PaperHardware) -> float:
     """Returns the time in seconds until a new file of one stripe is written but not yet closed. It
-    is the sum of three requests to the manager, a round trip for the request, and a round trip for
-    the data."""
+    is the sum of three requests to the manager, a round trip for the request to the server, and a
+    round trip for the data, each with the processing at client and server."""
     created = 3 * (h.manager_call_s + 2 * h.network_latency_s)
     requested = h.client_call_s + size / h.memory_rate_bytes_per_s
     requested += 2 * h.network_latency_s + h.server_request_s
@@ -82,8 +82,8 @@ def test_clients_of_one_node_share_its_adapter_in_both_directions():
 
 
 def test_cores_that_all_nodes_share_limit_the_rate():
-    """Each byte is copied twice, once at the client and once at the server. One slow core that all
-    nodes share limits the rate to that of both copies."""
+    """Each byte is copied twice, once at the client and once at the server. If all nodes share one
+    slow core, the total rate is at most half the rate at which the core copies."""
     slow = replace(PaperHardware(), memory_rate_bytes_per_s=50e6)
     keys = {"file_size": 16 * MIB, "block_size": MIB, "sync_on_close": False, "hardware": slow}
     for operation in ("read", "write"):
@@ -211,8 +211,8 @@ def test_interleaved_streams_of_many_clients_cost_seeks():
 
 
 def test_last_packets_take_their_turn_so_that_no_convoy_forms():
-    """Eight clients are not slower than four; sections 5.2 and 6.2 of the PVFS paper give no reason
-    why they should be.
+    """More clients do not lower the total rate, from one to eight clients. Sections 5.2 and 6.2 of
+    the PVFS paper give no reason why they should.
 
     Servers send packets first come, first served. If full packets had priority over last packets,
     the clients of a server would end together, move to the next server together, and share the rate

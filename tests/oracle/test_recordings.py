@@ -17,9 +17,9 @@ from dfslab.studies.server_law import server_law
 from verification import kumar, liu, recordings, wu
 
 WU = [(name, one) for name in wu.SCENARIOS for one in recordings.of_scenario(name)]
-# The keys are the possible numbers of configurations of a recording. Each value is how many of
-# these configurations are held out. In the first of the two plans, only the runs with eight clients
-# had small files.
+# The recordings of each scenario follow one of two plans (lists of configurations). The keys are
+# the numbers of configurations of the plans, and each value is how many of these are held out. In
+# the first plan, only the runs with eight clients had small files.
 CONFIGURATIONS = {3 * 28: 44, 3 * 23: 37}
 CALLS = {
     "wu-write": {"create/create", "write/addBlock", "close/complete"},
@@ -48,8 +48,8 @@ def test_every_size_and_deployment_is_there_with_the_time_of_each_operation(name
 
 
 def test_every_recording_of_wu_is_there():
-    """All fifteen recordings of Wu's reads and writes are there, in four plans of 2, 2, 5 and 6
-    recordings."""
+    """All fifteen recordings of Wu's reads and writes are there. They follow four plans (lists of
+    configurations), with 2, 2, 5 and 6 recordings."""
     assert len(WU) == 15
     plans = {
         plan: len(members)

@@ -58,8 +58,8 @@ def test_r_squared_of_held_out_rows_may_be_negative():
     K2)."""
     results = synthetic.planted(0.1)
     reads = [r for r in results if synthetic.operation(r.point) == "read"]
-    # The held-out writes have one size, a third of the rate of reads, and little variance, so that
-    # R² becomes negative.
+    # The held-out writes all have the same file size, so that their rates vary little. They have a
+    # third of the rate of reads. Both together make R² negative.
     size = results[0].labels["workload.file_size"]
     writes = [
         r

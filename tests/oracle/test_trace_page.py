@@ -28,9 +28,9 @@ OWN = """own as (
 
 
 class Page(HTMLParser):
-    """Parses the HTML of a page of traces. `tables` maps the heading before a table to its rows,
-    which are lists of texts of cells. Shortened calling contexts are replaced by their full
-    names."""
+    """Parses the HTML of a page of traces. `tables` is a dictionary from the heading before a table
+    to the rows of the table. A row is a list of the texts of its cells. Shortened calling contexts
+    are replaced by their full names."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

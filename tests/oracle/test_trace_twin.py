@@ -1,5 +1,5 @@
 """Tests that the trace profile of the Rust core equals that of a slow implementation in plain
-Python. It merges call trees by the two steps that the paper describes."""
+Python, which merges call trees by the two steps that the paper describes."""
 
 import json
 import random
@@ -57,8 +57,9 @@ def merge_same(trees):
 
 
 def recover_parents(spans, losses):
-    """Returns a dictionary from the key of each span to the key of its parent, which is None for a
-    root. Counts every repaired or missing parent in `losses`."""
+    """Returns a dictionary from the key (trace id, span id) of each span to the key of its parent,
+    which is ROOT for a root. A span that is its own parent, a span whose parent is missing, and the
+    earliest span of a cycle become roots. They are counted in `losses` by kind."""
     parents = {}
     for key, span in spans.items():
         parent = (span["trace"], span["parent"])
@@ -84,8 +85,9 @@ def recover_parents(spans, losses):
 
 
 def twin_profile(arrived):
-    """Returns (compressed trees, number of trees, losses) of spans, which are given in their order
-    of arrival."""
+    """Returns (merged call trees, number of trees before merging, losses) for the spans `arrived`,
+    which are in their order of arrival. The losses are numbers of damaged spans by kind of
+    damage."""
     losses = Counter()
     spans = {}
     for span in arrived:

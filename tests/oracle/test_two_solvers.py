@@ -109,8 +109,9 @@ WORKLOADS = [
 
 
 def factorial(system):
-    """Yields every combination of the levels of parameters, workloads, clients, link rates and
-    placements. Some layouts are illegal, and the caller has to skip them."""
+    """Yields (link rate, whether all roles share one node, scenario) for every combination of the
+    levels of parameters, workloads, clients, link rates and placements. Some scenarios have illegal
+    layouts, which the caller has to skip."""
     described = discover.file_system(system)
     levels = LEVELS[system]
     factors = (itertools.product(*levels.values()), WORKLOADS, [1, 64], RATES, [False, True])

@@ -24,8 +24,8 @@ A = np.array([0.0, 1.0, 4.5, 9.0])
 
 
 def legal(count, levels=LEVELS, constraints=()):
-    """Returns a set of legal configurations with factors x0, x1, …, whose levels 0, 1, … are
-    equally likely. `constraints` exclude combinations of levels."""
+    """Returns the set of legal configurations of `count` factors x0, x1, … . Each factor has the
+    equally likely levels 0 to `levels` - 1. `constraints` exclude combinations of levels."""
     factors = [
         {"name": f"x{i}", "keys": [f"workload.x{i}"], "levels": list(range(levels))}
         for i in range(count)
@@ -162,8 +162,8 @@ def test_sixteen_idle_factors_of_twenty_have_no_importance(seed):
 
 def test_tied_factors_against_the_double_sum():
     """The constraint x1 <= x0 ties two factors, and a third factor is independent. The indices of
-    the two equal those of a full enumeration. The block of both has the indices of their joint
-    level."""
+    each factor equal those of a full enumeration. The two tied factors also form a block, whose
+    indices are those of the pair of their levels taken as one factor."""
     allowed = legal(3, 6, ["x1 <= x0"])
     assert allowed.size == 21 * 6
     assert [members for members, _ in allowed.blocks] == [(0, 1), (2,)]
@@ -190,8 +190,9 @@ def test_tied_factors_against_the_double_sum():
 
 
 def test_a_regime_that_ties_factors_keeps_their_shared_effect():
-    """Within the regime x0 <= x1 both factors are dependent. The first-order index of x0 equals
-    that of the enumerated subset, although the whole legal set has no ties."""
+    """In the regime x0 <= x1, a part of the legal configurations, each factor restricts the other.
+    The first-order indices of both equal those of an enumeration of this part, although the factors
+    are independent in the whole legal set."""
     allowed = legal(2, 6)
     regime = variance.RegimeRows("tied", lambda row: row[0] <= row[1], frozenset([0, 1]))
     rows = np.array([row for row in allowed.rows() if row[0] <= row[1]])
@@ -204,7 +205,8 @@ def test_a_regime_that_ties_factors_keeps_their_shared_effect():
 
 
 def test_salib_agrees_on_independent_factors():
-    """SALib's estimators, on a separate sample of 4,096 rows, give the same indices."""
+    """SALib's estimators, on a separate sample of 4,096 rows, give the same indices of Ishigami's
+    function as dfslab."""
     problem = {"num_vars": 3, "names": ["a", "b", "c"], "bounds": [[0.0, 1.0]] * 3}
     x = salib_sample.sample(problem, 4096, calc_second_order=False, seed=1)
     answer = ishigami(np.minimum((x * LEVELS).astype(int), LEVELS - 1))

@@ -1,5 +1,5 @@
 """Tests of the committed table of verification figures. It has the figures of every recording and
-is current, and a figure that no longer meets its bar is an error."""
+is current, and a figure that no longer meets its bar (pass criterion) is an error."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from verification.page import PAGE, page
 from verification.sampling import sampled
 
 pytest_plugins = ["pytester"]
-# Each part of a recording is a separate test case, because half of the parts refit a model several
-# times.
+# Each part of a recording's figures, such as those for one way to hold out runs, is a separate test
+# case, because half of the parts refit a model several times.
 KUMAR = [(one, part) for one in kumar.subjects() for part in kumar.parts(one)]
 HIT = Figure("liu", "liu-interventions", "liu.named", "", 1.0, 10)
 
@@ -99,8 +99,9 @@ def test_constants_halved_and_doubled(constant, experiment):
 
 
 def test_every_choice_that_reaches_a_figure_was_varied():
-    """The table of variations has rows for exactly those constants that are choices and may change
-    a figure. `python -m verification.run --vary-missing` adds missing rows."""
+    """The table of variations, which shows the effects of halving and doubling constants, has rows
+    for exactly those constants that are choices (not derived, cited or estimated) and may change a
+    figure. `python -m verification.run --vary-missing` adds missing rows."""
     found = {(one.constant, one.experiment) for one in variation.committed()}
     assert found == set(variation.tasks())
 

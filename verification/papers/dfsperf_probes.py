@@ -48,14 +48,15 @@ def _selected(system: str, workload: str, labels: dict[str, object]) -> list[Res
 
 
 def rate(system: str, workload: str, **labels: object) -> float | None:
-    """Returns the recorded operations per second of a workload; None if it was not recorded."""
+    """Returns the recorded operations per second of a workload, as a geometric mean over the runs
+    that have the given `labels`; None if there is no such run."""
     found = [one.value() for one in _selected(system, workload, labels)]
     return geometric_mean(found).value if found else None
 
 
 def moved(system: str, workload: str, operation: str, **labels: object) -> float | None:
-    """Returns the bytes per second of one client during an operation; None if it was not
-    recorded."""
+    """Returns the bytes per second of one client during an operation, as a geometric mean over the
+    runs that have the given `labels`; None if no run recorded the operation."""
     key = f"latency_s_mean.{operation}"
     found = [
         FILE_BYTES / one.value(key)
@@ -66,8 +67,8 @@ def moved(system: str, workload: str, operation: str, **labels: object) -> float
 
 
 def _greater(what: str, larger: float | None, smaller: float | None) -> Obtained:
-    """Judges whether the rate `larger` exceeds the rate `smaller`. Rates whose ratio is below APART
-    are not judged."""
+    """Judges whether the rate `larger` exceeds the rate `smaller`. The result is "not judged" if a
+    rate was not recorded, or if one is less than APART times the other."""
     if not larger or not smaller:
         return not_judged(f"{what}: not recorded")
     ratio = larger / smaller
@@ -125,7 +126,8 @@ def glusterfs_is_slowest() -> Obtained:
 
 
 def hdfs_and_alluxio() -> Obtained:
-    """Judges whether the metadata rates of Alluxio and HDFS are similar."""
+    """Judges whether the metadata rates of Alluxio and HDFS differ by less than the factor APART.
+    The result is "not judged" unless both were recorded."""
     alluxio, hdfs = _threads("alluxio"), _threads("hdfs")
     if not alluxio or not hdfs:
         return not_judged("alluxio and hdfs: not both recorded")

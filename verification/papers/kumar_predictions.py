@@ -226,9 +226,9 @@ def _processors() -> dict[tuple[str, str], str]:
 
 
 def table_1() -> Obtained:
-    """Judges whether the product chooses the processor of 45 W on Gigabit Ethernet for requests of
-    4 KiB. It is the processor of least power that is not the bottleneck; small requests need the
-    most processor time."""
+    """Judges whether dfslab chooses the processor of 45 W on Gigabit Ethernet for requests of 4
+    KiB. It is the processor of least power that is not the bottleneck; small requests need the most
+    processor time."""
     found = _processors()
     text = ", ".join(f"{link}, {block}: {power}" for (link, block), power in found.items())
     return judged(found["993 Mbit/s", "4 KiB"] == "45 W", text)

@@ -154,7 +154,8 @@ def linear_is_enough() -> Obtained:
 
 def _claim(name: str) -> Obtained:
     """Returns one verdict on a claimed direction of an effect, over all operations that the claim
-    concerns."""
+    concerns: "miss" if an operation contradicts the claim, else "hit" if one confirms it, and "not
+    judged" if all are inconclusive."""
     found = [one for one in _signs() if one.claim == name]
     counts = kumar_claims.counts(found)
     same, open_, other = counts.values()
@@ -211,12 +212,14 @@ def disks_to_read() -> Obtained:
 
 
 def disks_to_write() -> Obtained:
-    """Judges the claim that faster disks have no effect on writes."""
+    """Judges whether dfslab has the command `trace`. Its subcommands and the page of a run are the
+    parts of the paper's figure 1: recording, database, call trees, compression and pictures."""
     return _claim("faster disks to write, no effect")
 
 
 def iozone() -> Obtained:
-    """Judges whether `dfslab compat iozone` understands the options of section 3.3."""
+    """Judges whether `dfslab compat iozone` translates the options of section 3.3 to four clients
+    and direct I/O."""
     found = compat.iozone(IOZONE.split()).workload
     tests = ", ".join(found.parameters["tests"])
     return judged(found.clients == 4 and found.cache == "direct", f"4 clients, direct I/O: {tests}")

@@ -94,7 +94,7 @@ def _steps(process: str) -> list[MergedStep]:
 
 
 def namenode() -> Obtained:
-    """Judges whether the profile has several steps inside the NameNode."""
+    """Judges whether the profile has more than three steps inside the NameNode."""
     found = {node.name for node in _steps("namenode")}
     return judged(len(found) > 3, f"{len(found)} steps of the NameNode")
 
@@ -132,7 +132,8 @@ def arguments() -> Obtained:
 
 def polymorphous() -> Obtained:
     """Counts the instrumentation points, each of which names a class and a method, in the recorded
-    profiles of all processes."""
+    profiles of all processes. Returns "hit" with their number, or "not judged" if there are
+    none."""
     states = [point.state for file in _files() for point in file.points]
     if not states:
         return not_judged("the recording keeps no points")
@@ -140,8 +141,8 @@ def polymorphous() -> Obtained:
 
 
 def statistics() -> Obtained:
-    """Judges whether merged steps have count, sum, minimum, maximum and quantiles of their
-    times."""
+    """Judges whether the minimum time of each merged step is at most its maximum time. Merged steps
+    also have the count, the sum and the quantiles of the times."""
     steps = [node for _, node in callprofile.walk(_top()) if node.count > 1]
     ordered = all(node.min_ns is None or node.min_ns <= node.max_ns for node in steps)
     return judged(ordered, f"count, sum, extremes and quantiles of {len(steps)} merged steps")
@@ -205,8 +206,8 @@ def _block_and_whole() -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _job(name: str) -> Obtained:
-    """Checks that the scenario runs a Spark job at three input sizes; no recording in
-    verification/data covers the job."""
+    """Returns "not judged" if the scenario runs a Spark job at three input sizes, because no
+    recording in verification/data covers the job. Returns "miss" if the scenario does not."""
     points = recordings.scenario("liu-spark").points()
     sizes = [
         str(one.labels["workload.size"]) for one in points if one.labels["workload.job"] == name

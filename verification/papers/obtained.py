@@ -14,8 +14,8 @@ from verification.papers.rows import Row, RowError
 
 Verdict = Literal["hit", "miss", "not judged"]
 SEPARATOR = " / "
-# A bar with at most this number of figures has them listed one by one. For more figures, the text
-# is a summary.
+# If a bar (pass criterion) judges at most this number of figures, the text lists them one by one.
+# For more figures, the text is a summary.
 LISTED_MAX = 4
 
 
@@ -24,8 +24,8 @@ class Obtained:
     """The result that dfslab obtains for one statement of a paper: a text with figures, and the
     verdict.
 
-    The verdict is "not judged" if nothing can be compared with the paper. The text or the row's
-    `why` then says the reason.
+    The verdict is "not judged" if nothing can be compared with the paper. The reason is then in the
+    text, or in the entry `why` of the statement's row.
     """
 
     text: str
@@ -48,8 +48,8 @@ Probe = Callable[[], Obtained]
 
 
 def obtained(row: Row) -> Obtained:
-    """Returns the result for a row: that of the row's function (`probe`) if it names one, else that
-    of the figures that it names."""
+    """Returns the result for a row, which is one statement of a paper. The result is that of the
+    function `probe` if the row names one, else that of the figures that the row names."""
     return probe_of(row)() if row.probe else of_figures(figures_of(row))
 
 
@@ -99,8 +99,8 @@ def _bars_of(figures: Sequence[Figure]) -> list[str]:
 
 
 def _of_bar(name: str, figures: Sequence[Figure]) -> str:
-    """Returns a text with the figures of one bar, the limits of the bar, and the number of figures
-    that meet it."""
+    """Returns a text with the figures of one bar (pass criterion), the limits of the bar, and the
+    number of figures that meet it. The text says "too few data points" if no figure has enough."""
     bar = bars()[name]
     with_points = [one for one in figures if one.verdict != "few"]
     values = [one.value for one in with_points if one.value is not None]

@@ -35,8 +35,8 @@ def page() -> str:
 
 
 def stale() -> list[str]:
-    """Returns one line of text for each line of the page that differs from the committed page. The
-    list is empty if the committed page is current."""
+    """Returns one line of text for each line of the new page that the committed page lacks, and a
+    last line with the command that renews the page. The list is empty if no line is lacking."""
     committed = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     new = [line for line in page().splitlines() if line not in committed]
     lines = [f"{PAGE.name}: not as committed: {line[:LINE_MAX]}" for line in new]

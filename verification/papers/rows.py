@@ -26,8 +26,8 @@ Kind = Literal["table", "figure", "equation", "claim"]
 
 
 class RowError(Exception):
-    """The error that a row of a paper is wrong. The message names the file, the row, and what is
-    allowed."""
+    """Raised if a row of a paper's TOML file is wrong. The message names the file, the row, and
+    what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Row:
     paper's figure. `command` is the command that reproduces it. Either `figures` or `probe` gives
     what dfslab obtains: `figures` lists figures of verification/figures.json, each as BAR, BAR /
     RECORDING or BAR / RECORDING / PART, and `probe` is "module:function", a function without
-    arguments that returns an `Obtained`. `why` is the reason of the verdict, or what the reader has
-    to know of it.
+    arguments that returns an `Obtained`. `why` is the reason for the verdict, or a remark on it.
     """
 
     id: str

@@ -209,7 +209,8 @@ def other_systems() -> Obtained:
 
 
 def file_list() -> Obtained:
-    """Judges whether the description has the operation File List."""
+    """Judges whether the formula of the operation File List exists and depends on the number of
+    directory entries."""
     found = _by_label("list")
     entries = sympy.Symbol("entries", positive=True)
     symbols = {str(symbol) for one in found.values() for symbol in one.own.free_symbols}

@@ -167,8 +167,9 @@ def read_blocks_dominate() -> Obtained:
 
 
 def _slower(operation: str, steps: Sequence[str], latency: str, other: str) -> Obtained:
-    """Judges whether steps take longer on one deployment than on another (`other`), in at least 90
-    % of the tests of all phases."""
+    """Judges whether steps take longer on one deployment than on another, in at least 90 % of the
+    tests of all phases. `latency` and `other` are the network latencies that identify the two
+    deployments."""
     ratios = []
     for phase in (PHASE_1, PHASE_2, PHASE_3):
         slow, fast = (dict(curve(operation, steps, phase, one)) for one in (latency, other))
