@@ -24,7 +24,8 @@ struct Lane {
     tail: u32,
 }
 
-/// The waiting tokens of a cluster that have the same key.
+/// The waiting tokens of one cluster that have the same key. A cluster is a group of transitions
+/// that share input places. The key is the value by which their tokens are matched.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     /// The lanes that hold tokens, as a set of bits.
