@@ -111,7 +111,8 @@ def test_steps_traces_and_versions_are_reported(outcome):
     result = next(one for one in load_results(run) if one.method == "measure")
     assert any("3.4" in version for version in result.provenance.versions.values())
     assert (run / "results.parquet").stat().st_size > 1000
-    assert (run / "report.html").stat().st_size > 1_000_000
+    # A page with charts as SVG, without a library of charts.
+    assert 100_000 < (run / "report.html").stat().st_size < 1_500_000
 
 
 def _any_or_ended(place: Path, pattern: str, child: subprocess.Popen) -> bool:
