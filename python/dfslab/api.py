@@ -134,9 +134,14 @@ def measure(
     *,
     fresh: bool = False,
 ) -> Run:
-    """Measures and writes a run folder below `out`. If `place` is a directory, transfers of data to
-    and from files in that directory are measured, as described by `wanted` (None: default
-    transfers). Otherwise `place` is a scenario, and each of its configurations is measured."""
+    """Measures a directory or a scenario, writes the results to a run folder below `out`, and
+    returns the finished run.
+
+    If `place` is a directory, transfers to and from files in that directory are measured, as
+    `wanted` describes (None: default transfers). Otherwise `place` is a scenario, and each of its
+    configurations is measured. `fresh`: start a new run instead of resuming an unfinished run of
+    the same scenario.
+    """
     if isinstance(place, str | Path) and Path(place).is_dir():
         chosen = _of_directory(Path(place), wanted or Transfers())
     else:

@@ -47,8 +47,9 @@ def scenario(**workload):
 
 
 def run_of(point, repetition):
-    """Returns a result that follows a planted law: an operation takes 5 ms plus 20 ms for each MiB,
-    and the calls within it take a fixed time."""
+    """Returns a made-up measurement with known times. An operation takes 5 ms plus 20 ms for each
+    MiB, and 1 % more with each repetition. Of this time, `create` takes 1 ms, `close` 2 ms, and
+    `write` the rest."""
     size = int(point.labels["workload.file_size"].split()[0])
     time = (0.005 + 0.02 * size) * (1 + 0.01 * repetition)
     metrics = {"rate_per_s": Metric(value=1 / time), "latency_s_mean.write": Metric(value=time)}

@@ -244,8 +244,8 @@ def test_healing_is_awaited_by_the_clock_that_is_given(monkeypatch):
 
 
 def test_an_interruption_waits_for_the_take_down(monkeypatch):
-    """A second Ctrl-C, while the testbed is being taken down, does not end dfslab before this is
-    done."""
+    """A Ctrl-C that arrives while `down` removes the testbed takes effect only after everything is
+    removed: `down` then raises KeyboardInterrupt."""
     testbed = Testbed.up({})
     dismantle = registry.dismantle
 

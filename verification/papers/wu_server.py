@@ -197,8 +197,9 @@ def law_at_constant_files() -> Obtained:
 
 
 def law_and_capacity() -> Obtained:
-    """Judges whether the law that fits best, the one with the largest weight, also predicts the
-    held-out capacity best."""
+    """Judges whether one law of the server's capacity is the best by two criteria: it has the
+    largest weight of evidence on the measurements that it was fitted to, and the smallest median
+    error on capacities that were left out of the fit."""
     law = _law()
     best = min(law.capacity, key=lambda one: one.median_abs_error)
     return judged(best.law == law.capacity[0].law, law.conclusion)

@@ -160,7 +160,8 @@ impl Search {
         }
     }
 
-    /// Whether all conditions hold that can be tested once the input arcs up to `arc` have tokens.
+    /// Whether the conditions hold whose last input arc is `arc`. These conditions can be tested as
+    /// soon as `arc` has a token. The conditions of earlier arcs were tested before.
     fn holds(
         &mut self,
         net: &Net,

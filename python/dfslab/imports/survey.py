@@ -32,9 +32,9 @@ SYSTEM = tuple(
 LIBRARY = re.compile(
     r"/lib(?:32|64|x32)?/|/s?bin/|/site-packages/|/pyvenv\.cfg$|\.(?:so|jar)(?:\.|$)"
 )
-# The application's directory is the deepest one with at least this proportion of the calls outside
-# the system's directories. The value is a choice, so that a rare log or temporary file elsewhere
-# does not lead to a higher directory.
+# Calls in the system's directories are ignored. The application's directory is the deepest
+# directory with at least this fraction of all other calls. The value is below 1, so that a few
+# calls to a log or a temporary file elsewhere do not make a parent directory the result.
 ROOT_SHARE = 0.8
 # Operations by which programs look for files. A program may look in many directories for a file
 # that only one of them contains.

@@ -64,8 +64,8 @@ def tables(run: FinishedRun, wide: bool = False) -> list[Table | str | Paragraph
     """
     shown: list[Table | str | Paragraph] = []
     if not _has_summary(run):
-        # The study of bottlenecks already summarises a traced program, so a table of its traces is
-        # not added.
+        # If a program was traced, the tables of `Programs` already summarise its traces. Then only
+        # measured results are listed here, and there is no table without them.
         traced = run.find(Programs) is not None
         results = run.of_method("measure") if traced else run.settled
         if results or not traced:

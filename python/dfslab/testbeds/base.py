@@ -411,8 +411,9 @@ class BaseTestbed(Generic[CheckedParameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Manages a daemon that another daemon starts. The daemon is launched if its process is not
-        known yet. Raises TestbedError if the daemon does not run."""
+        """Adds a daemon to the testbed's daemons, which are stopped in the order of their stages.
+        `launch` is called if the daemon's process is not known yet. Raises TestbedError if the
+        daemon does not run."""
         if daemon.process is None:
             daemon.launch()
         self.daemons[daemon.name] = daemon

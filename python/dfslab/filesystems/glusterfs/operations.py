@@ -253,8 +253,8 @@ _stored = (
         disk_write("brick", written_piece_bytes, seeks=FORCED_SEEKS),
         either(
             P.direct,
-            # A direct write is answered from the disk's own buffer, and the disk writes the buffer
-            # to its medium at its rate.
+            # A direct write is acknowledged as soon as the data is in the disk's own buffer. The
+            # disk writes the buffer to its medium later, at the disk's write rate.
             seq(
                 delay("brick", Min(symbol("brick.disk_latency"), ELECTRONICS_S), "buffered"),
                 later(

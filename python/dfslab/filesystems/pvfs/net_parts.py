@@ -301,8 +301,8 @@ class SharedElements:
         block, stripe, width = k["block_size"], k["stripe_size"], k["width"]
         a, b = self.setup.start_factors
         first = (c["id"] * a + b) % PRIME if self.setup.start_seed else c["id"]
-        # The position of the server among the servers of the file, counted from the file's first
-        # server. A server at position `width` or later stores no stripe of the file.
+        # The position of the server in the ring of all servers. The file's first server has the
+        # position 0. Servers at positions from `width` on store no stripe of the file.
         place = (server - first) % k["servers"]
         if self.setup.block_size < self.setup.stripe_size:
             here = equal(c["block"] * block // stripe % width, place)

@@ -1,7 +1,7 @@
 """Converts the counters of servers into call profiles, which hold sums for each kind of call.
 
-Nothing is inferred: a counter has no single calls, so the profile has no spans and no quantiles.
-Extremes and times are present only if the server records them.
+Nothing is inferred. A counter does not record individual calls, so the profile has no spans and no
+quantiles. Total, shortest and longest durations are present only if the server records them.
 """
 
 from __future__ import annotations

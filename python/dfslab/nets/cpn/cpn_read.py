@@ -282,8 +282,10 @@ class _CpnReader:
     def ports(
         self, node: ET.Element, page: _FilePage, name: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns, for the id of each port of a copied page, the name of the place that replaces
-        the port. The file has these pairs in the form `(port,socket)(port,socket)`."""
+        """Returns a dictionary from the id of each port of a copied page to the name of the port's
+        socket. A port is a place of the copied page that represents a place of `page`, its socket.
+        The file has pairs of ids: `(port,socket)(port,socket)`. `names` has the names of the places
+        of `page` by their ids."""
         text = node.find("subst").get("portsock", "")  # type: ignore[union-attr]
         found = re.findall(r"\(([^,()]+),([^,()]+)\)", text)
         for port, socket in found:

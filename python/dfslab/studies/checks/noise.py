@@ -144,10 +144,10 @@ def _named(group: Sequence[NoiseFloor]) -> str:
 
 
 def noise_table(found: Sequence[NoiseFloor]) -> Table:
-    """Returns a table with a row for each group of configurations that have the same noise: runs,
-    spread, smallest detectable difference, bias of pairs.
+    """Returns a table of noise, with one row for all configurations that have the same values.
 
-    Configurations with the same number of runs share one spread, which is printed once.
+    The columns are the number of runs, the spread between them, the smallest difference that can be
+    detected, and, if runs were made in pairs, the bias between the two runs of a pair.
     """
     has_pairs = any(one.bias is not None for one in found)
     rows: list[Sequence[TableCell]] = []

@@ -56,7 +56,8 @@ class Slope(BaseModel):
 
     @property
     def direction(self) -> str:
-        """What the interval shows: "+", "-", "no effect" or "inconclusive"."""
+        """Returns what the interval of the slope shows about the factor's effect: "+", "-", "no
+        effect" or "inconclusive"."""
         return direction(self.slope, self.doublings)
 
 

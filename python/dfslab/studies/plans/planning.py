@@ -52,10 +52,14 @@ SIMULATED_OPERATIONS = 6
 
 
 class PlannedDeployment(BaseModel):
-    """One deployment that reaches the targets. `headroom`: largest sustainable load divided by the
-    targets' load, with its 90 % interval. `probability`: probability that the largest sustainable
-    load is above the targets' load. `memory`: bytes of memory that the metadata server needs for
-    all files; 0 if there is no known limit."""
+    """One deployment that reaches the targets.
+
+    `headroom`: largest sustainable load divided by the targets' load; `low` and `high` bound its
+    90 % interval. `probability`: probability that the largest sustainable load is above the
+    targets' load. `memory_bytes`: memory that the metadata server needs for all files; 0 if there
+    is no known limit. `binding`: the resource that limits the load. `price`: in the unit of the
+    table of prices.
+    """
 
     system: str
     copies: int

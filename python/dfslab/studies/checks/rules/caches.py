@@ -12,8 +12,9 @@ NAMES = ("cold_that_was_warm", "client_cache", "reads_own_writes", "unforced_wri
 # Largest share of the data that may remain cached at the start of a cold run. Directories and the
 # ends of files may remain; a tenth of the data changes a rate by a tenth.
 RESIDENT = 0.1
-# If disks delivered less than this share of the first reads, most data came from memory. Read-ahead
-# can only increase the bytes from disks.
+# Smallest accepted ratio of the bytes from disks to the bytes that clients read for the first time.
+# Below this ratio, most data came from memory. Read-ahead only raises the ratio, so read-ahead
+# cannot cause a false finding.
 FROM_DISKS = 0.5
 
 
