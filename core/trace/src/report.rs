@@ -209,8 +209,8 @@ pub struct ExemplarNote {
 }
 
 impl Report {
-    /// Creates the report of a profile, with its rankings. `savings`, clocks, timelines and processes
-    /// are empty.
+    /// Creates the report of a profile, with its rankings. `savings`, clocks, timelines and
+    /// processes are empty.
     pub fn of(profile: &Profile, options: &Options) -> Self {
         let (nodes, shapes) = (profile.nodes().len() as u64, profile.tree_shapes());
         Self {

@@ -411,7 +411,7 @@ class BaseTestbed(Generic[CheckedParameters]):
         return daemon
 
     def adopt(self, daemon: Daemon, stage: int) -> None:
-        """Adds a daemon to the testbed's daemons, which are stopped in the order of their stages.
+        """Adds a daemon to the testbed's daemons, which stop in descending order of their stages.
         `launch` is called if the daemon's process is not known yet. Raises TestbedError if the
         daemon does not run."""
         if daemon.process is None:
