@@ -80,6 +80,10 @@ def test_a_simulated_phase_has_the_rate_of_the_same_work_alone():
     # errors of simulation.
     assert rates["stat"] == pytest.approx(stat.value(), rel=0.1)
     assert set(rates) == {"create", "stat", "remove"}
+    # The interval of a phase is as wide as that of the rate, with the error of the simulation.
+    whole = both.metrics["rate_per_s"]
+    for one in both.phases:
+        assert one.rate_per_s_high / one.rate_per_s == pytest.approx(whole.high / whole.value)
 
 
 def test_a_phase_that_moves_no_bytes_has_no_throughput():

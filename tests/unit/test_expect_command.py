@@ -116,6 +116,10 @@ def test_sentences_say_what_is_slow_and_why():
     first, second = answer.sentences()
     assert "0 of 1 operations on /mnt/x (GlusterFS) are as expected, 1 slower" in first
     assert fault in second
+    with_work = answer.model_copy(update={"other_work": "other work is running here"})
+    assert with_work.sentences()[2] == (
+        "Other work is running here, which may be a cause; repeat when the machine is quiet."
+    )
     unexplained = answer.model_copy(update={"fault": ""})
     assert "No single resource explains the gap" in unexplained.sentences()[1]
     assert row.verdict == "slower"

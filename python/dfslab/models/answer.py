@@ -65,7 +65,7 @@ def to_result(
         utilisation={str(station): value for station, value in prediction.utilisation.items()},
         binding=text_of(limits),
         limits=list(limits),
-        phases=_phases(prediction, factor, limits_of_phases),
+        phases=_phases(prediction, own.get(metric_names.RATE, factor), limits_of_phases),
         notes=list(notes),
         fit=CalibrationFit(
             bounds_per_s=(low, high),

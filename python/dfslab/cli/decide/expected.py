@@ -76,16 +76,7 @@ def expect(
     """
     seconds = time_s("--time", time)
     found, probed, made = _discovered(
-        place,
-        {
-            "--server-disk": server_disk,
-            "--server-link": server_link,
-            "--client-link": client_link,
-            "--latency": latency,
-            "--web": web,
-        },
-        servers,
-        copies,
+        place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
     )
     from dfslab.studies.expect import expecting
 
@@ -127,16 +118,7 @@ def init(
 ) -> None:
     """Write the scenario of an existing place, for predict, whatif, advise, measure and run."""
     _, _, made = _discovered(
-        place,
-        {
-            "--server-disk": server_disk,
-            "--server-link": server_link,
-            "--client-link": client_link,
-            "--latency": latency,
-            "--web": web,
-        },
-        servers,
-        copies,
+        place, _declared(server_disk, server_link, client_link, latency, web), servers, copies
     )
     path = output or Path(f"{made.scenario.name}.toml")
     target = named_output(path, force, as_json)
@@ -151,6 +133,23 @@ def init(
         *lines(made.notes),
         f"scenario: {path}; next: dfslab advise {path}",
     )
+
+
+def _declared(
+    server_disk: str | None,
+    server_link: str | None,
+    client_link: str | None,
+    latency: str | None,
+    web: str | None,
+) -> dict[str, str | None]:
+    """Returns the text of each hardware option by the option's name."""
+    return {
+        "--server-disk": server_disk,
+        "--server-link": server_link,
+        "--client-link": client_link,
+        "--latency": latency,
+        "--web": web,
+    }
 
 
 def _discovered(

@@ -59,8 +59,9 @@ class PlaceComparison(BaseModel):
 
     `hardware`: the hardware on which the expectation is based, in words. `fault`: the resource that
     is slower than expected, in words; "" if none is named. `narrowing`: the option that would
-    narrow the intervals most; "" if nothing was assumed. `scenario`: the file with the scenario
-    that was used.
+    narrow the intervals most; "" if nothing was assumed. `other_work`: how much of a processor
+    other programs leave to a thread of this machine, in words; "" if it is idle. `scenario`: the
+    file with the scenario that was used.
     """
 
     place: str
@@ -69,11 +70,12 @@ class PlaceComparison(BaseModel):
     rows: list[ComparedOperation]
     fault: str = ""
     narrowing: str = ""
+    other_work: str = ""
     scenario: str = ""
     notes: list[str] = []
 
     def sentences(self) -> list[str]:
-        """The answer in one to three sentences."""
+        """The answer in one to four sentences."""
         measured = [one for one in self.rows if one.measured is not None]
         slow = [one for one in measured if one.verdict == "slower"]
         fast = [one for one in measured if one.verdict == "faster"]
@@ -93,6 +95,9 @@ class PlaceComparison(BaseModel):
                 f"{figure(worst.measured or 0.0, worst.unit)}, expected from "
                 f"{figure(worst.low, worst.unit)}."
             )
+        if self.other_work:
+            cause = ", which may be a cause; repeat when the machine is quiet" if slow else ""
+            found.append(f"{self.other_work[:1].upper()}{self.other_work[1:]}{cause}.")
         if self.narrowing:
             found.append(f"{self.narrowing} would narrow the intervals most.")
         return found

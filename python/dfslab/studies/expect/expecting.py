@@ -137,14 +137,27 @@ def _judged(
         rows=rows,
         fault="" if fault is None else fault.text,
         narrowing=declaring,
-        notes=[*found.made.notes, *found.made.load_notes, *notes, *_caches(found.place)],
+        other_work=next(iter(found.made.load_notes), ""),
+        notes=[*found.made.notes, *_not_in_rows(notes, rows), *_caches(found.place)],
     )
+
+
+def _not_in_rows(notes: Sequence[str], rows: Sequence[ComparedOperation]) -> list[str]:
+    """Returns the notes that no row of an operation without a measurement shows completely."""
+    shown = {f"{one.operation}: {one.note}" for one in rows if one.measured is None}
+    return [one for one in notes if one not in shown]
 
 
 def _caches(place: DiscoveredPlace) -> list[str]:
     if place.is_local or place.testbed is not None:
         return []
     return ["caches of the servers were not emptied: their reads may come from disk or memory"]
+
+
+def _note_on(operation: str, notes: Sequence[str]) -> str:
+    """Returns the first note on an operation, without its name; "" if there is none."""
+    prefix = f"{operation}: "
+    return next((one.removeprefix(prefix) for one in notes if one.startswith(prefix)), "")
 
 
 def _row(
@@ -169,7 +182,7 @@ def _row(
         high=high * size,
         measured=None if measured_per_s is None else measured_per_s * size,
         limit=limit_words(limits_of(situation, situation.constants), carried),
-        note=next((n for n in notes if n.startswith(f"{one.operation.name}: ")), "")[:60],
+        note=_note_on(one.operation.name, notes)[:60],
     )
     felt = fault is not None and row.verdict == "slower" and fault.shifts[at] < -FELT
     return row.model_copy(update={"gap": fault.name}) if felt and fault is not None else row
