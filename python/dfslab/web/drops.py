@@ -14,6 +14,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from dfslab.documents.document import Document
+from dfslab.documents.table import Tab
 from dfslab.imports import contract
 from dfslab.imports.survey import TraceRequest, TraceSurvey, survey
 from dfslab.instruments import trace
@@ -178,6 +179,6 @@ def _survey_page(path: Path, found: TraceSurvey, bar: Markup) -> str:
     if left:
         head = Markup("<h2>Left out</h2>")
         body += head + table(["call", "reason", "calls"], left, texts=2)
-    parts = [page.Rendered("calls", "Calls", 0, body, "", page.Tab.ANSWER)]
+    parts = [page.Rendered("calls", "Calls", 0, body, "", Tab.ANSWER)]
     title = f"What can be replayed of a recording of {found.form}?"
     return page.page_of(path.name, title, "read by dfslab", parts, bar=bar)

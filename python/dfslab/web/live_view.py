@@ -15,7 +15,7 @@ from dfslab.documents.live import FILE, LINE, LiveLine, LiveProgress, LiveRate
 from dfslab.documents.table import labels_text
 from dfslab.method import RunFailed
 from dfslab.report.charts import palette
-from dfslab.report.charts.figure import DASHES, Axis, Panel, Series
+from dfslab.report.charts.figure import DASHES, Axis, Numbers, Panel, Series
 from dfslab.report.charts.svg import figure
 from dfslab.report.page_table import table
 from dfslab.result import Result
@@ -107,7 +107,7 @@ def _charts(rates: Sequence[LiveRate]) -> Markup:
 def _line(rates: Sequence[LiveRate], host: str, place: int, field: str) -> Series:
     """Returns the line of one figure of one host. `place`: index of the host."""
     own = [one for one in rates if one.host == host]
-    values = {
+    values: dict[str, Numbers] = {
         "rate_per_s": [one.rate_per_s for one in own],
         "latency_s_mean": [one.latency_s_mean for one in own],
         "latency_s_max": [one.latency_s_max for one in own],
