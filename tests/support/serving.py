@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dfslab.web.serve_settings import ServeSettings
 from dfslab.web.server import bind, server_of
-from dfslab.web.settings import ServeSettings
 
 from support.waiting import wait_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from dfslab.web import drops, sliders
-from dfslab.web.settings import settings_of
+from dfslab.web.serve_settings import settings_of
 from support import recorded, synthetic
 from support.serving import served
 
@@ -235,7 +235,8 @@ def test_a_trace_a_recording_and_a_net_are_shown(site):
     assert "call trees" in site.get(trace["address"]).text
     calls = site.post("/api/drop?name=app.strace", STRACE.encode()).document
     assert calls["kind"] == "calls"
-    assert "3 calls of 1 clients in /app (guessed) can be replayed" in site.get(calls["address"]).text
+    shown = site.get(calls["address"]).text
+    assert "3 calls of 1 clients in /app (guessed) can be replayed" in shown
     net = {"name": "one", "colours": [], "places": [], "transitions": []}
     protocol = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
     taken = site.post("/api/drop?name=a.cpn", protocol.read_bytes()).document

@@ -1,5 +1,9 @@
 """Writes the progress and the rates of a running measurement to a file in the run's folder, which
-other processes read to watch the run."""
+other processes read to watch the run.
+
+Each line of the file is a document as JSON. The results of the run hold the same figures, so the
+file is removed when the run ends.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,53 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, Literal, TextIO
 
-from dfslab.documents.live import FILE, LiveLine, LiveProgress, LiveRate
+from pydantic import Field, TypeAdapter
+
+from dfslab.documents.document import Document
 from dfslab.fleet.live_seconds import SecondCounter
 from dfslab.fleet.watch import LiveCounts, Watch
 from dfslab.spec.clock import REAL, Clock
 from dfslab.spec.files.outputs import write_atomically
 
+# Name of the file in the folder of a run.
+FILE = "live.jsonl"
+
+
+class LiveProgress(Document):
+    """What a run is doing. `share`: the finished part of all its work, 0 to 1. `unix_s`: time of
+    the report, in seconds since 1970."""
+
+    kind: Literal["progress"] = "progress"
+    unix_s: float
+    share: float
+    text: str
+
+
+class LiveRate(Document):
+    """The figures of one client host in one second of a workload run.
+
+    `workload_run`: number of the workload run, from 1 on. `at_s`: end of the second, in seconds
+    after the start of the workload run. Latencies are in seconds; they are None if no operation
+    succeeded in that second. `latency_s_max`: duration of the longest operation.
+    """
+
+    kind: Literal["rate"] = "rate"
+    unix_s: float
+    workload_run: int
+    host: str
+    at_s: float
+    rate_per_s: float
+    latency_s_mean: float | None
+    latency_s_max: float | None
+    errors: int
+
+
+LiveLine = LiveProgress | LiveRate
+LINE: TypeAdapter[LiveLine] = TypeAdapter(
+    Annotated[LiveProgress | LiveRate, Field(discriminator="kind")]
+)
 # When the file has more bytes than MOST_BYTES, all lines but those in the last KEPT_BYTES are
 # removed.
 MOST_BYTES, KEPT_BYTES = 1 << 20, 1 << 18

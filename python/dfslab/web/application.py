@@ -1,4 +1,4 @@
-"""The web application: its addresses, and what a browser is told when something is wrong."""
+"""The web application: its addresses, and its answers to wrong requests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from starlette.staticfiles import StaticFiles
 
 from dfslab.method import RunFailed
 from dfslab.spec.input_error import InputError
-from dfslab.web.api import Api
 from dfslab.web.guard import Guard
 from dfslab.web.pages import Pages, rendered
-from dfslab.web.settings import ServeSettings
+from dfslab.web.script_requests import ScriptRequests
+from dfslab.web.serve_settings import ServeSettings
 
 STATIC = Path(__file__).parent / "static"
 API = "/api/"
@@ -27,7 +27,7 @@ WRONG_INPUT, FAILED, NOT_FOUND = 400, 422, 404
 
 def application(settings: ServeSettings) -> Starlette:
     """Returns the application for the runs and the address of `settings`."""
-    pages, api = Pages(settings), Api(settings)
+    pages, api = Pages(settings), ScriptRequests(settings)
     routes = [
         Route("/", pages.runs),
         Route("/runs/{name}/{stamp}", pages.run),

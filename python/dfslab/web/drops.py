@@ -36,13 +36,13 @@ TAKEN = (
     "takes results of other tools (fio, IOR, mdtest, …), traces (OTLP, Jaeger, …), recordings of "
     "file calls (strace, blkparse, Darshan) and nets (.pnml, .cpn, .json)"
 )
-Kind = Literal["results", "calls", "net", "trace"]
+DroppedKind = Literal["results", "calls", "net", "trace"]
 
 
 class Dropped(Document):
     """A file that was taken. `address`: path of the page that shows it."""
 
-    kind: Kind
+    kind: DroppedKind
     name: str
     address: str
 
@@ -116,7 +116,7 @@ def take(path: Path, runs: Path) -> Dropped:
         raise _by_name(error, path) from error
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of(path: Path) -> DroppedKind:
     """Returns what a file holds. Everything that no other reader recognises may be a trace."""
     if is_known(path):
         return "results"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dfslab.web.settings import LOCALHOST, ServeSettings, is_loopback
+from dfslab.web.serve_settings import LOCALHOST, ServeSettings, is_loopback
 
 COOKIE = "dfslab-token"
 READING = ("GET", "HEAD")

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from dfslab.documents import metrics
 from dfslab.documents.document import Document
-from dfslab.documents.live import FILE, LINE, LiveLine, LiveProgress, LiveRate
 from dfslab.documents.table import labels_text
+from dfslab.fleet.live_log import FILE, LINE, LiveLine, LiveProgress, LiveRate
 from dfslab.method import RunFailed
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import DASHES, Axis, Numbers, Panel, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.page_table import table
+from dfslab.report.page_table import note, table
 from dfslab.result import Result
 from dfslab.spec import units
 from dfslab.studies.runs.records import stored_results
@@ -124,7 +124,7 @@ def _results(folder: Path) -> Markup:
     except (RunFailed, OSError, ValueError):
         return Markup("")
     if not found:
-        return Markup("")
+        return note("No result is stored yet.")
     head = ["configuration", "method", "rate", *(f"latency {one}" for one in STATISTICS)]
     return table(head, [_row(one) for one in reversed(found)], texts=2)
 

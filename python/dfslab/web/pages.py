@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dfslab.report import page
 from dfslab.spec.input_error import InputError
-from dfslab.web import catalog, drops, games, live_view, run_pages, whatif
-from dfslab.web.settings import ServeSettings
+from dfslab.web import catalog, drops, games, live_view, run_pages, whatif_board
+from dfslab.web.serve_settings import ServeSettings
 
 # Pages of the report have scripts and styles in the page itself, and make no requests.
 REPORT_POLICY = (
@@ -90,7 +90,7 @@ class Pages:
         key, folder = self._run_of(request)
         if catalog.state_of(folder) == "running":
             return RedirectResponse(f"/live/{quote(key)}", 303)
-        source = urlencode({"source": whatif.RUN + key})
+        source = urlencode({"source": whatif_board.RUN + key})
         more = ((f"/whatif?{source}", "What if, from this run"), (f"/live/{quote(key)}", "Live"))
         return report(run_pages.run_page(folder, bar(*more)))
 
@@ -111,23 +111,23 @@ class Pages:
     def whatif(self, request: Request) -> Response:
         """Returns the sliders of a scenario or run; without one, the list to choose from."""
         runs = [one.key for one in catalog.entries(self._runs)]
-        every = whatif.sources(runs)
+        every = whatif_board.sources(runs)
         source = request.query_params.get("source", "")
         if not source:
             return rendered("sources.html", sources=every)
-        board = whatif.board_of(self._runs, source)
+        board = whatif_board.board_of(self._runs, source)
         point = _number(request.query_params.get("point", "0"))
-        asked = whatif.WhatIfRequest(source=source, point=point)
+        requested = whatif_board.WhatIfRequest(source=source, point=point)
         return rendered(
             "whatif.html",
             source=source,
-            name=whatif.source_name(source),
+            name=whatif_board.source_name(source),
             question=board.evidence.scenario.title,
             basis=board.evidence.basis,
             names=board.names,
             point=point,
             sliders=board.sliders(point),
-            first=whatif.answer(board, asked),
+            first=whatif_board.answer(board, requested),
         )
 
     def nets(self, request: Request) -> Response:

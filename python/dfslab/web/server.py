@@ -11,7 +11,7 @@ import uvicorn
 
 from dfslab.spec.input_error import InputError
 from dfslab.web.application import application
-from dfslab.web.settings import ServeSettings
+from dfslab.web.serve_settings import ServeSettings
 
 BACKLOG = 128
 # Seconds that open connections have to end after Ctrl-C.

@@ -13,7 +13,7 @@ from dfslab.cli.shared import AsJson, note
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
-    from dfslab.web.settings import ServeSettings
+    from dfslab.web.serve_settings import ServeSettings
 
 app = typer.Typer()
 LARGEST_PORT = 65535
@@ -43,7 +43,7 @@ def serve(
     if runs.exists() and not runs.is_dir():
         raise InputError("--runs", str(runs), "is no folder")
     from dfslab.web import server
-    from dfslab.web.settings import settings_of
+    from dfslab.web.serve_settings import settings_of
 
     def ready(settings: ServeSettings) -> None:
         _announce(settings, as_json)

@@ -1,5 +1,5 @@
 // Shows the newest seconds of a running measurement, once a second, until the run has ended.
-import {answer, show} from "./request.js";
+import {answer} from "./request.js";
 
 const EVERY_MS = 1000;
 const live = document.getElementById("live"), state = document.getElementById("state");
@@ -20,6 +20,12 @@ async function update() {
   element("share").value = found.share;
   element("charts").innerHTML = found.charts;
   element("results").innerHTML = found.results;
+  // A wide table is scrolled by keyboard, too.
+  for (const table of element("results").querySelectorAll(".table")) {
+    table.tabIndex = 0;
+    table.setAttribute("role", "region");
+    table.setAttribute("aria-label", "newest results");
+  }
   element("nothing").hidden = found.charts !== "";
   element("page").hidden = found.state === "running";
   live.dataset.seconds = found.seconds;

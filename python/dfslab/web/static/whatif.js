@@ -37,7 +37,8 @@ function sentence(found, isChanged) {
 
 function shown(found, isChanged) {
   element("sentence").textContent = sentence(found, isChanged);
-  element("limit").textContent = found.limit ? `Limits then: ${found.limit}` : "";
+  const when = isChanged ? "then" : "now";
+  element("limit").textContent = found.limit ? `What limits ${when}: ${found.limit}` : "";
   show(element("withheld"), found.withheld.length ? `Not reliable: ${found.withheld[0]}` : "");
   const figures = [["now", rate(found.before_per_s)], ["changed", rate(found.after_per_s)]];
   element("figures").replaceChildren(...figures.map(([name, value]) => {
@@ -66,6 +67,7 @@ async function predict() {
       const found = await ask("/api/whatif", {source, point, positions: moved});
       shown(found, Object.keys(moved).length > 0);
       board.dataset.predictedMs = Math.round(performance.now() - began);
+      board.dataset.answered = JSON.stringify(moved);
       show(element("wrong"), "");
     } catch (error) {
       show(element("wrong"), error.message);

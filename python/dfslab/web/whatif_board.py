@@ -36,6 +36,8 @@ NET = "petri"
 READY, RUN = "scenario:", "run:"
 BOARDS_KEPT = 16
 MOST_STATIONS = 8
+# End of the axis of utilisation: the label of 100 % needs some room.
+MOST_SHOWN = 1.06
 
 
 class WhatIfRequest(StrictDocument):
@@ -47,7 +49,7 @@ class WhatIfRequest(StrictDocument):
     positions: dict[str, int] = {}
 
 
-class OperationTimes(Document):
+class ChangedTimes(Document):
     """Mean time of one operation in seconds, before and after the changes."""
 
     operation: str
@@ -71,7 +73,7 @@ class WhatIfAnswer(Document):
     sureness: str
     limit: str
     withheld: list[str]
-    times: list[OperationTimes]
+    times: list[ChangedTimes]
     chart: str
 
 
@@ -213,9 +215,9 @@ def _predicted(board: Board, situation: Situation) -> _Predicted:
     return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
 
 
-def _times(before: _Predicted, after: _Predicted) -> list[OperationTimes]:
+def _times(before: _Predicted, after: _Predicted) -> list[ChangedTimes]:
     return [
-        OperationTimes(operation=name, before_s=time_s, after_s=after.latency_s[name])
+        ChangedTimes(operation=name, before_s=time_s, after_s=after.latency_s[name])
         for name, time_s in before.latency_s.items()
         if name in after.latency_s
     ]
@@ -233,7 +235,7 @@ def _chart(before: _Predicted, after: _Predicted) -> str:
     ]
     panel = Panel("", bars=bars, y_axis=Axis(categories=names))
     title = "Utilisation of processors, disks and links"
-    axis = Axis("busy share of the time", "%", limits=(0.0, 1.0))
+    axis = Axis("busy share of the time", "%", limits=(0.0, MOST_SHOWN))
     return str(figure([panel], axis, Axis(), title, title))
 
 

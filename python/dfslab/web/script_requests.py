@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from dfslab.documents.document import Document, StrictDocument
 from dfslab.spec.input_error import InputError
-from dfslab.web import catalog, drops, live_view, whatif
+from dfslab.web import catalog, drops, live_view, whatif_board
 from dfslab.web.games import FireRequest, Games
 from dfslab.web.pages import net_file
-from dfslab.web.settings import ServeSettings
+from dfslab.web.serve_settings import ServeSettings
 
 MOST_BODY_BYTES = 1 << 16
-Asked = TypeVar("Asked", bound=BaseModel)
+Requested = TypeVar("Requested", bound=BaseModel)
 
 
 class GameRequest(StrictDocument):
@@ -33,7 +33,7 @@ class BackRequest(StrictDocument):
     to_start: bool = False
 
 
-class Api:
+class ScriptRequests:
     """The requests of scripts, for one folder of runs."""
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -47,30 +47,36 @@ class Api:
 
     async def whatif(self, request: Request) -> Response:
         """Answers with the prediction of the queueing model for the positions of the sliders."""
-        asked = await _body(request, whatif.WhatIfRequest)
-        return await _work(lambda: whatif.answer(whatif.board_of(self._runs, asked.source), asked))
+        requested = await _body(request, whatif_board.WhatIfRequest)
+        return await _work(
+            lambda: whatif_board.answer(
+                whatif_board.board_of(self._runs, requested.source), requested
+            )
+        )
 
     async def net(self, request: Request) -> Response:
         """Answers with the simulation of the net for the positions of the sliders."""
-        asked = await _body(request, whatif.WhatIfRequest)
+        requested = await _body(request, whatif_board.WhatIfRequest)
         return await _work(
-            lambda: whatif.net_answer(whatif.board_of(self._runs, asked.source), asked)
+            lambda: whatif_board.net_answer(
+                whatif_board.board_of(self._runs, requested.source), requested
+            )
         )
 
     async def start_game(self, request: Request) -> Response:
         """Starts a token game."""
-        asked = await _body(request, GameRequest)
-        return await _work(lambda: self._games.start(net_file(self._runs, asked.file)))
+        requested = await _body(request, GameRequest)
+        return await _work(lambda: self._games.start(net_file(self._runs, requested.file)))
 
     async def fire(self, request: Request) -> Response:
         """Fires a binding of a token game."""
-        asked, key = await _body(request, FireRequest), request.path_params["key"]
-        return await _work(lambda: self._games.fire(key, asked))
+        requested, key = await _body(request, FireRequest), request.path_params["key"]
+        return await _work(lambda: self._games.fire(key, requested))
 
     async def back(self, request: Request) -> Response:
         """Takes firings of a token game back."""
-        asked, key = await _body(request, BackRequest), request.path_params["key"]
-        return await _work(lambda: self._games.back(key, asked.to_start))
+        requested, key = await _body(request, BackRequest), request.path_params["key"]
+        return await _work(lambda: self._games.back(key, requested.to_start))
 
     async def drop(self, request: Request) -> Response:
         """Takes a dropped file, whose name is in the address and whose content is the body."""
@@ -79,7 +85,7 @@ class Api:
         return await _work(lambda: drops.take(path, self._runs))
 
 
-async def _body(request: Request, kind: type[Asked]) -> Asked:
+async def _body(request: Request, kind: type[Requested]) -> Requested:
     """Returns the document in the body of a request. Raises InputError if it is too large or has a
     wrong key."""
     body = bytearray()
