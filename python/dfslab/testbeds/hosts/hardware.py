@@ -219,19 +219,30 @@ def stream(source: Networked, sink: Networked, started: threading.Event | None =
         if started is not None:
             started.set()
         with connection:
-            rate = _receive(connection)
+            rate = received_rate(connection)
         sender.join(TIMEOUT_S)
-    return rate / PAYLOAD_SHARE
+    return rate
 
 
 def _send(address: str, port: int) -> None:
-    data = bytes(CHUNK_BYTES)
     with socket.create_connection((address, port), TIMEOUT_S) as connection:
-        try:
-            while True:
-                connection.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            return
+        send_zeros(connection)
+
+
+def send_zeros(connection: socket.socket) -> None:
+    """Sends zeros until the other end closes the connection."""
+    data = bytes(CHUNK_BYTES)
+    try:
+        while True:
+            connection.sendall(data)
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def received_rate(connection: socket.socket) -> float:
+    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire, without the
+    first STREAM_SKIP_S seconds."""
+    return _receive(connection) / PAYLOAD_SHARE
 
 
 def _receive(connection: socket.socket) -> float:
@@ -301,10 +312,20 @@ def _round_trips(source: Networked, sink: Networked) -> list[float]:
 def _echo(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:
-        connection.settimeout(TIMEOUT_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while data := connection.recv(64):
-            connection.sendall(data)
+        echo(connection)
+
+
+def echo(connection: socket.socket) -> None:
+    """Sends back what the other end sends, until the other end closes the connection."""
+    connection.settimeout(TIMEOUT_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while data := connection.recv(64):
+        connection.sendall(data)
+
+
+def median_trip(address: str, port: int) -> float:
+    """Connects to a process that echoes. Returns the median round trip of one byte in seconds."""
+    return statistics.median(_ask(address, port))
 
 
 def _ask(address: str, port: int) -> list[float]:
