@@ -15,7 +15,7 @@ from dfslab.instruments.calibration import (
     network_probe,
     processor_probe,
 )
-from dfslab.instruments.calibration.quantities import Probe, quantity, repeated
+from dfslab.instruments.calibration.quantities import HardwareProbe, quantity, repeated
 from dfslab.method import RunFailed
 from dfslab.testbeds.hosts import hardware
 from support.clock import ManualClock
@@ -150,7 +150,7 @@ def test_the_largest_window_is_the_third_figure(tmp_path):
 
 def test_a_probe_of_two_quantities_gives_two_intervals():
     values = iter([{"a": 1.0, "b": 10.0}, {"a": 3.0, "b": 10.0}])
-    both = repeated([Probe({"a": "s", "b": "B/s"}, lambda: next(values))], 2, print, "here")
+    both = repeated([HardwareProbe({"a": "s", "b": "B/s"}, lambda: next(values))], 2, print, "here")
     assert [(one.name, one.unit, one.mean) for one in both] == [("a", "s", 2.0), ("b", "B/s", 10.0)]
     assert both[1].low == both[1].high == 10.0
 
@@ -160,7 +160,7 @@ def test_a_refused_probe_names_the_quantity():
         raise OSError(22, "Invalid argument")
 
     with pytest.raises(RunFailed, match="measuring a in /here: Invalid argument"):
-        repeated([Probe({"a": "s"}, refused)], 2, lambda *_: None, "in /here")
+        repeated([HardwareProbe({"a": "s"}, refused)], 2, lambda *_: None, "in /here")
 
 
 def test_a_profile_says_a_burst_only_if_it_is_certain():

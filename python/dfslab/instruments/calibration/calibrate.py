@@ -19,9 +19,10 @@ from typing import TypeVar
 from dfslab.instruments.calibration import disk_probe, network_probe, probe
 from dfslab.instruments.calibration.dirty_limits import DirtyLimits, dirty_limits
 from dfslab.instruments.calibration.quantities import (
-    Probe,
+    HardwareProbe,
     Quantity,
     QuantityDocument,
+    Report,
     check_repeats,
     line,
     remark,
@@ -65,10 +66,7 @@ class ThisMachine:
 
 
 def measure(
-    directory: Path,
-    repeats: int = REPEATS,
-    report: Callable[..., None] = lambda *_: None,
-    seed: int = 0,
+    directory: Path, repeats: int = REPEATS, report: Report = lambda *_: None, seed: int = 0
 ) -> list[Quantity]:
     """Measures all quantities of this machine, each `repeats` times. `directory` is a folder on the
     disk to measure. `seed` draws the offsets of random reads.
@@ -82,7 +80,7 @@ def measure(
     with tempfile.TemporaryDirectory(prefix=".dfslab-calibrate-", dir=directory) as made:
         path = Path(made) / "data"
         probes = [
-            Probe(probe.units_of(path), lambda: probe.everything(path)),
+            HardwareProbe(probe.units_of(path), lambda: probe.everything(path)),
             *disk_probes(path, chance),
             single("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
             single("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
@@ -95,7 +93,7 @@ def measure(
         return repeated(probes, repeats, report, f"in {directory}")
 
 
-def disk_probes(path: Path, chance: random.Random) -> list[Probe]:
+def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
     """Returns the probes of the disk with the file `path`. The first one creates the file, which
     the others read. `chance` draws the offsets of random reads."""
 
@@ -103,17 +101,17 @@ def disk_probes(path: Path, chance: random.Random) -> list[Probe]:
         found = disk_probe.throttle(path)
         return {"disk_write_rate": found.rate, "disk_burst": found.burst_s}
 
-    def at_depth(depth: int) -> Probe:
+    def at_depth(depth: int) -> HardwareProbe:
         name, share = f"disk_access_{depth}_in_flight", f"disk_access_{depth}_processor_share"
 
         def read() -> Mapping[str, float]:
             found = disk_probe.in_flight(path, depth, chance)
             return {name: found.read_s, share: found.processor_share}
 
-        return Probe({name: "s", share: "1"}, read)
+        return HardwareProbe({name: "s", share: "1"}, read)
 
     return [
-        Probe({"disk_write_rate": "B/s", "disk_burst": "s"}, written),
+        HardwareProbe({"disk_write_rate": "B/s", "disk_burst": "s"}, written),
         single("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
         single("disk_access", "s", lambda: disk_probe.in_random_order(path, chance)),
         single("disk_access_in_order", "s", lambda: disk_probe.in_order(path)),

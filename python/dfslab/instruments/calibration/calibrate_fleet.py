@@ -21,8 +21,9 @@ from dfslab.instruments import access
 from dfslab.instruments.calibration import calibrate
 from dfslab.instruments.calibration.calibrate_testbed import HostsDocument, MeasuredHosts
 from dfslab.instruments.calibration.quantities import (
-    Probe,
+    HardwareProbe,
     Quantity,
+    Report,
     check_repeats,
     line,
     remark,
@@ -32,8 +33,6 @@ from dfslab.instruments.calibration.quantities import (
 from dfslab.method import RunFailed
 from dfslab.spec.scenario import Scenario
 from dfslab.testbeds.hosts import hardware
-
-Report = Callable[..., None]
 
 
 def of_scenario(
@@ -89,7 +88,7 @@ def _silent(*_: object) -> None:
     pass
 
 
-def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> list[Probe]:
+def _network_probes(calls: HostCalls, host: WorkerHost, peer: WorkerHost) -> list[HardwareProbe]:
     """Returns the probes of the path from `peer` to `host`. The peer listens, the host connects."""
 
     def rate() -> float:

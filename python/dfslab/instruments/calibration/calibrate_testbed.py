@@ -19,9 +19,10 @@ from dfslab.instruments import access
 from dfslab.instruments.calibration import calibrate, network_probe
 from dfslab.instruments.calibration.probe import COPY_BYTES
 from dfslab.instruments.calibration.quantities import (
-    Probe,
+    HardwareProbe,
     Quantity,
     QuantityDocument,
+    Report,
     check_repeats,
     line,
     remark,
@@ -43,7 +44,7 @@ MeasuredHosts = dict[str, list[Quantity]]
 
 
 def measure(
-    scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
+    scenario: Scenario, repeats: int, report: Report = lambda *_: None, seed: int = 0
 ) -> MeasuredHosts:
     """Measures the hardware of a testbed. Returns for each group of nodes, by name, the measured
     quantities of the group's first host.
@@ -110,7 +111,7 @@ def _measured(
     return found
 
 
-def _network_probes(host: Host, peer: Host) -> list[Probe]:
+def _network_probes(host: Host, peer: Host) -> list[HardwareProbe]:
     """Returns the probes of the path from `host` to `peer`, and of the loopback of `host`."""
     several = f"network_rate_{network_probe.STREAMS}_streams"
     return [
@@ -133,13 +134,13 @@ def _copied_bytes(group: NodeGroup) -> int:
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
-def _processor_probe(host: Host, kept: str, copied_bytes: int) -> Probe:
+def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
     """Returns the probe of a host's processor. It runs as a process in the host, within the host's
     limits. `kept` is the path of its files in the host; `copied_bytes` is the size of its buffers.
     """
     words = (sys.executable, "-P", "-m", PROBE_MODULE, kept, str(copied_bytes))
     units = json.loads(host.run(sys.executable, "-P", "-m", PROBE_MODULE, "--units", kept))
-    return Probe(units, lambda: json.loads(host.run(*words)))
+    return HardwareProbe(units, lambda: json.loads(host.run(*words)))
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,15 @@ cluster), and returns the profile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.instruments.calibration import calibrate, calibrate_fleet, calibrate_testbed
 from dfslab.instruments.calibration.calibrate import MachineDocument
 from dfslab.instruments.calibration.calibrate_testbed import HostsDocument
+from dfslab.instruments.calibration.quantities import Report
 from dfslab.spec.model import InputError
 from dfslab.spec.scenario import Scenario
-
-Report = Callable[..., None]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 
 REPEATS_MOST = 1_000
+# A function that receives the progress: measurements done, measurements in all, and a text.
+Report = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class QuantityDocument:
 
 
 @dataclass(frozen=True)
-class Probe:
+class HardwareProbe:
     """Measures one or more quantities in one go. `units` has the SI unit of each quantity by its
     name; `measure` returns the values under the same names."""
 
@@ -61,9 +63,9 @@ class Probe:
     measure: Callable[[], Mapping[str, float]]
 
 
-def single(name: str, unit: str, measure: Callable[[], float]) -> Probe:
+def single(name: str, unit: str, measure: Callable[[], float]) -> HardwareProbe:
     """Returns the probe of a single quantity."""
-    return Probe({name: unit}, lambda: {name: measure()})
+    return HardwareProbe({name: unit}, lambda: {name: measure()})
 
 
 def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
@@ -84,9 +86,9 @@ def check_repeats(repeats: int) -> None:
 
 
 def repeated(
-    probes: Sequence[Probe],
+    probes: Sequence[HardwareProbe],
     repeats: int,
-    report: Callable[..., None],
+    report: Report,
     where: str,
     done: int = 0,
     total: int = 0,
