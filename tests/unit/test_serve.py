@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dfslab.web import drops, sliders
+from dfslab.web import drops, sliders, whatif_board
 from dfslab.web.serve_settings import settings_of
 from support import recorded, synthetic
 from support.serving import served
@@ -201,6 +201,32 @@ def test_an_impossible_change_is_one_line(site):
     assert "\n" not in wrong.document["error"]
     for body in (b"{", {"source": HOSTS, "more": 1}, b" " * 100_000):
         assert site.post("/api/whatif", body).status == 400
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ModuleNotFoundError(name="scipy"), 422, "pip install 'dfslab[fit]'"),
+        (PermissionError(13, "Permission denied"), 422, "Permission denied"),
+        (KeyError("a"), 500, "an error in dfslab"),
+        (ModuleNotFoundError(name="unknown"), 500, "an error in dfslab"),
+    ],
+)
+def test_failures_are_one_line_for_scripts(site, monkeypatch, error, status, line):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(whatif_board, "board_of", fail)
+    answer = site.post("/api/whatif", {"source": HOSTS})
+    assert (answer.status, line in answer.document["error"]) == (status, True)
+
+
+def test_the_same_content_under_another_name_is_read_again(site):
+    net = (Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn").read_bytes()
+    assert site.post("/api/drop?name=b.txt", net + b"\n").status == 400
+    taken = site.post("/api/drop?name=a.cpn", net + b"\n")
+    assert taken.document["kind"] == "net"
+    assert "a.cpn" in site.get(taken.document["address"]).text
 
 
 def test_sliders_stop_at_present_values():

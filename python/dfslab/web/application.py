@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from dfslab.extras import missing
 from dfslab.method import RunFailed
 from dfslab.spec.input_error import InputError
 from dfslab.web.guard import Guard
@@ -22,7 +23,7 @@ from dfslab.web.serve_settings import ServeSettings
 
 STATIC = Path(__file__).parent / "static"
 API = "/api/"
-WRONG_INPUT, FAILED, NOT_FOUND = 400, 422, 404
+WRONG_INPUT, FAILED, NOT_FOUND, CRASHED = 400, 422, 404, 500
 
 
 def application(settings: ServeSettings) -> Starlette:
@@ -54,6 +55,9 @@ def application(settings: ServeSettings) -> Starlette:
         exception_handlers={
             InputError: _wrong_input,
             RunFailed: _failed,
+            OSError: _failed,
+            ModuleNotFoundError: _not_installed,
+            Exception: _crashed,
             HTTPException: _http_error,
         },
     )
@@ -65,6 +69,18 @@ def _wrong_input(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     return _error(request, str(error), FAILED)
+
+
+def _not_installed(request: Request, error: Exception) -> Response:
+    """Names the extra of a library that is not installed. Another missing module is an error of the
+    program."""
+    assert isinstance(error, ModuleNotFoundError)
+    reason = missing(error)
+    return _error(request, reason, FAILED) if reason else _crashed(request, error)
+
+
+def _crashed(request: Request, error: Exception) -> Response:
+    return _error(request, "an error in dfslab; the terminal of dfslab serve shows it", CRASHED)
 
 
 def _http_error(request: Request, error: Exception) -> Response:

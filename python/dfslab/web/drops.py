@@ -73,8 +73,10 @@ async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
         folder = home / digest.hexdigest()[:KEY_DIGITS]
         folder.mkdir(exist_ok=True)
         path = folder / plain_name(name)
-        if not path.exists():
-            os.link(part.name, path)
+        for other in folder.glob("*"):
+            # The same content had another name, whose end may stand for another format.
+            other.unlink()
+        os.link(part.name, path)
     return path
 
 
