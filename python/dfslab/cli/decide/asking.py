@@ -22,6 +22,12 @@ Source = Annotated[
     Path,
     typer.Argument(metavar="RUN|SCENARIO", help="A run's folder, or a scenario: file or name."),
 ]
+AdvisedSource = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|SCENARIO|LOG", help="A run's folder, a scenario, or a Darshan log."
+    ),
+]
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
@@ -79,7 +85,7 @@ def whatif(
 
 @app.command()
 def advise(
-    source: Source,
+    source: AdvisedSource,
     goal: Annotated[
         str,
         typer.Option(
@@ -94,10 +100,15 @@ def advise(
 ) -> None:
     """What limits, what to change, what that gains, how sure we are.
 
-    Works on a description alone and on a run, whose measurements are then used. Example: dfslab
-    advise scenarios/glusterfs.toml --goal write_throughput
+    Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
+    of an application or its text from darshan-parser. Example: dfslab advise
+    scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    if _is_log(source):
+        _check_no_options(source, goal, within, prices)
+        _advise_application(source, as_json)
+        return
     from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
@@ -108,6 +119,33 @@ def advise(
         from dfslab.studies.decisions.recommend import recommend
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
+    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+def _is_log(source: Path) -> bool:
+    """Returns whether a file has the I/O counters of an application."""
+    if not source.is_file() or source.suffix == ".toml":
+        return False
+    from dfslab.imports.applications.application_log import is_log
+
+    return is_log(source)
+
+
+def _check_no_options(source: Path, goal: str, within: float | None, prices: Path | None) -> None:
+    """Raises InputError if an option is given that needs the description of a deployment."""
+    given = {"--goal": None if goal == "rate" else goal, "--within": within, "--prices": prices}
+    for option, value in given.items():
+        if value is not None:
+            allowed = f"needs a run or a scenario; {source} is an application's log"
+            raise InputError(option, str(value), allowed)
+
+
+def _advise_application(source: Path, as_json: bool) -> None:
+    """Prints the advice from an application's log."""
+    from dfslab.imports.applications.application_log import read
+    from dfslab.studies.applications.io_advice import advise as advise_io
+
+    found = advise_io(read(source))
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
 
