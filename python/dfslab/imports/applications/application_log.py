@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dfslab.imports import plain_file
-from dfslab.imports.applications import darshan_log, darshan_text
+from dfslab.imports.applications import darshan_log, parser_text
 from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.spec.input_error import InputError
 
@@ -23,7 +23,7 @@ def is_log(path: Path) -> bool:
         head = plain_file.beginning(path, HEAD_BYTES)
     except OSError:
         return False
-    return darshan_log.recognises(head) or darshan_text.recognises(head)
+    return darshan_log.recognises(head) or parser_text.recognises(head)
 
 
 def read(path: Path) -> IoCounters:
@@ -36,7 +36,7 @@ def read(path: Path) -> IoCounters:
         if darshan_log.recognises(plain_file.beginning(path, HEAD_BYTES)):
             return darshan_log.read(path)
         text = plain_file.content(path, MOST_BYTES, KEY).decode(errors="replace")
-        return darshan_text.read(text)
+        return parser_text.read(text)
     except OSError as error:
         raise InputError(KEY, str(path), f"cannot be read: {error.strerror}") from error
     except InputError:

@@ -13,7 +13,7 @@ from dfslab.imports.applications.io_counters import IoCounters
 from dfslab.spec import units
 from dfslab.studies.applications import layout_rules, metadata_rules, transfer_rules
 from dfslab.studies.applications.cost import IoCost
-from dfslab.studies.applications.rule import IoRule, Saving
+from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.decisions.gains import Sureness, sureness
 
 RULES = (*transfer_rules.RULES, *metadata_rules.RULES, *layout_rules.RULES)
@@ -157,7 +157,7 @@ def advise(counters: IoCounters) -> IoAdvice:
     )
 
 
-def _change(rule: IoRule, found: Saving, cost: IoCost) -> IoChange:
+def _change(rule: IoRule, found: IoSaving, cost: IoCost) -> IoChange:
     """Returns a change with its expected saving and interval. The interval includes that repeated
     runs differ, because the saving is compared with a second run."""
     after_s = np.clip(found.after_s, 0.0, cost.time_s)

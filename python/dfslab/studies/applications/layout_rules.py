@@ -7,7 +7,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.spec import units
 from dfslab.studies.applications.cost import IoCost, uniform
-from dfslab.studies.applications.rule import IoRule, Saving
+from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import size
 
 # Factor by which a wider layout has more storage targets than now.
@@ -19,7 +19,7 @@ UNEVEN = 1.5
 SLOW = 3.0
 
 
-def _wider_striping(cost: IoCost) -> Saving | str | None:
+def _wider_striping(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     if not counters.stripe_count or not counters.calls:
         return None
@@ -34,7 +34,7 @@ def _wider_striping(cost: IoCost) -> Saving | str | None:
     after: Floats = np.full_like(cost.request_s, cost.time_s)
     for one in cost.directions:
         after += np.minimum(one.bytes_s, cost.bytes_s(one.counters.size_bytes, wider)) - one.bytes_s
-    return Saving(
+    return IoSaving(
         f"distribute the shared files over {wider:,} storage targets (lfs setstripe -c {wider})",
         f"{counters.working_ranks:,} processes share files that lie on "
         + ("1 target" if counters.stripe_count == 1 else f"{counters.stripe_count:,} targets"),
@@ -42,7 +42,7 @@ def _wider_striping(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _balanced_ranks(cost: IoCost) -> Saving | str | None:
+def _balanced_ranks(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     heaviest = counters.heaviest_rank_bytes
     if counters.processes == 1 or not heaviest or not counters.size_bytes:
@@ -50,17 +50,20 @@ def _balanced_ranks(cost: IoCost) -> Saving | str | None:
     mean = counters.size_bytes / counters.processes
     if heaviest < UNEVEN * mean:
         return f"balance: the busiest process moves {heaviest / mean:.2g} times the mean"
-    even_s = cost.metadata_s + (cost.time_s - cost.metadata_s) * mean / heaviest
-    together = np.maximum(mean, counters.size_bytes / cost.targets) / cost.target_rate
-    return Saving(
+    targets = max(1, counters.stripe_count)
+    if not cost.is_shared:
+        targets *= max(1, min(counters.files, counters.processes))
+    even_s = cost.time_s * mean / heaviest
+    together_s = np.maximum(mean, counters.size_bytes / targets) / cost.target_rate
+    return IoSaving(
         "distribute reads and writes evenly over the processes",
         f"the busiest of {counters.processes:,} processes moves {size(heaviest)} of "
         f"{size(counters.size_bytes)}",
-        np.minimum(cost.time_s, np.maximum(even_s, together)),
+        np.minimum(cost.time_s, np.maximum(even_s, together_s)),
     )
 
 
-def _slow_target(cost: IoCost) -> Saving | str | None:
+def _slow_target(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     heaviest = counters.heaviest_rank_bytes
     if cost.is_shared or counters.working_ranks == 1 or not heaviest:
@@ -72,7 +75,7 @@ def _slow_target(cost: IoCost) -> Saving | str | None:
         return "slow targets: processes with equal work take similar times"
     # Among healthy processes, the slowest takes between once and SLOW times the mean.
     after = mean_s * (1 + (SLOW - 1) * uniform(7))
-    return Saving(
+    return IoSaving(
         "avoid the storage target or node of the slowest process",
         f"processes move equal bytes, but the slowest takes {units.text(cost.time_s, 's', 3)} and "
         f"the mean {units.text(mean_s, 's', 3)}",

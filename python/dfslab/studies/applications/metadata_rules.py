@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfslab.studies.applications.cost import LOCAL_CALL_S, IoCost, uniform
-from dfslab.studies.applications.rule import IoRule, Saving
+from dfslab.studies.applications.io_rule import IoRule, IoSaving
 from dfslab.studies.applications.transfer_rules import MOST_CALLS, size
 
 # Ratio of calls to the necessary ones from which on calls count as too many.
@@ -25,14 +25,14 @@ def _call_s(cost: IoCost) -> float:
     return (cost.metadata_s - seeks_s) / calls if calls else 0.0
 
 
-def _fewer(cost: IoCost, calls: float, change: str, evidence: str) -> Saving:
+def _fewer(cost: IoCost, calls: float, change: str, evidence: str) -> IoSaving:
     """Returns the saving if `calls` opens or stats of all processes are not made."""
     saved_s = min(cost.metadata_s, _call_s(cost) * calls / cost.counters.working_ranks)
     after = np.full_like(cost.request_s, cost.time_s - saved_s)
-    return Saving(change, evidence, after)
+    return IoSaving(change, evidence, after)
 
 
-def _fewer_opens(cost: IoCost) -> Saving | str | None:
+def _fewer_opens(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     if not counters.files:
         return None
@@ -49,7 +49,7 @@ def _fewer_opens(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _fewer_files(cost: IoCost) -> Saving | str | None:
+def _fewer_files(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     own = counters.files / counters.processes
     if own < MANY_FILES or counters.size_bytes / counters.files >= cost.unit_bytes:
@@ -63,7 +63,7 @@ def _fewer_files(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _fewer_stats(cost: IoCost) -> Saving | str | None:
+def _fewer_stats(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     if not counters.stats:
         return None
@@ -77,18 +77,20 @@ def _fewer_stats(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _needless_seeks(cost: IoCost) -> Saving | str | None:
+def _needless_seeks(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     if not counters.seeks or not counters.calls:
         return None
     adjacent = (counters.reads.consecutive + counters.writes.consecutive) / counters.calls
-    if counters.seeks < MOST_CALLS * counters.calls or adjacent < MOST_CALLS:
+    if counters.seeks < MOST_CALLS * counters.calls:
         return f"fewer seeks: {counters.seeks:,} seeks for {counters.calls:,} reads and writes"
+    if adjacent < MOST_CALLS:
+        return "fewer seeks: the calls are not adjacent, so that seeks are necessary"
     own = counters.seeks / counters.working_ranks
     least_s = min(cost.metadata_s, own * LOCAL_CALL_S)
     most_s = cost.metadata_s * counters.seeks / (counters.seeks + counters.opens + counters.stats)
     saved_s = least_s + uniform(7) * max(0.0, most_s - least_s)
-    return Saving(
+    return IoSaving(
         "leave out seeks to where the file already is",
         f"{counters.seeks:,} seeks, although {min(1.0, adjacent):.0%} of the calls are adjacent to "
         "the call before",
@@ -96,7 +98,7 @@ def _needless_seeks(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _fewer_syncs(cost: IoCost) -> Saving | str | None:
+def _fewer_syncs(cost: IoCost) -> IoSaving | str | None:
     counters, one = cost.counters, cost.writes
     if not counters.syncs or not one.counters.calls:
         return None
@@ -105,7 +107,7 @@ def _fewer_syncs(cost: IoCost) -> Saving | str | None:
     # A sync costs at least as much as a write, and may be the reason for all the time.
     least = counters.syncs / (counters.syncs + one.counters.calls)
     share = least + (1 - least) * uniform(7)
-    return Saving(
+    return IoSaving(
         "sync once at the end instead of after each write (data since then is lost in a crash)",
         f"{counters.syncs:,} syncs for {one.counters.calls:,} writes",
         cost.time_s - share * one.calls_s,

@@ -7,7 +7,7 @@ import numpy as np
 from dfslab.arrays import Floats
 from dfslab.spec import units
 from dfslab.studies.applications.cost import DirectionCost, IoCost, uniform
-from dfslab.studies.applications.rule import IoRule, Saving
+from dfslab.studies.applications.io_rule import IoRule, IoSaving
 
 MEBI = 1 << 20
 # Share of the calls from which on a property counts as that of the application.
@@ -69,7 +69,7 @@ def _with_large_requests(cost: IoCost, one: DirectionCost) -> Floats:
     return after
 
 
-def _enlarged(cost: IoCost, chosen: list[DirectionCost], change: str, shape: str) -> Saving:
+def _enlarged(cost: IoCost, chosen: list[DirectionCost], change: str, shape: str) -> IoSaving:
     """Returns the saving if the chosen directions move their bytes in large requests."""
     after: Floats = np.full_like(cost.request_s, cost.time_s)
     evidence = []
@@ -79,14 +79,14 @@ def _enlarged(cost: IoCost, chosen: list[DirectionCost], change: str, shape: str
             f"{one.counters.calls:,} {one.name}s of {size(one.counters.mean_bytes)} on average, "
             f"{shape.format(share=one.counters.consecutive_share)}"
         )
-    return Saving(change, "; ".join(evidence), after)
+    return IoSaving(change, "; ".join(evidence), after)
 
 
 def _names(chosen: list[DirectionCost]) -> str:
     return " and ".join(one.name for one in chosen)
 
 
-def _larger_transfers(cost: IoCost) -> Saving | str | None:
+def _larger_transfers(cost: IoCost) -> IoSaving | str | None:
     if not cost.directions:
         return None
     small = [one for one in cost.directions if _is_small(cost, one)]
@@ -104,7 +104,7 @@ def _larger_transfers(cost: IoCost) -> Saving | str | None:
     return _enlarged(cost, chosen, change, "{share:.0%} adjacent to the call before")
 
 
-def _collective_buffering(cost: IoCost) -> Saving | str | None:
+def _collective_buffering(cost: IoCost) -> IoSaving | str | None:
     if not cost.is_shared:
         return None
     chosen = [one for one in cost.directions if _is_small(cost, one) and _needs_others(cost, one)]
@@ -119,7 +119,7 @@ def _collective_buffering(cost: IoCost) -> Saving | str | None:
     return _enlarged(cost, chosen, change, "only {share:.0%} adjacent, in shared files")
 
 
-def _aligned_requests(cost: IoCost) -> Saving | str | None:
+def _aligned_requests(cost: IoCost) -> IoSaving | str | None:
     counters = cost.counters
     alignment = counters.alignment_bytes or counters.stripe_bytes
     if not alignment or not counters.calls:
@@ -134,7 +134,7 @@ def _aligned_requests(cost: IoCost) -> Saving | str | None:
     after: Floats = np.full_like(cost.request_s, cost.time_s)
     for one in cost.directions:
         after -= share * np.minimum(one.calls_s, one.time_s * (1 - needed / touched))
-    return Saving(
+    return IoSaving(
         f"begin reads and writes at multiples of {size(alignment)}, and pack files accordingly",
         f"{share:.0%} of the calls do not, so that a call of {size(mean)} needs "
         f"{touched:.2g} stripes or blocks instead of {needed:.2g}",
@@ -142,7 +142,7 @@ def _aligned_requests(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _whole_block_writes(cost: IoCost) -> Saving | str | None:
+def _whole_block_writes(cost: IoCost) -> IoSaving | str | None:
     reads, writes = cost.reads, cost.writes
     fewer, more = sorted((reads.counters.calls, writes.counters.calls))
     if not fewer or fewer < SWITCH_SHARE * more or cost.counters.switches < SWITCH_SHARE * more:
@@ -150,7 +150,7 @@ def _whole_block_writes(cost: IoCost) -> Saving | str | None:
     if not _is_small(cost, writes):
         return None
     after = cost.time_s - reads.time_s - writes.time_s + writes.bytes_s
-    return Saving(
+    return IoSaving(
         f"write whole blocks of {size(cost.unit_bytes)}, so that no block is read before it is "
         "written (MPI-IO: turn off data sieving of writes)",
         f"{cost.counters.switches:,} changes between reads and writes of the same file, "
@@ -159,7 +159,7 @@ def _whole_block_writes(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _ordered_reads(cost: IoCost) -> Saving | str | None:
+def _ordered_reads(cost: IoCost) -> IoSaving | str | None:
     one = cost.reads
     if not one.counters.calls or cost.is_shared:
         return None
@@ -168,14 +168,14 @@ def _ordered_reads(cost: IoCost) -> Saving | str | None:
     if not _is_small(cost, one):
         return None
     extent = one.counters.extent_bytes
-    whole = extent is not None and extent <= one.size_bytes * REPEATED
+    whole = extent is not None and extent <= one.counters.size_bytes * REPEATED
     if whole:
         after_s = one.bytes_s + np.minimum(one.calls_s, cost.large_requests_s(one))
         change = "read the files once from the beginning to the end in large requests"
     else:
         after_s = one.time_s - uniform(7) * one.calls_s
         change = "sort the offsets before reading, and read ahead with several threads"
-    return Saving(
+    return IoSaving(
         change,
         f"{one.counters.calls:,} reads of {size(one.counters.mean_bytes)} on average, of which "
         f"only {one.counters.sequential_share:.0%} go forwards",
@@ -183,7 +183,7 @@ def _ordered_reads(cost: IoCost) -> Saving | str | None:
     )
 
 
-def _read_once(cost: IoCost) -> Saving | str | None:
+def _read_once(cost: IoCost) -> IoSaving | str | None:
     one = cost.reads
     extent = one.counters.extent_bytes
     if not one.counters.calls or not extent:
@@ -195,9 +195,10 @@ def _read_once(cost: IoCost) -> Saving | str | None:
     change = "read each file once and keep it in memory"
     if cost.is_shared:
         change = "let one process read each file and send it to the others"
-    # A part of the repeated reads may have come from a cache, and cost less than the first one.
-    share = kept + (1 - kept) * uniform(7) / 2
-    return Saving(
+    # Repeated reads may have come from a cache, and cost less than the first ones. In half of the
+    # draws all reads cost the same; in the others, the first ones have any larger share.
+    share = kept + (1 - kept) * np.maximum(0.0, 2 * uniform(7) - 1)
+    return IoSaving(
         change,
         f"{size(one.counters.size_bytes)} were read from {size(extent)} of files",
         cost.time_s - one.time_s + share * one.time_s,

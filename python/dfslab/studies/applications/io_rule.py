@@ -11,7 +11,7 @@ from dfslab.studies.applications.cost import IoCost
 
 
 @dataclass(frozen=True)
-class Saving:
+class IoSaving:
     """A change that the counters call for.
 
     change: what to do, as an order. evidence: the counters that call for the change, as a sentence
@@ -36,4 +36,4 @@ class IoRule:
     name: str
     reason: str
     source: str
-    judge: Callable[[IoCost], Saving | str | None]
+    judge: Callable[[IoCost], IoSaving | str | None]
