@@ -9,6 +9,8 @@ import pytest
 from dfslab.studies.applications.io_advice import advise
 
 from tests.support.applications import MIB, Application, Storage
+from verification import aiio
+from verification.figures import committed, differences, lost
 
 STORAGES = [
     Storage(rate, request_s, metadata_s)
@@ -130,3 +132,11 @@ def test_unaligned_calls_are_named_when_they_cost_a_second_stripe():
         saved_s = before.time_s(storage) - before.but(split=1.0).time_s(storage)
         held += found[0].saved_s_low <= saved_s <= found[0].saved_s_high
     assert held >= 0.75 * len(STORAGES)
+
+
+def test_the_figures_of_the_public_pairs_are_current():
+    found = aiio.figures(aiio.SUBJECT)
+    before = [one for one in committed() if one.experiment == "aiio"]
+    assert before
+    wrong = [*lost(found, before), *differences(found, before)]
+    assert not wrong, "\n".join([*wrong, "is the change meant? `make verify`, and commit"])
