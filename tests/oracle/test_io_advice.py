@@ -7,8 +7,8 @@ import itertools
 
 import pytest
 from dfslab.studies.applications.io_advice import advise
+from support.applications import MIB, Application, Storage
 
-from tests.support.applications import MIB, Application, Storage
 from verification import aiio
 from verification.figures import committed, differences, lost
 

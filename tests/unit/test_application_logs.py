@@ -17,9 +17,8 @@ from dfslab.spec.input_error import InputError
 from dfslab.studies.applications.io_advice import INTERVAL, RULES, WORTH, advise
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tests.support.applications import MIB, Application, Storage, text_of
-from tests.support.command import dfslab
+from support.applications import MIB, Application, Storage, text_of
+from support.command import dfslab
 
 LOGS = Path(find_spec("darshan").origin).parent  # type: ignore[union-attr,arg-type]
 SLOW_TARGET = LOGS / "tests" / "input" / "sample-badost.darshan"
