@@ -35,10 +35,6 @@ POOLS = ("threads", "lock")
 TIED, JOINED = 0.25, 0.75
 HARDWARE = ("cpu", "disk", "nic")
 EQUAL = "equally slow, so that only both together gain"
-# A resource is tied to others if relief of it alone gains less than the first share of what its
-# slowing costs, and if relief of all of them gains at least the second share of that.
-TIED, UNTIED = 0.25, 0.75
-EQUAL = "equal, so that only both together gain"
 
 
 @dataclass(frozen=True)
