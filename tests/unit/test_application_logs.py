@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from dfslab.imports.applications import application_log, darshan_log, parser_text
+from dfslab.imports.applications import application_log, darshan_log, kept_counters, parser_text
 from dfslab.imports.applications.darshan_counters import FileRecord, LogContent, counters_of
 from dfslab.imports.applications.io_counters import DirectionCounters, IoCounters
 from dfslab.spec.input_error import InputError
@@ -262,3 +262,34 @@ def test_larger_requests_save_more_where_a_request_costs_more():
     ]
     assert saved_s == sorted(saved_s)
     assert saved_s[-1] > 3 * saved_s[0]
+
+
+def test_a_run_that_was_imported_from_a_log_has_the_same_advice(tmp_path):
+    text = text_of(2, 10.0, [("POSIX", "POSIX", (SHARED, OWN))])
+    file = tmp_path / "log.txt"
+    file.write_text(text + "total_POSIX_WRITES: 200\ntotal_POSIX_F_WRITE_TIME: 3.0\n")
+    imported = dfslab("import", file, "--out", tmp_path / "runs")
+    assert imported.returncode == 0, imported.stderr
+    (folder,) = {one.resolve().parent for one in (tmp_path / "runs").glob("*/*/scenario.toml")}
+    answers = [dfslab("advise", source, "--json") for source in (file, folder)]
+    assert answers[0].returncode == 0, answers[0].stderr
+    assert answers[0].stdout == answers[1].stdout
+    assert json.loads(answers[0].stdout)["changes"][0]["rule"] == "collective_buffering"
+    kept = folder / kept_counters.NAME
+    kept.write_text(kept.read_text()[:50])
+    damaged = dfslab("advise", folder)
+    assert damaged.returncode == 2
+    assert "is damaged; import the log again" in damaged.stderr
+
+
+def test_an_imported_run_without_rates_has_no_advice_but_an_answer(tmp_path):
+    file = tmp_path / "log.txt"
+    file.write_text(
+        "# darshan log version: 3.41\n# nprocs: 4\ntotal_STDIO_WRITES: 10\n"
+        "total_STDIO_F_WRITE_TIME: 0.5\n"
+    )
+    assert dfslab("import", file, "--out", tmp_path / "runs").returncode == 0
+    (folder,) = {one.resolve().parent for one in (tmp_path / "runs").glob("*/*/scenario.toml")}
+    found = dfslab("advise", folder)
+    assert found.returncode == 1
+    assert "no advice: " in found.stderr.splitlines()[-1]

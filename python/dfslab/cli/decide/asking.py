@@ -15,6 +15,7 @@ from dfslab.spec.input_error import InputError
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from dfslab.imports.applications.io_counters import IoCounters
     from dfslab.studies.decisions.advice_table import Recommended
 
 app = typer.Typer()
@@ -101,13 +102,17 @@ def advise(
     """What limits, what to change, what that gains, how sure we are.
 
     Works on a description alone, on a run, whose measurements are then used, and on a Darshan log
-    of an application or its text from darshan-parser. Example: dfslab advise
-    scenarios/glusterfs.toml --goal write_throughput
+    of an application, its text from darshan-parser, or a run imported from that text. Example:
+    dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
-    if _is_log(source):
+    counters = _io_counters(source)
+    if counters is not None:
+        from dfslab.studies.applications.io_advice import advise as advise_io
+
         _check_no_options(source, goal, within, prices)
-        _advise_application(source, as_json)
+        answer = advise_io(counters)
+        emit(as_json, answer.model_dump(mode="json"), *lines(answer.sentences()), answer.table())
         return
     from dfslab.studies.decisions.measured_place import check_is_described
 
@@ -122,13 +127,17 @@ def advise(
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
 
-def _is_log(source: Path) -> bool:
-    """Returns whether a file has the I/O counters of an application."""
-    if not source.is_file() or source.suffix == ".toml":
-        return False
-    from dfslab.imports.applications.application_log import is_log
+def _io_counters(source: Path) -> IoCounters | None:
+    """Returns the I/O counters of an application, from its log or from the folder of a run that was
+    imported from a log. Returns None if `source` is something else."""
+    if source.suffix == ".toml":
+        return None
+    from dfslab.imports.applications import application_log, kept_counters
 
-    return is_log(source)
+    if source.is_dir():
+        return kept_counters.load(source)
+    is_log = source.is_file() and application_log.is_log(source)
+    return application_log.read(source) if is_log else None
 
 
 def _check_no_options(source: Path, goal: str, within: float | None, prices: Path | None) -> None:
@@ -138,15 +147,6 @@ def _check_no_options(source: Path, goal: str, within: float | None, prices: Pat
         if value is not None:
             allowed = f"needs a run or a scenario; {source} is an application's log"
             raise InputError(option, str(value), allowed)
-
-
-def _advise_application(source: Path, as_json: bool) -> None:
-    """Prints the advice from an application's log."""
-    from dfslab.imports.applications.application_log import read
-    from dfslab.studies.applications.io_advice import advise as advise_io
-
-    found = advise_io(read(source))
-    emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
 
 
 def _stored(source: Path) -> Recommended | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,11 @@ import typer
 
 from dfslab.cli.shared import AsJson, Out, emit
 from dfslab.imports import as_results, tool_report
+from dfslab.imports.applications import application_log, kept_counters
 from dfslab.imports.tool_report import ToolReport
 from dfslab.instruments.tracing import counter_reports
 from dfslab.method import RunFailed
+from dfslab.spec.input_error import InputError
 from dfslab.studies.checks.of_tools import of_report
 from dfslab.studies.checks.rule import Finding, judged
 from dfslab.studies.runs import store
@@ -40,6 +43,7 @@ def import_results(
     with opened.locked():
         for one in found:
             opened.add(one)
+        _keep_counters(file, opened.folder)
         notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
     rows = [*as_results.table_rows(found), *map(checked, findings)]
     documents = [one.model_dump(mode="json") for one in found]
@@ -47,6 +51,15 @@ def import_results(
     lost = sum(not one.complete for one in found)
     if lost:
         raise RunFailed(f"{file}: {lost} of {len(found)} results are incomplete or invalid")
+
+
+def _keep_counters(file: Path, folder: Path) -> None:
+    """Keeps the I/O counters of an application's log in the run's folder, if the log has POSIX
+    calls, so that `dfslab advise` takes the run."""
+    if not application_log.is_log(file):
+        return
+    with suppress(InputError):
+        kept_counters.save(folder, application_log.read(file))
 
 
 def _report(file: Path, form: str) -> ToolReport:
