@@ -99,6 +99,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "decide.asking",
         ),
         CommandEntry(
+            "tune",
+            "The best settings in a few real runs, each predicted before it is made.",
+            "decide.tuning",
+        ),
+        CommandEntry(
             "plan",
             "The cheapest deployments that reach targets, with intervals, checked by simulation.",
             "decide.planned",
@@ -178,6 +183,7 @@ EXAMPLES = {
     "next": "dfslab next learn-hdfs.toml runs/learn-hdfs/latest",
     "compare": "dfslab compare runs/quickstart/latest",
     "advise": "dfslab advise runs/quickstart/latest",
+    "tune": "dfslab tune glusterfs --runs 3",
     "fit": "dfslab fit runs/quickstart/latest",
     "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
     "import": "dfslab import fio.json",

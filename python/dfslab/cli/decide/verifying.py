@@ -35,7 +35,7 @@ def verified(
     check_rounds(rounds)
     plan = plan_of(evidence, advice, most, rounds, limit_s)
     if plan.groups:
-        ask(plan.groups[0][0].start, yes, as_json)
+        ask(place_of(plan.groups[0][0].start), yes, as_json)
     check_records(records)
     note(plan.announcement())
     found: VerifiedAdvice = with_progress(
@@ -44,18 +44,24 @@ def verified(
     return found
 
 
-def ask(scenario: Scenario, yes: bool, as_json: bool) -> None:
-    """Asks before anything is measured in an existing directory or at an address of the user.
+def place_of(scenario: Scenario) -> str:
+    """Returns the existing directory or the address of the user in which a scenario is measured; ""
+    if it is measured on a testbed or in a temporary folder."""
+    access = scenario.file_system.access
+    return "" if access.testbed else access.uri or access.directory
+
+
+def ask(place: str, yes: bool, as_json: bool) -> None:
+    """Asks before anything is measured in an existing directory or at an address of the user. Does
+    not ask if `place` is "".
 
     Raises InputError if nobody can answer and the option `--yes` is not given, and typer.Abort if
-    the answer is no. Testbeds and temporary folders belong to dfslab, so there it does not ask.
+    the answer is no.
     """
-    access = scenario.file_system.access
-    place = access.uri or access.directory
-    if access.testbed or not place or yes:
+    if not place or yes:
         return
-    what = f"This writes files in a folder of its own in {place}, and removes them. Go on?"
     if as_json or not terminal.console(as_json).is_terminal:
         allowed = f"is needed, because measuring in {place} writes files there and removes them"
         raise InputError("--yes", False, allowed)
+    what = f"This writes files in a folder of its own in {place}, and removes them. Go on?"
     typer.confirm(what, abort=True, err=True)

@@ -49,10 +49,11 @@ class TimeBudget:
         """Seconds since the trial began."""
         return self.clock.monotonic_s() - self._began_s
 
-    def allows(self, name: str) -> bool:
-        """Returns whether a run of the configuration `name` is expected to end in time."""
+    def allows(self, *names: str) -> bool:
+        """Returns whether one run of each named configuration is expected to end in time."""
         longest = max(self._longest_s.values(), default=0.0)
-        return self.spent_s + self._longest_s.get(name, longest) <= self.limit_s
+        expected = sum(self._longest_s.get(name, longest) for name in names)
+        return self.spent_s + expected <= self.limit_s
 
     def ran(self, name: str, duration_s: float) -> None:
         """Records the duration of a run of the configuration `name`."""

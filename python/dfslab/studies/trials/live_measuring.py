@@ -16,6 +16,7 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
+from dfslab.testbeds.base import BaseTestbed
 
 # Opens what is needed to measure: a context with the measuring function.
 Opening = Callable[[Notify], AbstractContextManager[Measuring]]
@@ -27,10 +28,16 @@ METHOD = "measure"
 
 
 @contextmanager
-def measuring(notify: Notify) -> Iterator[Measuring]:
+def measuring(notify: Notify, running: BaseTestbed | None = None) -> Iterator[Measuring]:
     """A context with the function that measures a scenario once. At its end, testbeds and temporary
-    folders are removed, also after an error or an interrupt."""
+    folders are removed, also after an error or an interrupt.
+
+    `running`: a testbed that the caller has started. It is used for all scenarios and stays up.
+    """
     with access.session(notify) as session:
+        if running is not None:
+            session.use(running)
+            session.cold_daemons = True
         instrument = Measure(session)
 
         def measured(scenario: Scenario, repetition: int) -> Result:
