@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from dfslab.instruments import access
+from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.instruments.measure import Measure
 from dfslab.models.tree.prediction import situation_of
 from dfslab.notify import Notify
@@ -16,7 +17,6 @@ from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Point, Scenario
 from dfslab.studies.decisions.measured_place import LOCAL
 from dfslab.studies.trials.trial_run import Measuring
-from dfslab.testbeds.base import BaseTestbed
 
 # Opens what is needed to measure: a context with the measuring function.
 Opening = Callable[[Notify], AbstractContextManager[Measuring]]
@@ -28,15 +28,16 @@ METHOD = "measure"
 
 
 @contextmanager
-def measuring(notify: Notify, running: BaseTestbed | None = None) -> Iterator[Measuring]:
+def measuring(notify: Notify, place: DiscoveredPlace | None = None) -> Iterator[Measuring]:
     """A context with the function that measures a scenario once. At its end, testbeds and temporary
     folders are removed, also after an error or an interrupt.
 
-    `running`: a testbed that the caller has started. It is used for all scenarios and stays up.
+    `place`: if it is a running testbed, that testbed is used for all scenarios and stays up.
     """
     with access.session(notify) as session:
-        if running is not None:
-            session.use(running)
+        if place is not None and place.testbed is not None:
+            session.use(place.testbed)
+            # It is unknown whether the testbed's daemons have served any request yet.
             session.cold_daemons = True
         instrument = Measure(session)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from dfslab.instruments.discovery import place as places
 from dfslab.instruments.discovery.place import DiscoveredPlace
 from dfslab.spec.check import check
+from dfslab.spec.design import LevelValue
 from dfslab.spec.input_error import InputError
 from dfslab.spec.scenario import Judge, Point, Scenario
 from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
@@ -20,7 +21,7 @@ from dfslab.studies.trials.settings import settings_of
 from dfslab.studies.trials.tuning import TuningPlan
 
 # The workload that tunes a place, unless options change it.
-WORKLOAD = {
+WORKLOAD: dict[str, LevelValue] = {
     "workload.file_size": "16 MiB",
     "workload.transfer_size": "128 KiB",
     "workload.operations_per_client": 16,
@@ -33,7 +34,7 @@ def place_scenario(found: DiscoveredPlace) -> tuple[Scenario, Opening]:
     and the function that opens it for measurements. The hardware of the place is probed."""
     made = scenario_of(found, places.probed(found), DeclaredHardware())
     scenario = made.busy.with_sweep([]).replace(WORKLOAD)
-    return scenario, partial(measuring, running=found.testbed)
+    return scenario, partial(measuring, place=found)
 
 
 def plan_tuning(
