@@ -16,7 +16,7 @@ from dfslab.spec.scenario import Point, read
 from dfslab.studies.decisions.whatif import PairedModel
 from dfslab.studies.trials.intervention_record import read_records
 from dfslab.studies.trials.setting_search import SettingSearch
-from dfslab.studies.trials.settings import settings_of
+from dfslab.studies.trials.tunable_settings import settings_of
 from dfslab.studies.trials.tuned_place import plan_tuning
 from dfslab.studies.trials.tuning import tune
 from support.clock import ManualClock

@@ -101,7 +101,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             "tune",
             "The best settings in a few real runs, each predicted before it is made.",
-            "decide.tuning",
+            "decide.improving",
         ),
         CommandEntry(
             "plan",

@@ -74,14 +74,12 @@ class BaseTestbed(Generic[CheckedParameters]):
     The derived class defines SYSTEM, `parse` (validates parameters), `prepare` (downloads programs
     before anything is created), `port_count`, and `start` (launches daemons by `launch` and waits
     for them). A deployment of several nodes runs on emulated hosts; with HOSTED set, every
-    deployment does. `cluster` is None if the daemons run directly on this machine. NOT_SET names
-    the parameters of the file system's description that the testbed cannot change.
+    deployment does. `cluster` is None if the daemons run directly on this machine.
     """
 
     SYSTEM: ClassVar[str]
     HOSTED: ClassVar[bool] = False
     WARM_UP: ClassVar[WarmUp] = WarmUp()
-    NOT_SET: ClassVar[frozenset[str]] = frozenset()
     cluster: Cluster | None = None
 
     def __init__(

@@ -152,7 +152,7 @@ def _verify(
 ) -> None:
     """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
     interrupt, what was measured until then is printed before the command ends."""
-    from dfslab.cli.decide.verifying import verified
+    from dfslab.cli.decide.carrying import verified
     from dfslab.studies.decisions.decision_input import evidence_of
     from dfslab.studies.decisions.prices import prices_of
     from dfslab.studies.decisions.recommend import recommend

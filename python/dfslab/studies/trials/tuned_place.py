@@ -17,7 +17,7 @@ from dfslab.studies.decisions.decision_input import MODEL, DecisionInput
 from dfslab.studies.expect.hardware_facts import DeclaredHardware
 from dfslab.studies.expect.place_scenario import scenario_of
 from dfslab.studies.trials.live_measuring import Opening, measurable, measuring
-from dfslab.studies.trials.settings import settings_of
+from dfslab.studies.trials.tunable_settings import settings_of
 from dfslab.studies.trials.tuning import TuningPlan
 
 # The workload that tunes a place, unless options change it.
@@ -48,8 +48,8 @@ def plan_tuning(
 ) -> TuningPlan:
     """Plans the tuning of a scenario's first configuration.
 
-    `may`: permissions of `settings.PERMISSIONS`. `is_running`: the testbed belongs to the user, so
-    only settings of clients change. Raises InputError if no setting can change.
+    `may`: permissions of `tunable_settings.PERMISSIONS`. `is_running`: the testbed belongs to the
+    user, so only settings of clients change. Raises InputError if no setting can change.
     """
     points = scenario.points()
     labels = points[0].labels

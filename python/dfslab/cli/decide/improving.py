@@ -65,7 +65,7 @@ def tune(
     writes change only with --may. Example: dfslab tune scenarios/glusterfs.toml --runs 3
     """
     from dfslab.studies.trials.intervention_record import check_records
-    from dfslab.studies.trials.settings import check_permissions
+    from dfslab.studies.trials.tunable_settings import check_permissions
     from dfslab.studies.trials.tuned_place import plan_tuning
     from dfslab.studies.trials.tuning import tune as tuned
 
@@ -96,7 +96,7 @@ def _opened(
 
     Asks before it returns if the measurements write to a directory or an address of the user.
     """
-    from dfslab.cli.decide.verifying import ask, place_of
+    from dfslab.cli.decide.carrying import ask, place_of
     from dfslab.instruments.discovery.place import find
     from dfslab.spec.files import ready
     from dfslab.studies.trials.live_measuring import measuring
