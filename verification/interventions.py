@@ -29,11 +29,11 @@ from dfslab.studies.trials.intervention_record import Intervention, read_records
 from dfslab.studies.trials.verifying import PlannedIntervention, VerificationPlan, carry_out
 
 from verification.figures import Figure
-from verification.recordings import DATA, SCENARIOS
+from verification.recordings import DATA, INTERVENTIONS, SCENARIOS
 
 TABLE = Path(__file__).with_suffix(".toml")
 RECORDING = "interventions"
-FILE = DATA / f"{RECORDING}.jsonl"
+FILE = DATA / f"{RECORDING}{INTERVENTIONS}"
 EXPERIMENT = "interventions"
 # Ready scenario of each file system, whose deployment is changed to the hardware of the table.
 SYSTEMS = {

@@ -70,7 +70,7 @@ def test_advice_on_a_slow_disk_comes_true(nothing_left, tmp_path):
     assert disk["real"]["pairs"] == 2
     kept = read_records(tmp_path / "runs" / "interventions.jsonl")
     assert [one.predicted.id for one in kept] == [row["record"] for row in found["rows"]]
-    assert registry.names() == []
+    assert registry.list_testbeds() == []
 
 
 def test_glusterfs_is_tuned_and_nothing_is_left(nothing_left, tmp_path):
@@ -93,4 +93,4 @@ def test_glusterfs_is_tuned_and_nothing_is_left(nothing_left, tmp_path):
     kept, start = read(tmp_path / "kept.toml"), read(path)
     is_changed = (kept.workload, kept.file_system) != (start.workload, start.file_system)
     assert is_changed == bool(found["kept"])
-    assert registry.names() == []
+    assert registry.list_testbeds() == []

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from dfslab.instruments.measure import Measure
 from dfslab.method import RunFailed
 from dfslab.result import Metric, Result, provenance
 from dfslab.spec.input_error import InputError
@@ -289,10 +290,12 @@ def test_wrong_options_are_one_line(source, words, named):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_directory_is_not_measured_without_asking(tmp_path):
+@pytest.fixture
+def mine(tmp_path):
+    """Provides the file of a scenario in a directory of the user, and the directory."""
     place = tmp_path / "place"
     place.mkdir()
-    scenario = f"""
+    (tmp_path / "mine.toml").write_text(f"""
 schema = 1
 name = "mine"
 [[deployment.node]]
@@ -303,10 +306,36 @@ name = "local"
 access = {{ directory = "{place}" }}
 [workload]
 name = "sequential_write"
-"""
-    (tmp_path / "mine.toml").write_text(scenario)
+file_size = "1 MiB"
+operations_per_client = 2
+""")
+    return tmp_path / "mine.toml", place
+
+
+def test_a_directory_is_not_measured_without_asking(mine, tmp_path):
+    _, place = mine
     done = dfslab("advise", tmp_path / "mine.toml", "--verify", "1", cwd=tmp_path)
     assert done.returncode == 2
     assert "--yes" in done.stderr
     assert list(place.iterdir()) == []
     assert not Path(tmp_path / "runs").exists()
+
+
+def test_ctrl_c_prints_and_records_what_was_measured(mine, tmp_path, monkeypatch):
+    path, place = mine
+    measure, runs = Measure.run, []
+
+    def interrupted(self, point, repetition=0):
+        runs.append(point)
+        if len(runs) == 4:
+            raise KeyboardInterrupt
+        return measure(self, point, repetition)
+
+    monkeypatch.setattr(Measure, "run", interrupted)
+    done = dfslab("advise", path, "--verify", "9", "--yes", cwd=tmp_path)
+    assert done.returncode == 130, done.stderr
+    assert "interrupted after 3" in done.stdout
+    assert "Predicted and carried out" in done.stdout
+    kept = read_records(tmp_path / "runs" / "interventions.jsonl")
+    assert any(one.measured.runs for one in kept)
+    assert list(place.iterdir()) == []
