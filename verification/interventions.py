@@ -12,7 +12,7 @@ import math
 import sys
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -184,8 +184,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m verification.interventions")
     parser.add_argument("system", choices=list(SYSTEMS))
     parser.add_argument("workload")
+    parser.add_argument(
+        "--changes", type=int, default=None, help="only the first changes of the table"
+    )
     requested = parser.parse_args(arguments)
-    plan = plan_of(base_of(requested.system, requested.workload))
+    base = base_of(requested.system, requested.workload)
+    plan = plan_of(replace(base, changes=base.changes[: requested.changes]))
     print(plan.announcement(), flush=True)
 
     def report(done: float, total: float, text: str, *remaining_s: float) -> None:
