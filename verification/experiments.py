@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import kumar, liu, nets, wu, wu_namenode
+from verification import kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
 
 
@@ -32,6 +32,9 @@ EXPERIMENTS = {
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
+    "pagecache": Experiment(
+        "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
+    ),
 }
 
 

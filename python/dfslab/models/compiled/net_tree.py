@@ -446,6 +446,9 @@ class Trees(Visitor[Standing, EntryArcs]):
         condition is already known, only the selected branch is added. Returns the entry of the
         choice."""
         context, then = where
+        mixed = self.amounts.by_misses(node)
+        if mixed is not None:
+            return self.visit(mixed, where)
         holds = self.amounts.holds(node.condition)
         if isinstance(holds, bool):
             chosen = node.then if holds else node.otherwise
