@@ -64,7 +64,8 @@ class PageCache:
         memory, and the cache afterwards.
 
         If only the end of the set is in memory, the beginning is read from disk first. This evicts
-        the end, page by page, before it is reached, unless there is room for both.
+        the end, page by page, before it is reached, unless there is free memory or older sets are
+        evicted instead.
         """
         held_bytes = self.bytes_of(files.name)
         whole = read_bytes >= files.size_bytes
@@ -73,8 +74,15 @@ class PageCache:
             hit_bytes = share * read_bytes
             total_bytes = held_bytes + read_bytes - hit_bytes
             return hit_bytes, self.used(files.name, total_bytes)
-        fits = files.size_bytes <= self.capacity_bytes
+        fits = files.size_bytes - held_bytes <= self._room_bytes(files.name)
         return (held_bytes if fits else 0.0), self.used(files.name, files.size_bytes)
+
+    def _room_bytes(self, name: str) -> float:
+        """Returns the bytes of memory that are free or hold sets that were used before `name`."""
+        names = [key for key, _ in self.resident]
+        older = self.resident[: names.index(name)] if name in names else self.resident
+        held_bytes = sum(size_bytes for _, size_bytes in self.resident)
+        return self.capacity_bytes - held_bytes + sum(size_bytes for _, size_bytes in older)
 
     def read_at_random(self, sets: Sequence[FileSet], read_bytes: float) -> tuple[float, PageCache]:
         """Reads `read_bytes` at places that are chosen uniformly in all `sets`. Returns the bytes
