@@ -111,7 +111,7 @@ def scenario(subject: str, row: Row) -> dict[str, object]:
             {"name": "client", **node, **link, "roles": {"client": 1}},
             {"name": "server", **node, **link, "roles": {"server": 1}},
         ]
-        system = {"name": "nfs", "write_through": 1}
+        system = {"name": "nfs", "server_write_through": 1}
     return {
         "name": subject,
         "deployment": {"node": nodes},

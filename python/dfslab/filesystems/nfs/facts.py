@@ -25,7 +25,7 @@ PARAMETERS = Parameters(
         minimum=512,
     ),
     Parameter(
-        "write_through",
+        "server_write_through",
         "Whether the server writes to disk before it answers a WRITE (1) or later (0)",
         "1",
         "filesystem",
