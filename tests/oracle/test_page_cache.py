@@ -7,7 +7,7 @@ import random
 from collections import OrderedDict
 
 import pytest
-from dfslab.models.tree.page_cache import CacheState, DirtyPages, FileSet, PageCache, PhaseWrites
+from dfslab.models.tree.page_cache import CacheState, DirtyPages, FileSet, PageCache
 
 
 class PagesInOrder:
@@ -77,8 +77,7 @@ def stepped(dirty: DirtyPages, written: float, disk_rate: float, free_s: float, 
     at their own rate until the limit is reached, then at the rate of the disks."""
     rate, left, held, time_s = written / free_s, written, dirty.dirty_bytes, 0.0
     while left > 0:
-        busy = held > dirty.background_bytes or time_s > dirty.expire_s
-        held -= min(held, disk_rate * step_s) if busy else 0.0
+        held -= min(held, disk_rate * step_s)
         moved = min(left, rate * step_s, max(0.0, dirty.limit_bytes - held))
         left, held, time_s = left - moved, held + moved, time_s + step_s
     return time_s
@@ -88,10 +87,9 @@ def stepped(dirty: DirtyPages, written: float, disk_rate: float, free_s: float, 
 @pytest.mark.parametrize("rate", [2.0, 5.0, 9.0])
 @pytest.mark.parametrize("before", [0.0, 8.0, 20.0])
 def test_writers_wait_as_long_as_in_steps_of_time(written, rate, before):
-    dirty = DirtyPages(15.0, 30.0, 30.0, before)
-    writes = PhaseWrites(written, written / rate, written / 10.0)
-    seconds = max(writes.free_s, dirty.waited_share(writes) * writes.disk_s)
-    assert seconds == pytest.approx(stepped(dirty, written, rate, writes.free_s), rel=0.03)
+    dirty, free_s = DirtyPages(15.0, 30.0, 30.0, before), written / 10.0
+    seconds = max(free_s, dirty.waited_share(written) * written / rate)
+    assert seconds == pytest.approx(stepped(dirty, written, rate, free_s), rel=0.03)
 
 
 def test_dirty_pages_are_written_while_clients_compute():

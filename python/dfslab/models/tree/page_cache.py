@@ -129,30 +129,14 @@ class PageCache:
 
 
 @dataclass(frozen=True)
-class PhaseWrites:
-    """The deferred writes of one phase: bytes, and the seconds that they take.
-
-    The disks need `disk_s` for all bytes. The writers need `free_s` if they never wait for a disk.
-    """
-
-    written_bytes: float
-    disk_s: float
-    free_s: float
-
-    @property
-    def disk_rate(self) -> float:
-        """The bytes per second that the disks write, positioning included."""
-        return self.written_bytes / self.disk_s
-
-
-@dataclass(frozen=True)
 class DirtyPages:
     """The written data in the memory of the servers that is not on their disks yet.
 
-    Above `background_bytes`, the disks write it back while clients go on. At `limit_bytes`, writers
-    are throttled to the rate of the disks (vm.dirty_background_ratio and vm.dirty_ratio of Linux).
-    Pages older than `expire_s` seconds are written back as well. `age_s` is the time in seconds
-    since the last write.
+    The disks write it back while clients go on writing. At `limit_bytes`, writers are throttled to
+    the rate of the disks (vm.dirty_ratio of Linux). While nothing is written, disks go on until
+    `background_bytes` are left (vm.dirty_background_ratio). The rest is written when the last write
+    is `expire_s` seconds ago (vm.dirty_expire_centisecs). `age_s` is the time in seconds since the
+    last write.
     """
 
     background_bytes: float
@@ -161,20 +145,16 @@ class DirtyPages:
     dirty_bytes: float = 0.0
     age_s: float = 0.0
 
-    def waited_share(self, writes: PhaseWrites) -> float:
-        """Returns the share of a phase's written bytes that disks must write before the writers are
-        done: everything above the limit, and what the disks could have written while they were
-        idle, below the background threshold."""
-        over_bytes = writes.written_bytes + self.dirty_bytes - self.limit_bytes
-        if over_bytes <= 0:
-            return 0.0
-        idle_share = self._idle_s(writes) / writes.disk_s
-        return min(1.0, over_bytes / writes.written_bytes + idle_share)
+    def waited_share(self, written_bytes: float) -> float:
+        """Returns the share of a phase's `written_bytes` that disks must write before the writers
+        are done: everything above the limit."""
+        over_bytes = written_bytes + self.dirty_bytes - self.limit_bytes
+        return min(1.0, max(0.0, over_bytes / written_bytes))
 
-    def after(self, writes: PhaseWrites, seconds: float) -> DirtyPages:
-        """Returns the state after a phase of `seconds` seconds with deferred writes."""
-        busy_s = max(0.0, seconds - self._idle_s(writes))
-        left_bytes = self.dirty_bytes + writes.written_bytes - busy_s * writes.disk_rate
+    def after(self, written_bytes: float, seconds: float, disk_rate: float) -> DirtyPages:
+        """Returns the state after a phase of `seconds` seconds with `written_bytes` of deferred
+        writes. The disks write `disk_rate` bytes per second."""
+        left_bytes = self.dirty_bytes + written_bytes - seconds * disk_rate
         dirty_bytes = min(self.limit_bytes, max(0.0, left_bytes))
         return replace(self, dirty_bytes=dirty_bytes, age_s=0.0)
 
@@ -187,17 +167,6 @@ class DirtyPages:
         expired_bytes = disk_rate * max(0.0, seconds - until_s)
         left_bytes = max(0.0, self.dirty_bytes - written_bytes - expired_bytes)
         return replace(self, dirty_bytes=left_bytes, age_s=self.age_s + seconds)
-
-    def _idle_s(self, writes: PhaseWrites) -> float:
-        """Returns for how long the disks write nothing in a phase: until the dirty pages reach the
-        background threshold, or until the first of them expire. Pages that have expired before the
-        phase are written from its beginning."""
-        below_bytes = max(0.0, self.background_bytes - self.dirty_bytes)
-        filled_s = writes.free_s * min(1.0, below_bytes / writes.written_bytes)
-        idle_s = min(self.expire_s, filled_s)
-        if self.age_s >= self.expire_s:
-            idle_s -= self.dirty_bytes / writes.disk_rate
-        return max(0.0, idle_s)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dfslab.models.tree.dirty_pages import data_groups, dirty_pages
-from dfslab.models.tree.page_cache import CacheState, FileSet, PageCache, PhaseWrites
+from dfslab.models.tree.page_cache import CacheState, FileSet, PageCache
 from dfslab.models.tree.phases import SINGLE, PhasePart, WorkPhase, steps_of
 from dfslab.spec.environment import CACHE_SHARE, PAGE_BYTES
 from dfslab.spec.scenario import Scenario
@@ -34,17 +34,12 @@ CHANGING = frozenset(("append", "pwrite", "overwrite"))
 class PhaseTimes:
     """The times of one phase, in seconds, without its pause.
 
-    `free_s(phase)` is how long the phase takes if no writer waits for the disk, `seconds(phase)`
-    how long with the share `written_back` of the phase. `deferred_s(phase)` is how long the disks
-    of the busiest servers need for all deferred writes of the phase.
+    `seconds(phase)` is how long the phase takes with its share `written_back`. `deferred_s(phase)`
+    is how long the disks of the busiest servers need for all deferred writes of the phase.
     """
 
     seconds: Callable[[WorkPhase], float]
     deferred_s: Callable[[WorkPhase], float]
-
-    def free_s(self, phase: WorkPhase) -> float:
-        """Returns the seconds of a phase whose writers never wait for the disk."""
-        return self.seconds(replace(phase, written_back=0.0))
 
 
 class CacheWalk:
@@ -140,9 +135,10 @@ class CacheWalk:
         dirty = state.dirty.drained(phase.pause_s, rate)
         if not disk_s:
             return phase, replace(state, dirty=dirty.drained(times.seconds(phase), rate))
-        writes = PhaseWrites(self._written_bytes(phase), disk_s, times.free_s(phase))
-        found = replace(phase, written_back=dirty.waited_share(writes))
-        return found, replace(state, dirty=dirty.after(writes, times.seconds(found)))
+        written = self._written_bytes(phase)
+        found = replace(phase, written_back=dirty.waited_share(written))
+        after = dirty.after(written, times.seconds(found), written / disk_s)
+        return found, replace(state, dirty=after)
 
     def _disk_rate(self) -> float:
         """Returns the bytes per second that all data servers together write to their disks."""
@@ -156,7 +152,7 @@ class CacheWalk:
         phase. Reads come first, because they use the files that exist when the phase begins."""
         symbols = {name: dict(own) for name, own in phase.symbols.items()}
         total = self._operations(phase)
-        shares = {one.operation: one for one in part.part.mix}
+        shares: dict[str, Share] = {one.operation: one for one in part.part.mix}
         writes_new = "write" in phase.mix
         for name, share in phase.mix.items():
             if name not in READING or not state.files:
