@@ -145,13 +145,13 @@ class Network(CheckedModel):
         description="Bytes of one TCP stream in flight, at most: Linux' tcp_wmem (models only)",
     )
     jitter: Seconds = quantity(
-        "0 s", description="Standard deviation of the latency between two nodes (testbeds only)"
+        "0 s", description="Standard deviation of the latency between two nodes"
     )
     loss: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="Share of packets lost between two nodes (testbeds only)"
+        0.0, description="Share of packets lost between two nodes"
     )
     congestion: Literal["cubic", "reno", "bbr"] = Field(
-        "cubic", description="TCP congestion control (testbeds only)"
+        "cubic", description="TCP congestion control; models use it where packets are lost"
     )
 
     @model_serializer(mode="wrap")

@@ -59,6 +59,8 @@ MACHINE = "machine"
 
 # The symbol with the share of read bytes that is not in the servers' page caches.
 COLD = "cold"
+# The symbols that act on every message between two nodes.
+OF_PATHS = {"network_latency", "stream_window", "retransmission"}
 
 
 class Varies(Exception):
@@ -291,7 +293,7 @@ class TreeReader(Visitor[str, Cost]):
         """
         same = self._placement.same_node(sender, receiver)
         inside = self._environment["loopback_latency"]
-        self.symbols |= {"network_latency", "stream_window"} if same < 1.0 else set()
+        self.symbols |= OF_PATHS if same < 1.0 else set()
         self.symbols |= {"loopback_latency"} if same else set()
         if same == 1.0:
             return Cost(inside, 0.0)
@@ -308,6 +310,7 @@ class TreeReader(Visitor[str, Cost]):
         # product of the path.
         window = self._environment.get("stream_window", math.inf)
         stall_s = largest((0.0, 2 * between / window - 1 / smallest(rates)))
+        between = between + self._environment.get("retransmission", 0.0)
         alone_s = between + held + largest((0.0, size_bytes - window)) * stall_s
         cost = Cost(
             same * inside + (1 - same) * alone_s, (1 - same) * (held + size_bytes * stall_s)
