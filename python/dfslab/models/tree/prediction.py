@@ -35,6 +35,7 @@ from dfslab.spec.environment import distinct_bytes, environment, parameters, wor
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
+from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -48,14 +49,14 @@ class Situation:
         self.system: FileSystem = discover.file_system(scenario.file_system.name)
         workload = discover.workload(scenario.workload.name)
         own = workload_parameters(scenario, workload)
-        self.mix = dict(workload.mix(own))
+        stream = workload.stream_of(own, scenario.workload.clients)
+        self.mix = stream_mix(stream)
         self.environment = environment(scenario, self.system, workload)
-        stream = workload.stream(own)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
-        self.operations = own.operations() * scenario.workload.clients
+        self.operations = len(stream.given) or own.operations() * scenario.workload.clients
         if self.trace is not None:
             self.environment.update(self.trace.environment())
             moved = self.environment["file_size"]
