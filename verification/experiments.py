@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from verification import kumar, liu, nets, wu, wu_namenode
 from verification.figures import Figure
+from verification.truth import experiment
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ EXPERIMENTS = {
     "kumar": Experiment("Kumar 2018: GlusterFS by design", kumar.subjects, kumar.figures),
     "liu": Experiment("Liu 2018: slowed parts of HDFS", liu.subjects, liu.figures),
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
+    "truth": Experiment("Public measurements by others", experiment.subjects, experiment.figures),
 }
 
 
