@@ -70,7 +70,7 @@ def test_servers_are_scaled_from_the_largest_measured_number(table):
         (MIX.replace("rate_per_s", "iops"), ["--clients", "4"], "rate_per_s: no such column"),
         (MIX.replace("0.02", "nan"), ["--clients", "4"], ""),
         (MIX.replace("16,", "1.5,"), ["--clients", "4"], "clients in line 4 = '1.5'"),
-        (MIX.replace("16,", "1,"), ["--clients", "4"], "again"),
+        (MIX.replace("16,", "1,"), ["--clients", "4"], "occurs twice"),
         (MIX.replace("16,write", "16,list"), ["--clients", "4"], "must be read, write"),
         ("\n".join(MIX.splitlines()[:3]), ["--clients", "4"], "two numbers of clients"),
         (MIX.splitlines()[0], ["--clients", "4"], "no measurement"),

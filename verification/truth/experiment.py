@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from verification.figures import Figure
-from verification.truth import gateway, scale_out
+from verification.truth import gateway, hardware, scale_out, training
 
 TABLES: dict[str, Callable[[], list[Figure]]] = {
     gateway.TABLE: gateway.figures,
     scale_out.TABLE: scale_out.figures,
+    training.TABLE: training.figures,
+    hardware.TABLE: hardware.figures,
 }
 
 
