@@ -110,18 +110,17 @@ def cases_of(size: int, pair: Pair) -> Iterator[Case]:
     for clients in (n for n in curve if n not in pair):
         for one in mix.predict(clients):
             measured = curve[clients][one.operation]
-            assert one.latency_s_p99 is not None
-            assert measured.latency_s_p99 is not None
             serial = _baseline(given, one.operation, clients)
+            mean = one.latency_s_mean, serial.latency_s_mean, measured.latency_s_mean
             yield Case(
                 "rate", one.operation, one.rate_per_s, serial.rate_per_s, measured.rate_per_s
             )
-            for measure, found, line, true in (
-                ("mean", one.latency_s_mean, serial.latency_s_mean, measured.latency_s_mean),
-                ("p99", one.latency_s_p99, serial.latency_s_p99, measured.latency_s_p99),
-            ):
-                assert line is not None
-                yield Case(measure, one.operation, found, line, true)
+            yield Case("mean", one.operation, *mean)
+            assert one.latency_s_p99 is not None
+            assert serial.latency_s_p99 is not None
+            assert measured.latency_s_p99 is not None
+            tail = one.latency_s_p99, serial.latency_s_p99, measured.latency_s_p99
+            yield Case("p99", one.operation, *tail)
 
 
 def _baseline(given: Curve, operation: str, clients: int) -> OperationPoint:

@@ -131,7 +131,8 @@ def compared(phase: str) -> tuple[Compared, ...]:
     are from institutions of other groups."""
     found = []
     for group in range(GROUPS):
-        own, others = [], []
+        own: list[Submission] = []
+        others: list[Submission] = []
         for one in submissions():
             if phase in one.rates_per_s:
                 (own if group_of(one.institution) == group else others).append(one)

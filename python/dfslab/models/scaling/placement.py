@@ -9,17 +9,9 @@ the number of servers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
-from typing import TYPE_CHECKING
+from math import exp, lgamma, log
 
 import numpy as np
-
-from dfslab.lazily import lazily
-
-if TYPE_CHECKING:
-    import scipy
-else:
-    scipy = lazily("scipy")
 
 # Placement groups of a server if the table does not give them: Ceph's mon_target_pg_per_osd.
 PLACEMENTS = 100.0
@@ -53,7 +45,8 @@ def busiest_over_mean(servers: int, placements: float) -> float:
     assert servers >= 1, "there is a server"
     assert placements > 0, "a server has placements"
     most = int(placements + FARTHEST * np.sqrt(placements)) + int(FARTHEST)
-    below = scipy.special.pdtr(np.arange(most), placements)
+    logs = [k * log(placements) - placements - lgamma(k + 1) for k in range(most)]
+    below = np.minimum(np.exp(logs).cumsum(), 1.0)
     return max(1.0, float((1 - below**servers).sum()) / placements)
 
 
