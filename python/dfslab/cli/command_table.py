@@ -117,7 +117,8 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "fit",
-            "The time of every measured step as a function, and what was expected of the run.",
+            "The time of every measured step as a function, and what was expected; or a table "
+            "of rates, extended to other numbers of clients or servers.",
         ),
         CommandEntry(
             "report", "Write the page of a run again, or its results in another program's form."
