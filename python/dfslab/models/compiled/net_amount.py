@@ -109,6 +109,10 @@ class Amounts:
             return not decides
         return reduce(lambda one, other: Condition(condition.name, one, other), guards)
 
+    def is_fixed(self, expression: Expr) -> bool:
+        """Returns whether an expression has the same value for all tokens."""
+        return not self._depends(expression)
+
     def whole(self, expression: Expr) -> int:
         """Returns the value of a count, rounded to an integer. The count must not depend on symbols
         that tokens carry.

@@ -25,6 +25,7 @@ from dfslab.spec.environment import environment, parameters, workload_parameters
 from dfslab.spec.scenario import Scenario
 from dfslab.spec.steps import calls
 from dfslab.spec.steps.node import Hold, walk
+from dfslab.spec.streams.workload import stream_mix
 from dfslab.spec.systems.filesystem import FileSystem
 
 
@@ -36,15 +37,15 @@ class Situation:
         self.system: FileSystem = discover.file_system(scenario.file_system.name)
         workload = discover.workload(scenario.workload.name)
         own = workload_parameters(scenario, workload)
-        self.mix = dict(workload.mix(own))
+        stream = workload.stream_of(own, scenario.workload.clients)
+        self.mix = stream_mix(stream)
         self.environment = environment(scenario, self.system, workload)
-        stream = workload.stream(own)
         self.trace = ReplayedOperations(stream) if stream.given else None
         self.caches: CacheWalk | None = None
         self.parameters = parameters(scenario, self.system)
         self.placement = Placement(scenario.deployment)
         self.client = next(r.name for r in self.system.roles if r.kind == "client")
-        self.operations = own.operations() * scenario.workload.clients
+        self.operations = len(stream.given) or own.operations() * scenario.workload.clients
         if self.trace is not None:
             self.environment.update(self.trace.environment())
             moved, written = self.environment["file_size"], float(self.trace.written_bytes)
