@@ -345,6 +345,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "find": {"items": 20, "depth": 1, "branches": 3},
     "metadata": {"operation": "rename", "operations_per_client": 10},
     "mixture": {"file_size": "20 kB", "operations_per_client": 10},
+    "program": {"file_size": "20 kB", "tasks": 3, "compute_time": "1 ms"},
     "pattern": {
         "mix": [{"operation": "pread", "weight": 4}, {"operation": "pwrite"}],
         "access": {"order": "random"},

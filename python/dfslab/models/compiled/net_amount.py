@@ -26,6 +26,7 @@ from dfslab.spec.steps.expression import (
     symbol,
     sympify,
 )
+from dfslab.spec.steps.node import Choice, Either
 
 if TYPE_CHECKING:
     import sympy
@@ -87,6 +88,11 @@ class Amounts:
         if condition.name in _DECIDES:
             return self._joined(condition)
         return self._guard(sympify(condition))
+
+    def by_misses(self, node: Either) -> Choice | None:
+        """Returns a node with a condition as a random choice if its data is partly in the servers'
+        caches, else None (TreeReader.by_misses)."""
+        return None if self._depends(node.condition) else self._reader.by_misses(node)
 
     def _joined(self, condition: Expr) -> bool | Condition:
         """Returns the value of a conjunction or disjunction. Operands whose truth value is known
