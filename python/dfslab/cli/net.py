@@ -60,7 +60,7 @@ def check(
         return
     from rich.console import Console
 
-    harmless(Console()).print(_table(sizes, space))
+    harmless(Console(emoji=False)).print(_table(sizes, space))
 
 
 def _shown(document: Document) -> Mapping[str, Any]:
