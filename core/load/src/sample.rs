@@ -194,8 +194,9 @@ impl Client<'_> {
             parts.push((0, bytes, 0));
             parts.push((bytes - BLOCK_BYTES.min(bytes), bytes, 0));
         }
-        // Bytes behind the end were cut off later.
-        if let Some(last) = written.filter(|last| last.offset + last.bytes <= bytes) {
+        // An empty file may be overwritten by a write of no bytes, which holds nothing to compare.
+        let holds = |last: &Written| last.bytes > 0 && last.offset + last.bytes <= bytes;
+        if let Some(last) = written.filter(holds) {
             parts.push((last.offset, last.bytes, last.generation));
         }
         match parts.is_empty() {
