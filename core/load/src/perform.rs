@@ -435,14 +435,14 @@ impl<'a> Client<'a> {
             if owner == self.number {
                 let generation = written.is_ok().then_some(generation);
                 self.wrote_over(file, offset, offset + length, generation);
-                self.sample.forget(file);
-                if let Some(generation) = generation {
-                    self.sample.wrote(Written {
+                match generation {
+                    Some(generation) => self.sample.wrote(Written {
                         file,
                         offset,
                         bytes: length,
                         generation,
-                    });
+                    }),
+                    None => self.sample.forget(file),
                 }
             }
             written?;

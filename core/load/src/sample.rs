@@ -2,7 +2,7 @@
 //!
 //! During the timed part, the first and last bytes of some reads are compared with the expected
 //! content. After the timed part, size, first and last bytes of some files are compared, and the
-//! place of each client's last write. A sample finds a file system that returns zeros, loses or
+//! places of each client's last writes. A sample finds a file system that returns zeros, loses or
 //! repeats writes, or damages many blocks. A rare damage needs `verify` "inline" or "after".
 
 use dfslab_workload::Prepare;
@@ -23,8 +23,11 @@ const END_BYTES: usize = 64;
 /// Largest number of files over all clients that are checked after the timed part. Each client
 /// checks at least one.
 const MOST_FILES: usize = 32;
-/// Number of bytes that are read at each end of such a file, and at the place of the last write.
+/// Number of bytes that are read at each end of such a file, and at the place of each last write.
 const BLOCK_BYTES: u64 = 4096;
+/// Number of a client's last writes that are checked. One alone would not show misplaced writes if
+/// it belongs where all writes went.
+const LAST_WRITES: usize = 8;
 
 /// A write to one of a client's files: the range of bytes, and the number of overwrites of the file
 /// that determines the bytes.
@@ -36,14 +39,16 @@ pub struct Written {
     pub generation: u32,
 }
 
-/// Which reads of a client are checked, and the client's last write.
+/// Which reads of a client are checked, and the client's last writes.
 pub struct Sample {
     /// Whether the plan asks for a sample, and the content of all files is known.
     is_active: bool,
     /// Number of reads until the next check, counting that one.
     reads_left: u64,
     checked: u64,
-    last_write: Option<Written>,
+    /// The last writes that succeeded, as a ring: the oldest one is at `next_write`.
+    last_writes: [Option<Written>; LAST_WRITES],
+    next_write: usize,
 }
 
 impl Sample {
@@ -66,7 +71,8 @@ impl Sample {
             is_active: false,
             reads_left: u64::MAX,
             checked: 0,
-            last_write: None,
+            last_writes: [None; LAST_WRITES],
+            next_write: 0,
         }
     }
 
@@ -91,17 +97,37 @@ impl Sample {
     #[inline(always)]
     pub fn wrote(&mut self, write: Written) {
         if self.is_active {
-            self.last_write = Some(write);
+            self.last_writes[self.next_write] = Some(write);
+            self.next_write = (self.next_write + 1) % LAST_WRITES;
         }
     }
 
-    /// Forgets the last write if it was in this file, whose bytes there may now be others: the file
-    /// is created again or truncated, or a later write failed.
+    /// Forgets the last writes to this file, whose bytes there may now be others: the file is
+    /// created again or truncated, or a later write failed.
     #[inline(always)]
     pub fn forget(&mut self, file: u64) {
-        if self.last_write.is_some_and(|write| write.file == file) {
-            self.last_write = None;
+        if self.is_active {
+            let of_file = |write: &Option<Written>| write.is_some_and(|write| write.file == file);
+            for write in self.last_writes.iter_mut().filter(|write| of_file(write)) {
+                *write = None;
+            }
         }
+    }
+
+    /// The last writes to a file, the newest one first, without those that a newer one overwrote.
+    fn lasting_writes(&self, file: u64) -> Vec<Written> {
+        let (newer, older) = self.last_writes.split_at(self.next_write);
+        let mut lasting: Vec<Written> = Vec::new();
+        for write in newer.iter().rev().chain(older.iter().rev()).flatten() {
+            let overlaps = |later: &Written| {
+                write.offset < later.offset + later.bytes
+                    && later.offset < write.offset + write.bytes
+            };
+            if write.file == file && !lasting.iter().any(overlaps) {
+                lasting.push(*write);
+            }
+        }
+        lasting
     }
 }
 
@@ -160,15 +186,16 @@ impl Client<'_> {
         bytes
     }
 
-    /// The numbers of the files that are checked: evenly chosen, and the file that was written
+    /// The numbers of the files that are checked: evenly chosen, and the files that were written
     /// last. Files with a doubtful last change are left out.
     fn sampled_files(&self) -> Vec<u64> {
         let mut files = self.own_files();
         files.retain(|file| !self.files[*file as usize].doubtful);
         let most = (MOST_FILES / self.setup.plan.stream.clients as usize).max(1);
         let step = files.len().div_ceil(most).max(1);
-        let last = self.sample.last_write.map(|write| write.file);
-        let is_last = |file: &u64| Some(*file) == last;
+        let last = self.sample.last_writes.iter().flatten();
+        let last: Vec<u64> = last.map(|write| write.file).collect();
+        let is_last = |file: &u64| last.contains(file);
         let chosen = files.iter().enumerate();
         chosen
             .filter(|(place, file)| place % step == 0 || is_last(file))
@@ -177,7 +204,7 @@ impl Client<'_> {
     }
 
     /// Checks the size of one of the client's files, its first and last bytes, and the bytes of the
-    /// client's last write if that was in this file. Returns the number of compared bytes.
+    /// client's last writes to this file. Returns the number of compared bytes.
     fn verify_ends(&mut self, file: u64) -> Result<u64> {
         let made = self.files[file as usize];
         self.go_to(self.number, file);
@@ -188,7 +215,6 @@ impl Client<'_> {
             let reason = format!("has {bytes} bytes, {} were written", made.bytes);
             return Err(self.corrupt(reason));
         }
-        let written = self.sample.last_write.filter(|write| write.file == file);
         let mut parts = Vec::new();
         if bytes > 0 && self.is_as_created((self.number, file)) {
             parts.push((0, bytes, 0));
@@ -196,7 +222,8 @@ impl Client<'_> {
         }
         // An empty file may be overwritten by a write of no bytes, which holds nothing to compare.
         let holds = |last: &Written| last.bytes > 0 && last.offset + last.bytes <= bytes;
-        if let Some(last) = written.filter(holds) {
+        let written = self.sample.lasting_writes(file);
+        for last in written.iter().filter(|last| holds(last)) {
             parts.push((last.offset, last.bytes, last.generation));
         }
         match parts.is_empty() {

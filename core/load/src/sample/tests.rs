@@ -221,20 +221,59 @@ fn the_first_reads_and_some_later_ones_are_checked() {
     assert_eq!(checked as u64, later / READS_PER_CHECK);
 }
 
-#[test]
-fn a_file_that_changes_after_the_last_write_is_no_fault() {
-    let mut sample = Sample {
+/// A write of 10 bytes.
+fn write(file: u64, offset: u64, generation: u32) -> Written {
+    Written {
+        file,
+        offset,
+        bytes: 10,
+        generation,
+    }
+}
+
+fn active() -> Sample {
+    Sample {
         is_active: true,
         ..Sample::none()
-    };
-    sample.wrote(Written {
-        file: 4,
-        offset: 0,
-        bytes: 1,
-        generation: 1,
-    });
+    }
+}
+
+#[test]
+fn a_file_that_changes_after_the_last_write_is_no_fault() {
+    let mut sample = active();
+    sample.wrote(write(4, 0, 1));
     sample.forget(3);
-    assert!(sample.last_write.is_some());
+    assert_eq!(sample.lasting_writes(4).len(), 1);
     sample.forget(4);
-    assert!(sample.last_write.is_none());
+    assert!(sample.lasting_writes(4).is_empty());
+}
+
+#[test]
+fn a_write_that_a_newer_one_overwrote_is_not_compared() {
+    let mut sample = active();
+    for (offset, generation) in [(0, 1), (20, 2), (5, 3), (40, 4), (45, 5)] {
+        sample.wrote(write(1, offset, generation));
+    }
+    let lasting: Vec<u32> = sample
+        .lasting_writes(1)
+        .iter()
+        .map(|one| one.generation)
+        .collect();
+    assert_eq!(lasting, [5, 3, 2]);
+}
+
+#[test]
+fn only_the_newest_writes_are_kept() {
+    let mut sample = active();
+    for generation in 0..3 * LAST_WRITES as u32 + 3 {
+        sample.wrote(write(1, 10 * u64::from(generation), generation));
+    }
+    let lasting: Vec<u32> = sample
+        .lasting_writes(1)
+        .iter()
+        .map(|one| one.generation)
+        .collect();
+    let newest = 3 * LAST_WRITES as u32 + 2;
+    let expected: Vec<u32> = (0..LAST_WRITES as u32).map(|back| newest - back).collect();
+    assert_eq!(lasting, expected);
 }
