@@ -7,6 +7,7 @@ import pytest
 from dfslab import discover
 from dfslab.instruments.calibration import calibrate
 from dfslab.instruments.calibration import calibrate_testbed as calibrate_testbed
+from dfslab.instruments.calibration.quantities import Quantity, quantity
 from dfslab.spec.model import InputError, build
 from dfslab.spec.scenario import Point, Scenario, read
 
@@ -18,9 +19,18 @@ MEASURED = {
     "kept_read_call": ("s", 9e-7),
     "disk_read_rate": ("B/s", 1.6e8),
     "disk_access": ("s", 2e-3),
+    "disk_burst": ("s", 0.5),
+    "disk_access_in_order": ("s", 1e-4),
+    "disk_access_4_in_flight": ("s", 4e-3),
+    "disk_access_4_processor_share": ("1", 0.1),
+    "disk_access_16_in_flight": ("s", 1.6e-2),
+    "disk_access_16_processor_share": ("1", 0.9),
     "network_rate": ("B/s", 5e7),
+    "network_rate_4_streams": ("B/s", 6e7),
     "network_round_trip": ("s", 3e-3),
+    "network_round_trip_loaded": ("s", 9e-3),
     "loopback_round_trip": ("s", 4e-5),
+    "loopback_round_trip_loaded": ("s", 8e-5),
 }
 SCENARIO = """
 name = "profiled"
@@ -45,11 +55,11 @@ methods = ["sequence"]
 """
 
 
-def quantities(share: float = 1.0) -> list[calibrate.Quantity]:
+def measured(share: float = 1.0) -> list[Quantity]:
     """Returns measured quantities of a host. Each has two values, 5 % below and above `share` times
     the value in MEASURED."""
     return [
-        calibrate.quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
+        quantity(name, unit, [mean * share * 0.95, mean * share * 1.05])
         for name, (unit, mean) in MEASURED.items()
     ]
 
@@ -62,7 +72,7 @@ def written(tmp_path, profile='profile = "hosts.toml"', of_node="") -> Scenario:
     plain = SCENARIO.format(profile="", of_node="")
     (tmp_path / "plain.toml").write_text(plain)
     deployment = read(tmp_path / "plain.toml").deployment
-    found = {"brick": quantities(), "client": quantities(2.0)}
+    found = {"brick": measured(), "client": measured(2.0)}
     (tmp_path / "hosts.toml").write_text(calibrate_testbed.toml(found, deployment))
     return read(path)
 
@@ -97,8 +107,8 @@ def test_predictions_use_it_and_configurations_keep_it(tmp_path):
 
 
 def test_a_group_may_have_a_profile_of_its_own(tmp_path):
-    this = [one for one in quantities() if not one.name.startswith("network")]
-    this.append(calibrate.quantity("loopback_rate", "B/s", [1e9, 1.1e9]))
+    this = [one for one in measured() if not one.name.startswith("network")]
+    this.append(quantity("loopback_rate", "B/s", [1e9, 1.1e9]))
     (tmp_path / "machine.toml").write_text(calibrate.toml(this))
     brick, client = written(tmp_path, "", 'profile = "machine.toml"').deployment.node
     assert brick.adapter.bandwidth == pytest.approx(1.05e9, rel=1e-3)
@@ -120,7 +130,7 @@ def test_a_link_that_no_peer_can_fill_is_not_claimed(tmp_path):
             "workload": {"name": "sequential_write"},
         },
     ).deployment
-    text = calibrate_testbed.toml({"brick": quantities(), "client": quantities()}, deployment)
+    text = calibrate_testbed.toml({"brick": measured(), "client": measured()}, deployment)
     assert [line[:22] for line in text.splitlines() if "bandwidth" in line] == [
         'bandwidth = "50 MB/s" ',
         "# No other host can ta",

@@ -70,7 +70,7 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "calibrate",
-            "Memory, system calls, disk and network, measured, as a profile with intervals.",
+            "Memory, processor, disk and network, measured, as a profile with intervals.",
         ),
         CommandEntry(
             "learn",

@@ -21,7 +21,6 @@ from dfslab.cli.shared import (
     Scheduler,
     SetOptions,
     Wide,
-    calibration,
     commands_work,
     compats,
     documents,
@@ -33,9 +32,9 @@ from dfslab.cli.shared import (
     named_output,
     note,
     of,
+    profiles,
     read_scenario,
     terminal,
-    testbed_calibration,
     with_laboratory,
     with_progress,
 )
@@ -228,11 +227,18 @@ def report(
 @app.command()
 def calibrate(
     scenario: Annotated[
-        Path | None, typer.Argument(help="Measure the hosts of its testbed instead.")
+        Path | None,
+        typer.Argument(help="Measure the hosts of its testbed, or of its run.fleet, instead."),
     ] = None,
     directory: Annotated[
         Path, typer.Option("--directory", help="On the disk that is measured.")
     ] = Path(),
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Measure the hosts of this Dask scheduler's workers instead."
+        ),
+    ] = "",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A new file for the profile (TOML).")
     ] = None,
@@ -240,32 +246,34 @@ def calibrate(
     repeats: Annotated[int, typer.Option("--repeats", help="Measurements of each kind.")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Memory, system calls, disk and network, measured, as a profile with intervals.
+    """Memory, processor, disk and network, measured, as a profile with intervals.
 
     A deployment names the profile: profile = "FILE", and predictions use it.
     """
     named = named_output(output, force, as_json) if output is not None else None
     if named is not None:
         named.check([] if scenario is None else [scenario])
-    if scenario is None:
-        found = with_progress(
-            as_json, lambda report: calibration.measure(directory, repeats, report)
-        )
-        document: object = calibration.document(found)
-        profile = calibration.toml(found)
-    else:
+    if scenario is not None and scheduler:
+        raise InputError("--scheduler", scheduler, "has no use with a scenario: set run.scheduler")
+    if scenario is not None:
         chosen = read_scenario(scenario, None)
         with of(scenario):
-            hosts = with_progress(
-                as_json, lambda report: testbed_calibration.measure(chosen, repeats, report)
+            found = with_progress(
+                as_json, lambda report: profiles.of_scenario(chosen, directory, repeats, report)
             )
-        document = testbed_calibration.document(hosts)
-        profile = testbed_calibration.toml(hosts, chosen.deployment)
+    elif scheduler:
+        found = with_progress(
+            as_json, lambda report: profiles.of_scheduler(scheduler, directory, repeats, report)
+        )
+    else:
+        found = with_progress(
+            as_json, lambda report: profiles.of_machine(directory, repeats, report)
+        )
     if named is not None:
-        named.write(profile)
+        named.write(found.toml)
         if named.is_standard:
             return
-    emit(as_json, document, profile.rstrip())
+    emit(as_json, found.document, found.toml.rstrip())
 
 
 _TOOLS = "dfs-perf, elbencho, fio, ior, iozone or mdtest"

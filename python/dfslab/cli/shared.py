@@ -73,8 +73,7 @@ if TYPE_CHECKING:
     from dfslab.cli import testbed_work as testbeds
     from dfslab.cli.traces import trace_top as live
     from dfslab.cli.traces import trace_work as traces
-    from dfslab.instruments.calibration import calibrate as calibration
-    from dfslab.instruments.calibration import calibrate_testbed as testbed_calibration
+    from dfslab.instruments.calibration import profiles
     from dfslab.report import run_document as documents
     from dfslab.report import server_limits as tables
     from dfslab.report import terminal
@@ -92,8 +91,7 @@ else:
     traces = lazily("dfslab.cli.traces.trace_work")
     live = lazily("dfslab.cli.traces.trace_top")
     testbeds = lazily("dfslab.cli.testbed_work")
-    calibration = lazily("dfslab.instruments.calibration.calibrate")
-    testbed_calibration = lazily("dfslab.instruments.calibration.calibrate_testbed")
+    profiles = lazily("dfslab.instruments.calibration.profiles")
 
 
 def read_scenario(

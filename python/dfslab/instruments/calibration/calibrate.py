@@ -1,201 +1,130 @@
-"""Measures this machine's hardware (memory, system calls, disk, network) with confidence intervals.
+"""Measures this machine's hardware (memory, processor, disk, network) with confidence intervals.
 
 Each quantity is measured several times; its mean is reported with Student's t interval. The profile
 is a deployment in TOML that a scenario can include unchanged, with the intervals as comments.
+Quantities that no key of a deployment holds are comments, too.
 """
 
 from __future__ import annotations
 
-import math
-import mmap
 import os
 import platform
 import random
-import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from dfslab import quantiles
-from dfslab.instruments.calibration import probe
-from dfslab.method import CONFIDENCE, RunFailed
-from dfslab.spec.clock import REAL, Clock
+from dfslab.instruments.calibration import disk_probe, network_probe, probe
+from dfslab.instruments.calibration.dirty_limits import DirtyLimits, dirty_limits
+from dfslab.instruments.calibration.quantities import (
+    HardwareProbe,
+    Quantity,
+    QuantityDocument,
+    Report,
+    check_repeats,
+    line,
+    remark,
+    repeated,
+    single,
+)
 from dfslab.spec.model import InputError
 from dfslab.spec.units import text
 from dfslab.testbeds.hosts import hardware
 
 REPEATS = 5
-ACCESSES, ACCESS_BYTES = 200, 4096
-REPEATS_MOST = 1_000
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One measured quantity: the mean and its confidence interval, in SI units."""
-
-    name: str
-    unit: str
-    mean: float
-    low: float
-    high: float
-    values: tuple[float, ...]
-
-    def document(self) -> QuantityDocument:
-        """Returns the quantity as a JSON document. The name is left out, because the profile has it
-        as key.
-        """
-        return QuantityDocument(
-            self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
-        )
-
-
-@dataclass(frozen=True)
-class QuantityDocument:
-    """A measured quantity as JSON, in SI units.
-
-    `confidence` is the probability with which the interval from `low` to `high` contains the true
-    mean.
-    """
-
-    unit: str
-    mean: float
-    low: float
-    high: float
-    confidence: float
-    values: list[float]
+# Share of a core from which on the measuring process, not the disk, may limit concurrent reads.
+OWN_SHARE_MOST = 0.5
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class MachineDocument:
-    """A machine's profile as JSON. `quantities` has each measured quantity by its name."""
+    """A machine's profile as JSON. `quantities` has each measured quantity by its name.
+
+    `dirty` has the limits at which the kernel writes out and throttles writers. `window_bytes` is
+    the largest send buffer of a TCP stream.
+    """
 
     kernel: str
     processors: int | None
     quantities: dict[str, QuantityDocument]
+    dirty: DirtyLimits
+    window_bytes: int
 
 
-def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
-    """Returns the mean of independent measurements of a positive quantity, and its confidence
-    interval.
-    """
-    mean = statistics.fmean(values)
-    reach = math.inf
-    if len(values) > 1:
-        sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
-        reach = sure * statistics.stdev(values) / math.sqrt(len(values))
-    return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
+@dataclass(frozen=True)
+class ThisMachine:
+    """This machine as both ends of a connection."""
 
+    address: str = "127.0.0.1"
 
-class _Here:
-    """This machine as both ends of a connection. The class has the interface of a testbed's
-    host."""
-
-    address = "127.0.0.1"
-
-    def in_network(self, work: Callable[[], Any]) -> Any:
-        """Runs `work` and returns its result.
-
-        A real host would first enter another network namespace.
-        """
+    def in_network(self, work: Callable[[], Answer]) -> Answer:
+        """Runs `work` and returns its result. This machine needs to enter no other network."""
         return work()
 
 
-def access(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
-    """Returns the median time in seconds of a small direct read (O_DIRECT) at a random offset of a
-    file.
-
-    `chance` is the random number generator for the offsets.
-    """
-    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    try:
-        places = os.fstat(file).st_size // ACCESS_BYTES
-        seconds = []
-        with mmap.mmap(-1, ACCESS_BYTES) as buffer:
-            for _ in range(ACCESSES):
-                at = chance.randrange(places) * ACCESS_BYTES
-                began = clock.monotonic_s()
-                os.preadv(file, [buffer], at)
-                seconds.append(clock.monotonic_s() - began)
-    finally:
-        os.close(file)
-    return statistics.median(seconds)
-
-
 def measure(
-    directory: Path,
-    repeats: int = REPEATS,
-    report: Callable[..., None] = lambda *_: None,
-    seed: int = 0,
+    directory: Path, repeats: int = REPEATS, report: Report = lambda *_: None, seed: int = 0
 ) -> list[Quantity]:
     """Measures all quantities of this machine, each `repeats` times. `directory` is a folder on the
-    disk to measure.
+    disk to measure. `seed` draws the offsets of random reads.
 
     Files that are created in `directory` are removed. `report` receives the progress.
     """
     check_repeats(repeats)
     if not directory.is_dir():
         raise InputError("--directory", str(directory), "is no directory")
-    here: Any = _Here()
-    chance = random.Random(seed)
+    here, chance = ThisMachine(), random.Random(seed)
     with tempfile.TemporaryDirectory(prefix=".dfslab-calibrate-", dir=directory) as made:
         path = Path(made) / "data"
-        kinds: list[tuple[str, str, Callable[[], float]]] = [
-            ("memory_copy_rate", "B/s", probe.memory_copy),
-            ("system_call", "s", probe.system_call),
-            ("kept_read_rate", "B/s", lambda: probe.kept_reads(path)[0]),
-            ("kept_read_call", "s", lambda: probe.kept_reads(path)[1]),
-            ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
-            ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
-            ("disk_access", "s", lambda: access(path, chance)),
-            ("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
-            ("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
+        probes = [
+            HardwareProbe(probe.units_of(path), lambda: probe.everything(path)),
+            *disk_probes(path, chance),
+            single("loopback_rate", "B/s", lambda: hardware.stream(here, here)),
+            single("loopback_round_trip", "s", lambda: hardware.round_trip(here, here)),
+            single(
+                "loopback_round_trip_loaded",
+                "s",
+                lambda: network_probe.loaded_round_trip(here, here),
+            ),
         ]
-        return repeated(kinds, repeats, report, f"in {directory}")
+        return repeated(probes, repeats, report, f"in {directory}")
 
 
-def check_repeats(repeats: int) -> None:
-    """Raises InputError if the number of repetitions is too small for an interval or too large."""
-    if not 2 <= repeats <= REPEATS_MOST:
-        raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
+def disk_probes(path: Path, chance: random.Random) -> list[HardwareProbe]:
+    """Returns the probes of the disk with the file `path`. The first one creates the file, which
+    the others read. `chance` draws the offsets of random reads."""
 
+    def written() -> Mapping[str, float]:
+        found = disk_probe.throttle(path)
+        return {"disk_write_rate": found.rate, "disk_burst": found.burst_s}
 
-Kinds = Sequence[tuple[str, str, Callable[[], float]]]
+    def at_depth(depth: int) -> HardwareProbe:
+        name, share = f"disk_access_{depth}_in_flight", f"disk_access_{depth}_processor_share"
 
+        def read() -> Mapping[str, float]:
+            found = disk_probe.in_flight(path, depth, chance)
+            return {name: found.read_s, share: found.processor_share}
 
-def repeated(
-    kinds: Kinds,
-    repeats: int,
-    report: Callable[..., None],
-    where: str,
-    done: int = 0,
-    total: int = 0,
-) -> list[Quantity]:
-    """Measures every quantity of `kinds` `repeats` times. Returns the mean and interval of each. A
-    kind is (name, unit, function that measures once).
+        return HardwareProbe({name: "s", share: "1"}, read)
 
-    For progress reports: `done` of `total` measurements precede these, and `where` is the host that
-    is measured.
-    """
-    found = []
-    for at, (name, unit, work) in enumerate(kinds):
-        values = []
-        for repeat in range(repeats):
-            report(done + at * repeats + repeat, total or len(kinds) * repeats, name)
-            try:
-                values.append(work())
-            except OSError as error:
-                reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
-                raise RunFailed(f"measuring {name} {where}: {reason}") from error
-        found.append(quantity(name, unit, values))
-    return found
+    return [
+        HardwareProbe({"disk_write_rate": "B/s", "disk_burst": "s"}, written),
+        single("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
+        single("disk_access", "s", lambda: disk_probe.in_random_order(path, chance)),
+        single("disk_access_in_order", "s", lambda: disk_probe.in_order(path)),
+        *(at_depth(depth) for depth in disk_probe.DEPTHS),
+    ]
 
 
 def document(found: Sequence[Quantity]) -> MachineDocument:
     """Returns the quantities as a JSON profile."""
     quantities = {one.name: one.document() for one in found}
-    return MachineDocument(platform.release(), os.cpu_count(), quantities)
+    return MachineDocument(
+        platform.release(), os.cpu_count(), quantities, dirty_limits(), network_probe.window_bytes()
+    )
 
 
 def toml(found: Sequence[Quantity]) -> str:
@@ -205,6 +134,7 @@ def toml(found: Sequence[Quantity]) -> str:
     """
     by_name = {one.name: one for one in found}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    dirty = dirty_limits()
     return "\n".join(
         [
             f"# Measured on kernel {platform.release()}; {len(found[0].values)} times each.",
@@ -214,21 +144,61 @@ def toml(found: Sequence[Quantity]) -> str:
             f'memory = "{memory} B"',
             line("copy_rate", by_name["kept_read_rate"]),
             line("call_time", by_name["kept_read_call"]),
+            *processor_remarks(by_name),
+            f"# Written data in memory: write-out begins at {text(dirty.background_bytes, 'B')}, "
+            f"writers wait at {text(dirty.limit_bytes, 'B')}.",
             "[deployment.node.disk]",
             line("read_rate", by_name["disk_read_rate"]),
             line("write_rate", by_name["disk_write_rate"]),
             line("latency", by_name["disk_access"]),
+            *disk_remarks(by_name),
             "[deployment.node.adapter]",
             line("bandwidth", by_name["loopback_rate"]),
             "[deployment.network]",
             line("loopback_latency", by_name["loopback_round_trip"], 0.5),
+            remark("Round trip while a stream runs", by_name["loopback_round_trip_loaded"]),
+            window_line(),
             "",
         ]
     )
 
 
-def line(key: str, one: Quantity, share: float = 1.0) -> str:
-    """Returns one line of TOML that sets `key` to `share` times the quantity, with a comment that
-    gives the confidence interval."""
-    words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
-    return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
+def window_line() -> str:
+    """Returns the line of TOML with the largest window of a TCP stream, which the kernel's settings
+    have."""
+    return f'window = "{network_probe.window_bytes()} B"  # the kernel\'s tcp_wmem'
+
+
+def processor_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
+    """Returns comments with a processor's costs."""
+    described = {
+        "system_call": "The cheapest system call",
+        "memory_copy_rate": "One core copies memory",
+        "memory_read_rate": "One core reads memory",
+        "memory_write_rate": "One core writes memory",
+        "socket_message": "Processor time of a TCP message, both ends",
+        "socket_byte": "Processor time of a byte over TCP, both ends",
+        "fuse_request": "A request to the FUSE file system",
+    }
+    return [remark(words, by_name[name]) for name, words in described.items() if name in by_name]
+
+
+def disk_remarks(by_name: Mapping[str, Quantity]) -> list[str]:
+    """Returns the lines of TOML about a disk's burst and its small reads.
+
+    The burst becomes a key only if its interval excludes zero. A burst that lasts longer than the
+    measurement is not found.
+    """
+    burst, in_order = by_name["disk_burst"], by_name["disk_access_in_order"]
+    if burst.low > 0:
+        lines = [line("burst", burst)]
+    else:
+        lines = [remark("No burst is certain; the disk was ahead of its rate by", burst)]
+    lines.append(remark("A small read in ascending order", in_order))
+    for depth in disk_probe.DEPTHS:
+        words = f"A small read in random order, {depth} in flight"
+        share = by_name[f"disk_access_{depth}_processor_share"].mean
+        if share > OWN_SHARE_MOST:
+            words += f", at most (this measurement itself used {share:.0%} of a core)"
+        lines.append(remark(words, by_name[f"disk_access_{depth}_in_flight"]))
+    return lines

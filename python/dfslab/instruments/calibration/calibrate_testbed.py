@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfslab.instruments import access
-from dfslab.instruments.calibration.calibrate import (
-    Kinds,
+from dfslab.instruments.calibration import calibrate, network_probe
+from dfslab.instruments.calibration.probe import COPY_BYTES
+from dfslab.instruments.calibration.quantities import (
+    HardwareProbe,
     Quantity,
     QuantityDocument,
+    Report,
     check_repeats,
     line,
+    remark,
     repeated,
+    single,
 )
-from dfslab.instruments.calibration.calibrate import access as disk_access
-from dfslab.instruments.calibration.probe import COPY_BYTES
 from dfslab.method import RunFailed
 from dfslab.spec.deployment import Deployment, NodeGroup
 from dfslab.spec.model import InputError
@@ -36,11 +39,12 @@ from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.mounted import MountedTestbed
 
 FILE = ".dfslab-calibrate"
+PROBE_MODULE = "dfslab.instruments.calibration.probe"
 MeasuredHosts = dict[str, list[Quantity]]
 
 
 def measure(
-    scenario: Scenario, repeats: int, report: Callable[..., None] = lambda *_: None, seed: int = 0
+    scenario: Scenario, repeats: int, report: Report = lambda *_: None, seed: int = 0
 ) -> MeasuredHosts:
     """Measures the hardware of a testbed. Returns for each group of nodes, by name, the measured
     quantities of the group's first host.
@@ -91,33 +95,33 @@ def _measured(
         peer, _ = max(others, key=lambda pair: pair[1].adapter.bandwidth)
         mounted = mount is not None and host.mounted(mount)
         kept = str(mount if mounted else host.disk) + f"/{FILE}"
-        processor = _Processor(host, repeats, kept, _copied_bytes(group))
         path = host.path(host.disk) / FILE
-        kinds = _kinds(host, peer, processor, path, chance)
-        done, total = len(found) * len(kinds), len(firsts) * len(kinds)
+        probes = [
+            _processor_probe(host, kept, _copied_bytes(group)),
+            *calibrate.disk_probes(path, chance),
+            *_network_probes(host, peer),
+        ]
+        done, total = len(found) * len(probes), len(firsts) * len(probes)
         try:
             found[name] = repeated(
-                kinds, repeats, report, f"on {host.name}", done * repeats, total * repeats
+                probes, repeats, report, f"on {host.name}", done * repeats, total * repeats
             )
         finally:
             path.unlink(missing_ok=True)
     return found
 
 
-def _kinds(
-    host: Host, peer: Host, processor: _Processor, path: Path, chance: random.Random
-) -> Kinds:
+def _network_probes(host: Host, peer: Host) -> list[HardwareProbe]:
+    """Returns the probes of the path from `host` to `peer`, and of the loopback of `host`."""
+    several = f"network_rate_{network_probe.STREAMS}_streams"
     return [
-        ("memory_copy_rate", "B/s", lambda: processor.next("memory_copy_rate")),
-        ("system_call", "s", lambda: processor.next("system_call")),
-        ("kept_read_rate", "B/s", lambda: processor.next("kept_read_rate")),
-        ("kept_read_call", "s", lambda: processor.next("kept_read_call")),
-        ("disk_write_rate", "B/s", lambda: hardware.direct_write(path)),
-        ("disk_read_rate", "B/s", lambda: hardware.direct_read(path)),
-        ("disk_access", "s", lambda: disk_access(path, chance)),
-        ("network_rate", "B/s", lambda: hardware.stream(host, peer)),
-        ("network_round_trip", "s", lambda: hardware.round_trip(host, peer)),
-        ("loopback_round_trip", "s", lambda: hardware.round_trip(host, host)),
+        single("network_rate", "B/s", lambda: hardware.stream(host, peer)),
+        single(several, "B/s", lambda: network_probe.several_streams(host, peer)),
+        single("network_round_trip", "s", lambda: hardware.round_trip(host, peer)),
+        single(
+            "network_round_trip_loaded", "s", lambda: network_probe.loaded_round_trip(host, peer)
+        ),
+        single("loopback_round_trip", "s", lambda: hardware.round_trip(host, host)),
     ]
 
 
@@ -130,28 +134,13 @@ def _copied_bytes(group: NodeGroup) -> int:
     return min(COPY_BYTES, int(group.memory) // 6)
 
 
-class _Processor:
-    """Runs the probe process inside a host once and keeps all results.
-
-    The results are then returned one after the other, one for each repetition.
+def _processor_probe(host: Host, kept: str, copied_bytes: int) -> HardwareProbe:
+    """Returns the probe of a host's processor. It runs as a process in the host, within the host's
+    limits. `kept` is the path of its files in the host; `copied_bytes` is the size of its buffers.
     """
-
-    def __init__(self, host: Host, repeats: int, kept: str, copied_bytes: int) -> None:
-        words = (
-            sys.executable,
-            "-P",
-            "-m",
-            "dfslab.instruments.calibration.probe",
-            kept,
-            str(copied_bytes),
-        )
-        self._answers = [json.loads(host.run(*words)) for _ in range(repeats)]
-        self._taken: dict[str, int] = {}
-
-    def next(self, name: str) -> float:
-        at = self._taken.get(name, 0)
-        self._taken[name] = at + 1
-        return float(self._answers[at][name])
+    words = (sys.executable, "-P", "-m", PROBE_MODULE, kept, str(copied_bytes))
+    units = json.loads(host.run(sys.executable, "-P", "-m", PROBE_MODULE, "--units", kept))
+    return HardwareProbe(units, lambda: json.loads(host.run(*words)))
 
 
 @dataclass(frozen=True)
@@ -195,6 +184,7 @@ def toml(found: MeasuredHosts, deployment: Deployment) -> str:
         "[deployment.network]",
         line("latency", latency, share),
         line("loopback_latency", loopback, 0.5),
+        calibrate.window_line(),
         "",
     ]
     return "\n".join(lines)
@@ -209,6 +199,7 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
     each = 1 / group.disk.count
     # A stream runs at the rate of the slower of its two links. If this link is faster than the
     # peer's, the stream cannot show this link's rate.
+    several = f"network_rate_{network_probe.STREAMS}_streams"
     hidden = group.adapter.bandwidth > fastest
     rate = line("bandwidth", by_name["network_rate"])
     return [
@@ -216,12 +207,16 @@ def _group(group: NodeGroup, by_name: Mapping[str, Quantity], fastest: float) ->
         f"name = {json.dumps(group.name)}",
         line("copy_rate", by_name["kept_read_rate"]),
         line("call_time", by_name["kept_read_call"]),
+        *calibrate.processor_remarks(by_name),
         "[deployment.node.disk]",
         line("read_rate", by_name["disk_read_rate"], each),
         line("write_rate", by_name["disk_write_rate"], each),
         line("latency", by_name["disk_access"]),
+        *calibrate.disk_remarks(by_name),
         "[deployment.node.adapter]",
         f"# No other host can take more: {rate}" if hidden else rate,
+        remark(f"{network_probe.STREAMS} streams at once", by_name[several]),
+        remark("Round trip while a stream runs", by_name["network_round_trip_loaded"]),
     ]
 
 

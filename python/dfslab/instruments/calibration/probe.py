@@ -1,7 +1,8 @@
-"""Measures in one process what the processor delivers: memory copies, system calls, and page-cache
-hits.
+"""Measures in one process what the processor delivers: memory, system calls, messages of sockets,
+page-cache hits, and requests to a FUSE file system.
 
-As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits.
+As a module, `probe FILE BYTES` prints all results as JSON, so it can run within a host's limits;
+`probe --units FILE` prints their units.
 Test files are created next to FILE and removed again. On a mounted file system their pages are read
 through that file system's client, as an application reads them.
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dfslab.instruments.calibration import processor_probe
 from dfslab.spec.clock import REAL, Clock
 
 COPY_BYTES = 256 << 20
@@ -121,20 +123,54 @@ def _read_through(path: Path) -> int:
     return size
 
 
+def units_of(path: Path) -> dict[str, str]:
+    """Returns the SI unit of each quantity that `everything` measures for `path`, by name.
+    `fuse_request` is among them only if `path` is on a FUSE file system."""
+    units = {
+        "memory_copy_rate": "B/s",
+        "memory_read_rate": "B/s",
+        "memory_write_rate": "B/s",
+        "system_call": "s",
+        "socket_message": "s",
+        "socket_byte": "s",
+        "kept_read_rate": "B/s",
+        "kept_read_call": "s",
+    }
+    return units | ({"fuse_request": "s"} if _is_fuse(path.parent) else {})
+
+
+def _is_fuse(directory: Path) -> bool:
+    """Returns whether a directory is on a FUSE file system, by the longest mount point above it."""
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text("utf-8").splitlines())
+    at = directory.resolve()
+    above = [line for line in mounts if at.is_relative_to(line[1])]
+    return max(above, key=lambda line: len(line[1]))[2].startswith("fuse") if above else False
+
+
 def everything(path: Path, size_bytes: int = COPY_BYTES) -> dict[str, float]:
-    """Measures all quantities and returns their values by name.
+    """Measures all quantities and returns their values in SI units by name.
 
     At most twice `size_bytes` of memory is in use at a time.
     """
-    copied, called = memory_copy(size_bytes), system_call()
     rate, call_s = kept_reads(path, min(size_bytes, KEPT_BYTES))
-    return {
-        "memory_copy_rate": copied,
-        "system_call": called,
+    socket_cost = processor_probe.socket_cost()
+    found = {
+        "memory_copy_rate": memory_copy(size_bytes),
+        "memory_read_rate": processor_probe.memory_read(size_bytes),
+        "memory_write_rate": processor_probe.memory_write(size_bytes),
+        "system_call": system_call(),
+        "socket_message": socket_cost.message_s,
+        "socket_byte": socket_cost.byte_s,
         "kept_read_rate": rate,
         "kept_read_call": call_s,
     }
+    if _is_fuse(path.parent):
+        found["fuse_request"] = processor_probe.fuse_request(path.parent)
+    return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(everything(Path(sys.argv[1]), int(sys.argv[2]))))
+    if sys.argv[1] == "--units":
+        print(json.dumps(units_of(Path(sys.argv[2]))))
+    else:
+        print(json.dumps(everything(Path(sys.argv[1]), int(sys.argv[2]))))

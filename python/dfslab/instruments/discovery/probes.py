@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dfslab.instruments.calibration import calibrate, probe
+from dfslab.instruments.calibration import disk_probe, probe
 from dfslab.spec.clock import REAL, Clock
 from dfslab.testbeds.hosts import hardware
 
@@ -130,7 +130,7 @@ def local_disk(directory: Path) -> DiskProbe | None:
         try:
             written = median(lambda: hardware.direct_write(path))
             read = median(lambda: hardware.direct_read(path))
-            access_s = median(lambda: calibrate.access(path, chance))
+            access_s = median(lambda: disk_probe.in_random_order(path, chance))
         except OSError:
             return None
     return DiskProbe(read, written, access_s)

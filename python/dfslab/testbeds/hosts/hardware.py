@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from dfslab.spec.deployment import NodeGroup
 from dfslab.testbeds.errors import TestbedError
@@ -24,6 +25,7 @@ from dfslab.testbeds.hosts.host import Host
 from dfslab.testbeds.hosts.network import PAYLOAD_SHARE, EmulatedLink
 from dfslab.testbeds.hosts.threads import threads
 
+Answer = TypeVar("Answer")
 STREAM_S = 0.5
 STREAM_SKIP_S = 0.15
 ROUND_TRIPS = 40
@@ -45,6 +47,31 @@ ATTEMPTS = 6
 PAUSE_S = 0.5
 DELAY_SLACK_S = 3e-4
 DELAY_SHARE = 0.10
+
+
+class Networked(Protocol):
+    """A machine, or an emulated host, that can be one end of a network connection."""
+
+    @property
+    def address(self) -> str:
+        """The IP address at which other hosts reach this one."""
+        ...
+
+    def in_network(self, work: Callable[[], Answer]) -> Answer:
+        """Runs `work` in the host's network and returns its result."""
+        ...
+
+
+@dataclass(frozen=True)
+class DirectLine:
+    """The straight line of moved bytes over time, after a disk's burst credit is used up.
+
+    `rate` is its slope in bytes per second. `ahead_bytes` is its value at the start: the bytes that
+    the disk moved beyond its rate.
+    """
+
+    rate: float
+    ahead_bytes: float
 
 
 @dataclass(frozen=True)
@@ -178,9 +205,9 @@ def _slower(one: float | None, other: float | None) -> float | None:
     return min(declared, default=None)
 
 
-def stream(source: Host, sink: Host) -> float:
+def stream(source: Networked, sink: Networked, started: threading.Event | None = None) -> float:
     """Returns the rate of one TCP stream from `source` to `sink` in steady state, in bytes per
-    second on the wire."""
+    second on the wire. Sets `started` when the two hosts are connected."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
         port = server.getsockname()[1]
@@ -189,20 +216,33 @@ def stream(source: Host, sink: Host) -> float:
         )
         sender.start()
         connection, _ = server.accept()
+        if started is not None:
+            started.set()
         with connection:
-            rate = _receive(connection)
+            rate = received_rate(connection)
         sender.join(TIMEOUT_S)
-    return rate / PAYLOAD_SHARE
+    return rate
 
 
 def _send(address: str, port: int) -> None:
-    data = bytes(CHUNK_BYTES)
     with socket.create_connection((address, port), TIMEOUT_S) as connection:
-        try:
-            while True:
-                connection.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            return
+        send_zeros(connection)
+
+
+def send_zeros(connection: socket.socket) -> None:
+    """Sends zeros until the other end closes the connection."""
+    data = bytes(CHUNK_BYTES)
+    try:
+        while True:
+            connection.sendall(data)
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def received_rate(connection: socket.socket) -> float:
+    """Receives for STREAM_S seconds. Returns the rate in bytes per second on the wire, without the
+    first STREAM_SKIP_S seconds."""
+    return _receive(connection) / PAYLOAD_SHARE
 
 
 def _receive(connection: socket.socket) -> float:
@@ -242,13 +282,13 @@ def _trips(cluster: Cluster) -> list[Check]:
     return checks
 
 
-def round_trip(source: Host, sink: Host) -> float:
+def round_trip(source: Networked, sink: Networked) -> float:
     """Returns the median time in seconds of the round trip of one byte from `source` to `sink` and
     back, between user-space sockets."""
     return statistics.median(_round_trips(source, sink))
 
 
-def least_round_trip(source: Host, sink: Host) -> float:
+def least_round_trip(source: Networked, sink: Networked) -> float:
     """Returns the 10 % quantile of the round-trip times in seconds. It estimates the delay of the
     link alone.
 
@@ -257,7 +297,7 @@ def least_round_trip(source: Host, sink: Host) -> float:
     return statistics.quantiles(_round_trips(source, sink), n=10)[0]
 
 
-def _round_trips(source: Host, sink: Host) -> list[float]:
+def _round_trips(source: Networked, sink: Networked) -> list[float]:
     """Returns the times in seconds of ROUND_TRIPS round trips of one byte between two hosts."""
     with sink.in_network(lambda: socket.create_server((sink.address, 0))) as server:
         server.settimeout(TIMEOUT_S)
@@ -272,10 +312,20 @@ def _round_trips(source: Host, sink: Host) -> list[float]:
 def _echo(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:
-        connection.settimeout(TIMEOUT_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while data := connection.recv(64):
-            connection.sendall(data)
+        echo(connection)
+
+
+def echo(connection: socket.socket) -> None:
+    """Sends back what the other end sends, until the other end closes the connection."""
+    connection.settimeout(TIMEOUT_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while data := connection.recv(64):
+        connection.sendall(data)
+
+
+def median_trip(address: str, port: int) -> float:
+    """Connects to a process that echoes. Returns the median round trip of one byte in seconds."""
+    return statistics.median(_ask(address, port))
 
 
 def _ask(address: str, port: int) -> list[float]:
@@ -326,20 +376,26 @@ def _disks(cluster: Cluster, storing: frozenset[str], known: set[str]) -> list[C
 def direct_write(path: Path) -> float:
     """Returns the write rate in bytes per second with direct I/O. The file is created if it is
     missing."""
+    return write_line(path).rate
+
+
+def write_line(path: Path) -> DirectLine:
+    """Writes with direct I/O, and returns the line of written bytes over time. The file is created
+    if it is missing."""
     return _direct(path, os.O_WRONLY | os.O_CREAT, lambda f, b, at: os.pwrite(f, b, at))
 
 
 def direct_read(path: Path) -> float:
     """Returns the read rate in bytes per second with direct I/O."""
-    return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at))
+    return _direct(path, os.O_RDONLY, lambda f, b, at: os.preadv(f, [b], at)).rate
 
 
-def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> float:
-    """Returns the rate in bytes per second of direct I/O, after the burst credit is used up. `move`
-    is the function that reads or writes one block at an offset.
+def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) -> DirectLine:
+    """Returns the line of moved bytes over time. `move` is the function that reads or writes one
+    block at an offset.
 
-    The rate is the slope of a regression of bytes over time. A limiter that refills ten times a
-    second gives a staircase, on which the slope between two single points can be far off.
+    The line is a regression. A limiter that refills ten times a second gives a staircase, on which
+    the slope between two single points can be far off.
     """
     file = os.open(path, flags | os.O_DIRECT, 0o600)
     try:
@@ -358,5 +414,6 @@ def _direct(path: Path, flags: int, move: Callable[[int, mmap.mmap, int], int]) 
     finally:
         os.close(file)
     if len(times_s) < 2:
-        return count / DISK_S
-    return float(statistics.linear_regression(times_s, moved_bytes).slope)
+        return DirectLine(count / DISK_S, 0.0)
+    slope, intercept = statistics.linear_regression(times_s, moved_bytes)
+    return DirectLine(slope, intercept)

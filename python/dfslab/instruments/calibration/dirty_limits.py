@@ -1,0 +1,33 @@
+"""Reads how much written data Linux keeps in memory before it writes data out, and before it slows
+down writers (Documentation/admin-guide/sysctl/vm.rst).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SETTINGS, MEMORY = Path("/proc/sys/vm"), Path("/proc/meminfo")
+
+
+@dataclass(frozen=True)
+class DirtyLimits:
+    """Bytes of dirty pages at which the kernel begins to write out in the background, and at which
+    it makes writers wait."""
+
+    background_bytes: int
+    limit_bytes: int
+
+
+def dirty_limits(settings: Path = SETTINGS, memory: Path = MEMORY) -> DirtyLimits:
+    """Returns the limits of this machine. A limit in bytes precedes one in percent. Percent refer
+    to the memory that is available now."""
+    words = (line.split() for line in memory.read_text("ascii").splitlines())
+    available = next(int(line[1]) << 10 for line in words if line[0] == "MemAvailable:")
+
+    def limit(name: str) -> int:
+        given = int((settings / f"{name}_bytes").read_text("ascii"))
+        share = int((settings / f"{name}_ratio").read_text("ascii"))
+        return given or available * share // 100
+
+    return DirtyLimits(limit("dirty_background"), limit("dirty"))

@@ -1,0 +1,121 @@
+"""Measures one disk with direct I/O (O_DIRECT): what it serves at once after a pause, and how long
+small reads take in order, in random order, and when several are in flight.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dfslab.spec.clock import REAL, Clock
+from dfslab.testbeds.hosts import hardware
+from dfslab.testbeds.hosts.threads import threads
+
+READ_BYTES = 4096
+READS = 200
+# Reads in flight at which the latency is measured, besides one read at a time.
+DEPTHS = (4, 16)
+# Seconds without requests, after which a rate-limited disk has its whole credit again.
+PAUSE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """A disk's write rate, and the bytes that the disk accepts at once after a pause.
+
+    A disk behind a token bucket accepts `burst_bytes` beyond its rate; the cache of a device does
+    the same. `rate` is in bytes per second.
+    """
+
+    rate: float
+    burst_bytes: float
+
+    @property
+    def burst_s(self) -> float:
+        """Returns the seconds by which the disk may be ahead of its rate."""
+        return self.burst_bytes / self.rate
+
+
+def throttle(path: Path, clock: Clock = REAL) -> Throttle:
+    """Measures the write rate of the disk with the file `path`, and the burst beyond it. Pauses
+    PAUSE_S seconds first. The file is created if it is missing."""
+    clock.sleep(PAUSE_S)
+    line = hardware.write_line(path)
+    return Throttle(line.rate, max(0.0, line.ahead_bytes))
+
+
+def in_order(path: Path, clock: Clock = REAL) -> float:
+    """Returns the median time in seconds of a direct read of READ_BYTES in ascending order."""
+    return _median_s(path, (at * READ_BYTES for at in range(READS)), clock)
+
+
+def in_random_order(path: Path, chance: random.Random, clock: Clock = REAL) -> float:
+    """Returns the median time in seconds of a direct read of READ_BYTES at random offsets, which
+    `chance` draws."""
+    return _median_s(path, _offsets(path, READS, chance), clock)
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """Direct reads while several are in flight.
+
+    `read_s` is the mean time of a read in seconds. `processor_share` is the share of the time in
+    which this process occupied a core: near 1, the measuring process was the limit, not the disk.
+    """
+
+    read_s: float
+    processor_share: float
+
+
+def in_flight(path: Path, depth: int, chance: random.Random, clock: Clock = REAL) -> InFlight:
+    """Measures direct reads of READ_BYTES at random offsets while `depth` of them are in flight.
+
+    The mean time follows from Little's law: `depth` times the duration, divided by the number of
+    reads. A disk with `depth` independent channels keeps the time of a single read.
+    """
+    each = max(1, READS // depth)
+    lists = [list(_offsets(path, each, chance)) for _ in range(depth)]
+    with _opened(path) as read, threads(depth) as pool:
+        began, used = clock.monotonic_s(), clock.processor_s()
+        for done in [pool.submit(_all, read, offsets) for offsets in lists]:
+            done.result()
+        took_s, used_s = clock.monotonic_s() - began, clock.processor_s() - used
+    return InFlight(took_s / each, used_s / took_s)
+
+
+def _all(read: Callable[[int, mmap.mmap], int], offsets: list[int]) -> None:
+    with mmap.mmap(-1, READ_BYTES) as buffer:
+        for at in offsets:
+            read(at, buffer)
+
+
+def _median_s(path: Path, offsets: Iterator[int], clock: Clock) -> float:
+    seconds = []
+    with _opened(path) as read, mmap.mmap(-1, READ_BYTES) as buffer:
+        for at in offsets:
+            began = clock.monotonic_s()
+            read(at, buffer)
+            seconds.append(clock.monotonic_s() - began)
+    return statistics.median(seconds)
+
+
+def _offsets(path: Path, count: int, chance: random.Random) -> Iterator[int]:
+    blocks = path.stat().st_size // READ_BYTES
+    return (chance.randrange(blocks) * READ_BYTES for _ in range(count))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Callable[[int, mmap.mmap], int]]:
+    """Opens a file for direct reads. Yields a function that reads one block at an offset into a
+    buffer and returns the number of bytes."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        yield lambda at, buffer: os.preadv(file, [buffer], at)
+    finally:
+        os.close(file)

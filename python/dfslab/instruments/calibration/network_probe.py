@@ -1,0 +1,51 @@
+"""Measures the path between two hosts beyond one idle stream: several streams at once, and the
+round trip while a stream fills the path. Reads the largest window of a TCP stream from the kernel.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from dfslab.testbeds.hosts import hardware
+from dfslab.testbeds.hosts.hardware import Networked
+from dfslab.testbeds.hosts.threads import threads
+
+STREAMS = 4
+SEND_BUFFERS = Path("/proc/sys/net/ipv4/tcp_wmem")
+
+
+def several_streams(source: Networked, sink: Networked, count: int = STREAMS) -> float:
+    """Returns the sum of the rates of `count` concurrent TCP streams from `source` to `sink`, in
+    bytes per second on the wire."""
+    with threads(count) as pool:
+        rates = pool.map(lambda _: hardware.stream(source, sink), range(count))
+        return sum(rates)
+
+
+def loaded_round_trip(source: Networked, sink: Networked) -> float:
+    """Returns the median round trip of one byte in seconds while a TCP stream from `source` to
+    `sink` fills the path."""
+    started, failures = threading.Event(), list[OSError]()
+
+    def fill() -> None:
+        try:
+            hardware.stream(source, sink, started)
+        except OSError as error:
+            failures.append(error)
+            started.set()
+
+    filling = threading.Thread(target=fill, daemon=True)
+    filling.start()
+    started.wait(hardware.TIMEOUT_S)
+    seconds = hardware.round_trip(source, sink)
+    filling.join(hardware.TIMEOUT_S)
+    if failures:
+        raise failures[0]
+    return seconds
+
+
+def window_bytes(limits: Path = SEND_BUFFERS) -> int:
+    """Returns the kernel's largest send buffer of a TCP stream in bytes, which bounds the bytes in
+    flight. The file `limits` has the smallest, usual and largest size."""
+    return int(limits.read_text("ascii").split()[2])

@@ -1,0 +1,127 @@
+"""The quantities that a calibration measures: their probes, their intervals, and their lines in a
+profile in TOML."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dfslab import quantiles
+from dfslab.method import CONFIDENCE, RunFailed
+from dfslab.spec.model import InputError
+from dfslab.spec.units import text
+
+REPEATS_MOST = 1_000
+# A function that receives the progress: measurements done, measurements in all, and a text.
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One measured quantity: the mean and its confidence interval, in SI units."""
+
+    name: str
+    unit: str
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    def document(self) -> QuantityDocument:
+        """Returns the quantity as a JSON document. The name is left out, because the profile has it
+        as key.
+        """
+        return QuantityDocument(
+            self.unit, self.mean, self.low, self.high, CONFIDENCE, list(self.values)
+        )
+
+
+@dataclass(frozen=True)
+class QuantityDocument:
+    """A measured quantity as JSON, in SI units.
+
+    `confidence` is the probability with which the interval from `low` to `high` contains the true
+    mean.
+    """
+
+    unit: str
+    mean: float
+    low: float
+    high: float
+    confidence: float
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class HardwareProbe:
+    """Measures one or more quantities in one go. `units` has the SI unit of each quantity by its
+    name; `measure` returns the values under the same names."""
+
+    units: Mapping[str, str]
+    measure: Callable[[], Mapping[str, float]]
+
+
+def single(name: str, unit: str, measure: Callable[[], float]) -> HardwareProbe:
+    """Returns the probe of a single quantity."""
+    return HardwareProbe({name: unit}, lambda: {name: measure()})
+
+
+def quantity(name: str, unit: str, values: Sequence[float]) -> Quantity:
+    """Returns the mean of independent measurements of a quantity that is not negative, and
+    Student's t interval of the mean."""
+    mean = statistics.fmean(values)
+    reach = math.inf
+    if len(values) > 1:
+        sure = float(quantiles.student(0.5 + CONFIDENCE / 2, len(values) - 1))
+        reach = sure * statistics.stdev(values) / math.sqrt(len(values))
+    return Quantity(name, unit, mean, max(0.0, mean - reach), mean + reach, tuple(values))
+
+
+def check_repeats(repeats: int) -> None:
+    """Raises InputError if the number of repetitions is too small for an interval or too large."""
+    if not 2 <= repeats <= REPEATS_MOST:
+        raise InputError("--repeats", repeats, f"must be between 2 and {REPEATS_MOST}")
+
+
+def repeated(
+    probes: Sequence[HardwareProbe],
+    repeats: int,
+    report: Report,
+    where: str,
+    done: int = 0,
+    total: int = 0,
+) -> list[Quantity]:
+    """Runs every probe `repeats` times. Returns the mean and the interval of each quantity.
+
+    `report` receives the progress: `done` of `total` measurements precede these, and `where` is the
+    host that is measured. Raises RunFailed, which names the quantity, if a probe is impossible.
+    """
+    found = []
+    for at, probe in enumerate(probes):
+        values: dict[str, list[float]] = {name: [] for name in probe.units}
+        label = next(iter(probe.units))
+        for repeat in range(repeats):
+            report(done + at * repeats + repeat, total or len(probes) * repeats, label)
+            try:
+                for name, value in probe.measure().items():
+                    values[name].append(value)
+            except OSError as error:
+                reason = f"{error.strerror}; the directory must be on a disk with direct I/O"
+                raise RunFailed(f"measuring {label} {where}: {reason}") from error
+        found += [quantity(name, probe.units[name], each) for name, each in values.items()]
+    return found
+
+
+def line(key: str, one: Quantity, share: float = 1.0) -> str:
+    """Returns one line of TOML that sets `key` to `share` times the quantity, with a comment that
+    gives the confidence interval."""
+    words = [text(value * share, one.unit) for value in (one.mean, one.low, one.high)]
+    return f'{key} = "{words[0]}"  # {CONFIDENCE:.0%} between {words[1]} and {words[2]}'
+
+
+def remark(words: str, one: Quantity) -> str:
+    """Returns a comment of TOML that describes a quantity which no key of a deployment holds."""
+    value, low, high = (text(value, one.unit) for value in (one.mean, one.low, one.high))
+    return f"# {words}: {value} ({CONFIDENCE:.0%} between {low} and {high})"
