@@ -89,7 +89,7 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
 
 
 def check_used_jars(repository: Path, listed: Path) -> None:
-    """Compares the jars that the agent is built with and of with the list of their checksums.
+    """Compares the jars of the agent's build with the list of their checksums.
 
     A listed jar may be absent, because another version of Maven uses other jars of its own. Raises
     TestbedError, which names the first jar that differs.
