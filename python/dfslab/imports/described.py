@@ -33,7 +33,7 @@ ORDER = "the order of offsets is not known: sequential is written"
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedReport:
     """The results of a report on a described system. `left_out` has a line for each measurement
     that no workload describes, with the reason."""
 
@@ -44,7 +44,7 @@ class Described:
 
 def described(
     report: ToolReport, path: Path, on: Scenario, findings: Sequence[str] = ()
-) -> Described:
+) -> DescribedReport:
     """Returns the results of the measurements that a workload describes, in the order of the
     report.
 
@@ -73,7 +73,7 @@ def described(
     if not found:
         allowed = f"no measurement can be described: {left_out[0]}"
         raise InputError("FILE", str(path), allowed)
-    return Described(base, found, left_out)
+    return DescribedReport(base, found, left_out)
 
 
 def _named(one: ToolMeasurement) -> str:

@@ -91,7 +91,7 @@ def _build(maven: str, sources: list[Path], jar: Path) -> None:
 def check_used_jars(repository: Path, listed: Path) -> None:
     """Compares the jars of the agent's build with the list of their checksums.
 
-    A listed jar may be absent, because another version of Maven uses other jars of its own. Raises
+    A listed jar may be absent, because another version of Maven uses other jars. Raises
     TestbedError, which names the first jar that differs.
     """
     wrong = checksums.difference(repository, checksums.read(listed))
