@@ -99,6 +99,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "decide.asking",
         ),
         CommandEntry(
+            "tune",
+            "The best settings in a few real runs, each predicted before it is made.",
+            "decide.improving",
+        ),
+        CommandEntry(
             "plan",
             "The cheapest deployments that reach targets, with intervals, checked by simulation.",
             "decide.planned",
@@ -116,6 +121,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
         ),
         CommandEntry(
             "report", "Write the page of a run again, or its results in another program's form."
+        ),
+        CommandEntry(
+            "serve",
+            "Runs in a browser: list, live view, comparison, what-if sliders, token games.",
+            "live.serving",
         ),
         CommandEntry(
             "import",
@@ -178,8 +188,10 @@ EXAMPLES = {
     "next": "dfslab next learn-hdfs.toml runs/learn-hdfs/latest",
     "compare": "dfslab compare runs/quickstart/latest",
     "advise": "dfslab advise runs/quickstart/latest",
+    "tune": "dfslab tune glusterfs --runs 3",
     "fit": "dfslab fit runs/quickstart/latest",
     "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
+    "serve": "dfslab serve --runs runs --no-browser",
     "import": "dfslab import fio.json",
     "export": "dfslab export runs/quickstart/latest -o runs.csv",
     "list": "dfslab list",

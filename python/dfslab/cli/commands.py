@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dfslab import discover
+from dfslab.cli.decide import comparing
 from dfslab.cli.shared import (
     AllowIncomplete,
     AsJson,
@@ -62,9 +63,19 @@ def run(
         Path | None,
         typer.Option("--from", metavar="RUN|DATA", help="Measure nothing: take these runs."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="SCENARIO", help="Another scenario: runs alternate, then compare."),
+    ] = None,
 ) -> None:
     """Every method the scenario names, compared, one HTML page."""
     chosen = read_scenario(scenario, sets, budget, scheduler)
+    if against is not None:
+        if recorded is not None:
+            raise InputError("--from", str(recorded), "and --against exclude each other")
+        other = read_scenario(against, sets, budget, scheduler)
+        comparing.run_against(chosen, other, out, fresh, allow_incomplete, as_json)
+        return
     with of(scenario):
         done = with_laboratory(
             as_json, lambda lab: lab.run(lab.plan(chosen, recorded=recorded), out, fresh, True)

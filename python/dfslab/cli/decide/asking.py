@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dfslab.cli.shared import AsJson, emit, note
+from dfslab.cli.shared import AsJson, emit, note, time_s
 from dfslab.spec.input_error import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Source = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", metavar="FILE", help="Your own prices (TOML).")
 ]
+# Defaults of the options of `--verify`: number of pairs of runs, and file of intervention records.
+PAIRS, RECORDS = 3, Path("runs") / "interventions.jsonl"
 
 
 def lines(sentences: Iterable[str]) -> list[Text]:
@@ -90,17 +92,42 @@ def advise(
         float | None, typer.Option(min=0, metavar="PRICE", help="Most that an action may cost.")
     ] = None,
     prices: PriceFile = None,
+    verify: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Carry the first N changes out and measure.")
+    ] = 0,
+    pairs: Annotated[
+        int, typer.Option(metavar="N", help="With --verify: runs before and after each change.")
+    ] = PAIRS,
+    time: Annotated[
+        str, typer.Option(metavar="TIME", help="With --verify: how long it may take.")
+    ] = "10 min",
+    records: Annotated[
+        Path, typer.Option(metavar="FILE", help="With --verify: the file of intervention records.")
+    ] = RECORDS,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --verify: do not ask before measuring in a place.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What limits, what to change, what that gains, how sure we are.
 
-    Works on a description alone and on a run, whose measurements are then used. Example: dfslab
-    advise scenarios/glusterfs.toml --goal write_throughput
+    Works on a description alone and on a run, whose measurements are then used. With --verify, the
+    first changes are carried out on the testbed, and real gains are compared with the predicted
+    ones. Example: dfslab advise scenarios/glusterfs.toml --goal write_throughput
     """
     source = existing_source(source)
+    limit_s = time_s("--time", time)
     from dfslab.studies.decisions.measured_place import check_is_described
 
     check_is_described(source)
+    if not verify:
+        own = {"--pairs": pairs != PAIRS, "--records": records != RECORDS, "--yes": yes}
+        for option, is_given in own.items():
+            if is_given:
+                raise InputError(option, None, "goes with --verify N, which carries changes out")
+    if verify:
+        _verify(source, goal, within, prices, verify, pairs, limit_s, records, yes, as_json)
+        return
     found = _stored(source) if (goal, within, prices) == ("rate", None, None) else None
     if found is None:
         from dfslab.studies.decisions.decision_input import evidence_of
@@ -109,6 +136,42 @@ def advise(
 
         found = recommend(evidence_of(source), goal, prices_of(prices), within)
     emit(as_json, found.model_dump(mode="json"), *lines(found.sentences()), found.table())
+
+
+def _verify(
+    source: Path,
+    goal: str,
+    within: float | None,
+    prices: Path | None,
+    most: int,
+    pairs: int,
+    limit_s: float,
+    records: Path,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Prints the advice, carries out its first `most` changes, and prints the real gains. After an
+    interrupt, what was measured until then is printed before the command ends."""
+    from dfslab.cli.decide.carrying import verified
+    from dfslab.studies.decisions.decision_input import evidence_of
+    from dfslab.studies.decisions.prices import prices_of
+    from dfslab.studies.decisions.recommend import recommend
+
+    evidence = evidence_of(source)
+    advice = recommend(evidence, goal, prices_of(prices), within)
+    if not as_json:
+        emit(as_json, None, *lines(advice.sentences()), advice.table())
+    found = verified(evidence, advice, most, pairs, limit_s, records, yes, as_json)
+    document = {
+        "advice": advice.model_dump(mode="json"),
+        "verified": {
+            **found.model_dump(mode="json"),
+            "agreement": {one.record: one.agreement for one in found.rows},
+        },
+    }
+    emit(as_json, document, *lines(found.sentences()), found.table(), f"records: {found.records}")
+    if found.is_interrupted:
+        raise KeyboardInterrupt
 
 
 def _stored(source: Path) -> Recommended | None:

@@ -38,6 +38,7 @@ class Testbed(MountedTestbed):
     SYSTEM = "glusterfs"
     PROGRAMS = {"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client"}
     OPTIONS = {"profile": True}
+    NOT_SET = frozenset({"request_size"})
     # GlusterFS has no JIT compiler, so a warm-up only has to open connections.
     WARM_UP = WarmUp(file_bytes=1 << 17, limit_s=3.0)
 

@@ -231,6 +231,7 @@ def _row(search: _Search, trust: Trust, one: _Tried, prices: Prices) -> Recommen
         risk=one.action.risk,
         next_limit=text_of(limits_of(found.changed, constants)),
         withheld=trust.reasons([change.kind for change in changes]),
+        labels=search.alike.first.labels,
     )
 
 
