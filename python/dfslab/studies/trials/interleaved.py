@@ -98,7 +98,12 @@ def interleaved(
             for at, one in enumerate(order):
                 if one.name in trial.refused:
                     continue
-                if not budget.allows(one.name):
+                # In a reversed round, the unchanged configuration comes last. Without it, the
+                # others could not be compared, so its time is reserved.
+                needed = [one.name] if turn % 2 == 0 or one.name == START else [one.name, START]
+                if not budget.allows(*needed):
+                    if at and len(needed) > 1 and budget.allows(START):
+                        _measure(configurations[0], turn, measuring, goal, budget, trial)
                     trial.notes.append(_ended(budget, trial, total))
                     return trial
                 report(turn * len(configurations) + at, total, f"round {turn + 1}: {one.name}")
