@@ -211,6 +211,19 @@ def test_a_change_that_fails_is_refused_and_the_start_that_fails_ends_the_trial(
         interleaved([start], 2, broken, "rate", budget, quiet)
 
 
+def test_a_start_that_fails_later_ends_the_trial_and_keeps_its_runs(source):
+    def later(scenario, repetition):
+        if repetition and scenario == read(source):
+            raise RunFailed("the server died")
+        return result(scenario, 3.0)
+
+    budget = TimeBudget(1e6, ManualClock())
+    found = interleaved(configurations(source), 3, later, "rate", budget, quiet)
+    assert len(found.runs) == 3
+    assert found.notes == ["ended early: the server died"]
+    assert measured_gains(found.runs)["links"].pairs == 1
+
+
 def test_values_of_goals(source):
     scenario = read(source)
     assert trial_run("a", 0, result(scenario, 2.0), "rate").value == 2.0 * 2**24
