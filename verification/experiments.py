@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from verification import interventions, kumar, liu, nets, wu, wu_namenode
+from verification import interventions, kumar, liu, nets, pagecache, wu, wu_namenode
 from verification.figures import Figure
 
 
@@ -34,6 +34,9 @@ EXPERIMENTS = {
     "nets": Experiment("Nets against real runs", nets.subjects, nets.figures),
     "interventions": Experiment(
         "Advice carried out on testbeds", interventions.subjects, interventions.figures
+    ),
+    "pagecache": Experiment(
+        "Programs of tasks through page caches", pagecache.subjects, pagecache.figures
     ),
 }
 

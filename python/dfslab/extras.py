@@ -9,6 +9,7 @@ EXTRAS = {
     "learn": ("sklearn", "mapie", "shap", "SALib", "threadpoolctl", "numba", "joblib"),
     "fleet": ("distributed", "dask"),
     "page": ("jinja2", "markupsafe"),
+    "serve": ("starlette", "uvicorn", "anyio", "h11"),
     "tables": ("duckdb", "pyarrow"),
     "darshan": ("darshan",),
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfslab import discover
+from dfslab.fleet.live_log import LiveLog
 from dfslab.instruments import access, external_program
 from dfslab.lazily import lazily
 from dfslab.method import Method, RunFailed
@@ -87,6 +88,7 @@ class Laboratory:
         `clock` returns the processor time in seconds. `progress` receives the progress of all work.
         """
         self.progress, self._watch, self._clock = progress, watch, clock
+        self._live = LiveLog()
 
     def run(
         self, plan: RunPlan, out: Path, fresh: bool = False, always_page: bool = False
@@ -102,7 +104,7 @@ class Laboratory:
             if plan.measured and not plan.scenario.design.factor:
                 self._reach(plan, session, stages)
             opened = store.open_run(plan.scenario, out, fresh=fresh)
-            with opened.locked():
+            with opened.locked(), self._logged(opened.folder, session):
                 return self._finished(plan, opened, session, stages, always_page)
 
     def _finished(
@@ -205,9 +207,24 @@ class Laboratory:
         `progress` receives two values for each measured run: the finished proportion (0 to 1) and
         the current phase.
         """
-        notify = partial(self.progress, 0, 1)
+        notify = partial(self._report, 0, 1)
         with access.session(notify, progress=progress, watch=self._watch) as session:
             yield session
+
+    @contextmanager
+    def _logged(self, folder: Path, session: access.InstrumentSession) -> Iterator[None]:
+        """A context in which the progress of the run and the rates of its workload runs are also
+        written to a file in the run's folder, which `dfslab serve` shows."""
+        session.watch = self._live.watched(session.watch)
+        self._live.open(folder)
+        try:
+            yield
+        finally:
+            self._live.close()
+
+    def _report(self, done: float, total: float, text: str, /, *remaining_s: float) -> None:
+        self._live.progress(done, total, text)
+        self.progress(done, total, text, *remaining_s)
 
     def _reach(self, plan: RunPlan, session: access.InstrumentSession, stages: Stages) -> None:
         """Checks that the file system of the first configuration can be reached, and that programs
@@ -231,7 +248,7 @@ class Laboratory:
         """
         _write_traces(session, opened)
         session.recording = plan.recording
-        results = sweep(plan.scenario, _within(plan, session), opened, self.progress, stages)
+        results = sweep(plan.scenario, _within(plan, session), opened, self._report, stages)
         if session.recording is not None:
             allowed = "all runs were there already; --fresh runs them again"
             raise InputError("--record", str(plan.recording), allowed)

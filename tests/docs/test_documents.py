@@ -7,12 +7,13 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support.command import dfslab
+from support.command import DFSLAB, dfslab
 from support.recorded import copied
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,8 @@ TEXTS = {str(path): (ROOT / path).read_text() for path in [Path("README.md"), *G
 COMMANDS = (".venv/bin/dfslab", "dfslab")
 # First words of shell lines that this test does not execute, because other tests cover them.
 ELSEWHERE = ("make ", "java ", "cd ", "git ")
+# Exit code of a command that Ctrl-C has ended.
+INTERRUPTED = 130
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -82,6 +85,26 @@ json.dump([[one.returncode, one.stdout, one.stderr] for one in answers], sys.std
 """
 
 
+def ended_by_ctrl_c(*words, cwd, env):
+    """Starts a command that serves until Ctrl-C, on a free port and without a browser. Sends Ctrl-C
+    after the first line of its output. Returns the exit code 0 if the command then ended with 130,
+    otherwise the command's own exit code."""
+    command = [DFSLAB, *words, "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        first = running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate()
+    code = 0 if first and running.returncode == INTERRUPTED else running.returncode
+    return subprocess.CompletedProcess(words, code, first, said)
+
+
 def answers_of(requested, folder):
     """Runs the commands of a document in `folder`, one after the other. Yields (words of the
     command, its exit code and outputs) for each."""
@@ -93,7 +116,8 @@ def answers_of(requested, folder):
     lines = [words for _, words in requested]
     if "DFSLAB_PATH" not in environment:
         for words in lines:
-            yield words, dfslab(*words, cwd=folder, env=environment)
+            run = ended_by_ctrl_c if words[0] == "serve" and "--runs" in words else dfslab
+            yield words, run(*words, cwd=folder, env=environment)
         return
     # Additions found by DFSLAB_PATH stay imported, so commands that set it run in a separate
     # process.

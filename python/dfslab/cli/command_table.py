@@ -123,6 +123,11 @@ PURPOSES: dict[str, tuple[CommandEntry, ...]] = {
             "report", "Write the page of a run again, or its results in another program's form."
         ),
         CommandEntry(
+            "serve",
+            "Runs in a browser: list, live view, comparison, what-if sliders, token games.",
+            "live.serving",
+        ),
+        CommandEntry(
             "import",
             "Take in the results of another tool (fio, IOR, mdtest, IO500, …) as a run.",
             "exchange.importing",
@@ -186,6 +191,7 @@ EXAMPLES = {
     "tune": "dfslab tune glusterfs --runs 3",
     "fit": "dfslab fit runs/quickstart/latest",
     "report": "dfslab report runs/quickstart/latest --as csv -o results.csv",
+    "serve": "dfslab serve --runs runs --no-browser",
     "import": "dfslab import fio.json",
     "export": "dfslab export runs/quickstart/latest -o runs.csv",
     "list": "dfslab list",

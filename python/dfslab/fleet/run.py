@@ -66,7 +66,7 @@ def _run(
 
         return dask.run_load(plan, places, progress, watch)
     if len(places) == 1 and not places[0].prefix:
-        return _here(plan, progress, watch)
+        return _here(plan, places[0].name, progress, watch)
     # A wrong number of clients is not rejected here. The agent rejects it with its error message.
     slices = split(max(1, plan.stream.clients), len(places))
     shares = [(place, part) for place, part in zip(places, slices, strict=True) if part]
@@ -107,8 +107,10 @@ def planned(stream: Stream, most: Mapping[int, int]) -> Iterator[PlannedOperatio
         yield from operations(_core.stream_operations(spec, client, limit))
 
 
-def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) -> LoadRun:
-    """Runs the whole plan in this process, without agents."""
+def _here(
+    plan: LoadPlan, name: str, progress: ProgressReport | None, watch: Watch | None
+) -> LoadRun:
+    """Runs the whole plan in this process, without agents. `name`: name of this host."""
     if watch is None:
         report, spans, recorded = _core.run_load(plan.text, progress)
         return _done(report, spans, recorded)
@@ -123,9 +125,12 @@ def _here(plan: LoadPlan, progress: ProgressReport | None, watch: Watch | None) 
         return now_s
 
     def observed(*counts: int) -> None:
-        watch.observed(LiveCounts(*counts))
+        found = LiveCounts(*counts)
+        watch.observed(found)
+        watch.by_host({name: found})
 
-    report, spans, recorded = _core.run_load(plan.text, progress, gate, observed)
+    barrier = gate if watch.needs_barriers else None
+    report, spans, recorded = _core.run_load(plan.text, progress, barrier, observed)
     return _done(report, spans, recorded)
 
 

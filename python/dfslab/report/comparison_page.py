@@ -10,7 +10,7 @@ from dfslab.documents.table import Tab
 from dfslab.report.charts import palette
 from dfslab.report.charts.figure import Axis, Mark, Panel, Rule, Series
 from dfslab.report.charts.svg import figure
-from dfslab.report.page import Rendered, page_of
+from dfslab.report.page import NO_BAR, Rendered, page_of
 from dfslab.report.page_table import contents, folded, signed
 from dfslab.studies.decisions.paired_runs import ComparedMetric, ComparedRuns
 
@@ -24,14 +24,14 @@ STYLES: dict[str, tuple[str, Mark]] = {
 }
 
 
-def render(found: ComparedRuns) -> str:
-    """Returns the HTML of the page that compares two runs."""
+def render(found: ComparedRuns, bar: Markup = NO_BAR) -> str:
+    """Returns the HTML of the page that compares two runs. `bar`: HTML above the page."""
     answer = Markup("").join(Markup("<p>{}</p>").format(one) for one in found.sentences())
     table = folded("All comparisons", contents(found.table(), titled=False), opened=True)
     body = Markup('<div class="answer">{}</div>').format(answer) + _chart(found) + table
     parts = [Rendered("comparison", "Answer", 0, body, "", Tab.ANSWER)]
     title = f"What differs in {found.after}, compared with {found.before}?"
-    return page_of("Two runs compared", title, "compared by dfslab", parts)
+    return page_of("Two runs compared", title, "compared by dfslab", parts, bar=bar)
 
 
 def _chart(found: ComparedRuns) -> Markup:

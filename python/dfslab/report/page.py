@@ -22,6 +22,8 @@ from dfslab.spec.printable import printable
 from dfslab.studies.contract import FinishedRun, StudyResult, all_studies
 from dfslab.studies.runs import completeness
 
+NO_BAR = Markup("")
+
 
 @dataclass(frozen=True)
 class Rendered:
@@ -86,27 +88,43 @@ def caption(run: FinishedRun) -> str:
     return " · ".join(parts)
 
 
-def render_trace(profile: TraceProfile, name: str, title: str) -> str:
-    """Returns the HTML of a page that shows one trace profile, without a scenario."""
+def render_trace(profile: TraceProfile, name: str, title: str, bar: Markup = NO_BAR) -> str:
+    """Returns the HTML of a page that shows one trace profile, without a scenario. `bar`: HTML that
+    is shown above the page."""
     shown = [
         Rendered(part.name, part.title, place, part.body, trace.EMPTY, part.tab)
         for place, part in enumerate(trace.parts(profile))
         if part.body or part.tab is Tab.ANSWER
     ]
-    return page_of(name, title, "traced by dfslab", shown)
+    return page_of(name, title, "traced by dfslab", shown, bar=bar)
 
 
-def render(run: FinishedRun) -> str:
-    """Returns the HTML of the page of a run."""
+def style() -> str:
+    """Returns the style sheet of the page, which other pages in the same style use, too."""
+    template = environment().get_template("page.html")
+    context = template.new_context({"colours": Markup(style_sheet())})
+    return "".join(template.blocks["style"](context))
+
+
+def render(run: FinishedRun, bar: Markup = NO_BAR) -> str:
+    """Returns the HTML of the page of a run. `bar`: HTML that is shown above the page."""
     warning = completeness.warning(run.results)
-    return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning)
+    return page_of(run.scenario.name, run.scenario.title, caption(run), sections(run), warning, bar)
 
 
-def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: str = "") -> str:
+def page_of(
+    name: str,
+    title: str,
+    words: str,
+    shown: list[Rendered],
+    warning: str = "",
+    bar: Markup = NO_BAR,
+) -> str:
     """Returns the HTML of a page with the sections `shown`.
 
     `title`: the question that the page answers. `words`: the line below it. `warning`: a sentence
-    that is shown above everything else; "" for none.
+    that is shown above everything else; "" for none. `bar`: HTML above the page, such as the links
+    of `dfslab serve`.
     """
     full = [one for one in shown if one.body]
     parts = [(tab, [one for one in full if one.tab is tab]) for tab in Tab]
@@ -118,6 +136,7 @@ def page_of(name: str, title: str, words: str, shown: list[Rendered], warning: s
             title=title,
             caption=words,
             warning=warning,
+            bar=bar,
             first=dict(parts)[Tab.ANSWER],
             parts=[(tab, own) for tab, own in parts if own and tab is not Tab.ANSWER],
             missing=[one for one in shown if not one.body],

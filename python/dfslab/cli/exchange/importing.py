@@ -8,13 +8,9 @@ from typing import Annotated
 import typer
 
 from dfslab.cli.shared import AsJson, Out, emit
-from dfslab.imports import as_results, tool_report
-from dfslab.imports.tool_report import ToolReport
-from dfslab.instruments.tracing import counter_reports
+from dfslab.imports import as_results
 from dfslab.method import RunFailed
-from dfslab.studies.checks.of_tools import of_report
-from dfslab.studies.checks.rule import Finding, judged
-from dfslab.studies.runs import store
+from dfslab.studies.runs.imported import import_file
 
 app = typer.Typer()
 
@@ -33,31 +29,10 @@ def import_results(
     The run can be compared, reported and exported like our own. What the tool did not report stays
     unknown. `dfslab list` names the formats. Example: dfslab import fio.json
     """
-    report = _report(file, form)
-    findings = judged(of_report(report))
-    found = as_results.results(report, file, [checked(one) for one in findings])
-    opened = store.open_run(as_results.scenario_of(report, file), out, fresh=True)
-    with opened.locked():
-        for one in found:
-            opened.add(one)
-        notes = opened.finish({"imported": file.name, "tool": report.tool, "results": len(found)})
-    rows = [*as_results.table_rows(found), *map(checked, findings)]
-    documents = [one.model_dump(mode="json") for one in found]
-    emit(as_json, documents, *rows, *notes, f"{len(found)} results in {opened.folder}")
-    lost = sum(not one.complete for one in found)
-    if lost:
-        raise RunFailed(f"{file}: {lost} of {len(found)} results are incomplete or invalid")
-
-
-def _report(file: Path, form: str) -> ToolReport:
-    """Returns the report in a file: results of a benchmark, or counters of a server or client."""
-    if not form and file.is_file() and not tool_report.is_recognised(file):
-        counted = counter_reports.report(file)
-        if counted is not None:
-            return counted
-    return tool_report.read(file, form)
-
-
-def checked(finding: Finding) -> str:
-    """Returns a finding as one line for the notes of a result."""
-    return f"check: {finding.rule}: {finding.subject}: {finding.stated}"
+    made = import_file(file, out, form)
+    rows = [*as_results.table_rows(made.results), *made.findings]
+    documents = [one.model_dump(mode="json") for one in made.results]
+    number = len(made.results)
+    emit(as_json, documents, *rows, *made.notes, f"{number} results in {made.folder}")
+    if made.lost:
+        raise RunFailed(f"{file}: {made.lost} of {number} results are incomplete or invalid")

@@ -78,8 +78,9 @@ def limits_of(situation: Situation, constants: Mapping[str, float]) -> list[Limi
                 )
             )
     limits += _of_pools(situation, constants, alone)
-    if workload.think_time:
-        share = workload.think_time / float(times_s[0])
+    think_s = sum(one.weight * (one.think_time_s + one.pause_s) for one in situation.phases)
+    if think_s:
+        share = think_s / float(times_s[0])
         limits.append(Limit(name=THINK, share=min(1.0, share)))
     return sorted(limits, key=lambda one: -one.share)
 

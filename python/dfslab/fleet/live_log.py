@@ -1,0 +1,176 @@
+"""Writes the progress and the rates of a running measurement to a file in the run's folder, which
+other processes read to watch the run.
+
+Each line of the file is a document as JSON. The results of the run hold the same figures, so the
+file is removed when the run ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Literal, TextIO
+
+from pydantic import Field, TypeAdapter
+
+from dfslab.documents.document import Document
+from dfslab.fleet.live_seconds import SecondCounter
+from dfslab.fleet.watch import LiveCounts, Watch
+from dfslab.spec.clock import REAL, Clock
+from dfslab.spec.files.outputs import write_atomically
+
+# Name of the file in the folder of a run.
+FILE = "live.jsonl"
+
+
+class LiveProgress(Document):
+    """What a run is doing. `share`: the finished part of all its work, 0 to 1. `unix_s`: time of
+    the report, in seconds since 1970."""
+
+    kind: Literal["progress"] = "progress"
+    unix_s: float
+    share: float
+    text: str
+
+
+class LiveRate(Document):
+    """The figures of one client host in one second of a workload run.
+
+    `workload_run`: number of the workload run, from 1 on. `at_s`: end of the second, in seconds
+    after the start of the workload run. Latencies are in seconds; they are None if no operation
+    succeeded in that second. `latency_s_max`: duration of the longest operation.
+    """
+
+    kind: Literal["rate"] = "rate"
+    unix_s: float
+    workload_run: int
+    host: str
+    at_s: float
+    rate_per_s: float
+    latency_s_mean: float | None
+    latency_s_max: float | None
+    errors: int
+
+
+LiveLine = LiveProgress | LiveRate
+LINE: TypeAdapter[LiveLine] = TypeAdapter(
+    Annotated[LiveProgress | LiveRate, Field(discriminator="kind")]
+)
+# When the file has more bytes than MOST_BYTES, all lines but those in the last KEPT_BYTES are
+# removed.
+MOST_BYTES, KEPT_BYTES = 1 << 20, 1 << 18
+
+
+class LiveLog:
+    """The file of one run. Nothing is written before `open` and after `close`.
+
+    A file that cannot be written is given up silently, because a run must not fail for lack of
+    viewers.
+    """
+
+    def __init__(self, clock: Clock = REAL) -> None:
+        self._clock = clock
+        self._path = Path()
+        self._file: TextIO | None = None
+        self._bytes = 0
+        self._counters: dict[str, SecondCounter] = {}
+        self._workload_run = 0
+        self._is_counting = False
+        self._done, self._reported_s = 0, 0.0
+        self._share, self._text = 0.0, ""
+
+    def open(self, folder: Path) -> None:
+        """Begins an empty file in the folder of a run."""
+        self._path, self._bytes = folder / FILE, 0
+        with suppress(OSError):
+            self._file = self._path.open("w", encoding="utf-8")
+
+    def close(self) -> None:
+        """Removes the file, because the results of the run hold the figures of each second."""
+        if self._file is not None:
+            self._give_up()
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def watched(self, watch: Watch | None) -> Watch:
+        """Returns a watch that calls the callbacks of `watch` and also writes the rates of every
+        host to the file."""
+        other = watch or Watch()
+
+        def by_host(counts: Mapping[str, LiveCounts]) -> None:
+            other.by_host(counts)
+            self._observed(counts)
+
+        return replace(other, by_host=by_host)
+
+    def progress(self, done: float, total: float, text: str) -> None:
+        """Writes what the run is doing, if that has changed. The next workload run begins after
+        this call.
+
+        A preparation during a run, such as the start of a testbed, reports that nothing is done.
+        The share of the finished work does not change then.
+        """
+        self._is_counting = False
+        self._share = done / total if done and total else self._share
+        if text != self._text:
+            self._text = text
+            self._write(LiveProgress(unix_s=self._unix_s(), share=self._share, text=text))
+
+    def _observed(self, counts: Mapping[str, LiveCounts]) -> None:
+        now_s = self._clock.monotonic_s()
+        done = sum(one.done for one in counts.values())
+        if done < self._done:
+            # The counts were reset, because another workload run has begun.
+            self._is_counting = False
+        if not self._is_counting and done:
+            self._begin(self._reported_s or now_s)
+        self._done, self._reported_s = done, now_s
+        for host, own in counts.items():
+            second = self._counters.setdefault(host, SecondCounter()).observed(own, now_s)
+            if second is not None and self._is_counting:
+                self._write(
+                    LiveRate(
+                        unix_s=self._unix_s(),
+                        workload_run=self._workload_run,
+                        host=host,
+                        **asdict(second),
+                    )
+                )
+
+    def _begin(self, at_s: float) -> None:
+        """Begins a workload run, whose first operations were reported after `at_s`."""
+        self._is_counting = True
+        self._workload_run += 1
+        for counter in self._counters.values():
+            counter.begin(at_s)
+
+    def _unix_s(self) -> float:
+        return self._clock.unix_ns() * 1e-9
+
+    def _write(self, line: LiveLine) -> None:
+        if self._file is None:
+            return
+        text = line.model_dump_json() + "\n"
+        try:
+            self._bytes += len(text.encode())
+            self._file.write(text)
+            self._file.flush()
+            if self._bytes > MOST_BYTES:
+                self._shorten()
+        except OSError:
+            self._give_up()
+
+    def _shorten(self) -> None:
+        """Removes the oldest lines of the file."""
+        kept = self._path.read_bytes()[-KEPT_BYTES:].partition(b"\n")[2]
+        self._give_up()
+        write_atomically(self._path, kept.decode())
+        self._file, self._bytes = self._path.open("a", encoding="utf-8"), len(kept)
+
+    def _give_up(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()

@@ -1,0 +1,80 @@
+"""The web application: its addresses, and its answers to wrong requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from dfslab.method import RunFailed
+from dfslab.spec.input_error import InputError
+from dfslab.web.guard import Guard
+from dfslab.web.pages import Pages, rendered
+from dfslab.web.script_requests import ScriptRequests
+from dfslab.web.serve_settings import ServeSettings
+
+STATIC = Path(__file__).parent / "static"
+API = "/api/"
+WRONG_INPUT, FAILED, NOT_FOUND = 400, 422, 404
+
+
+def application(settings: ServeSettings) -> Starlette:
+    """Returns the application for the runs and the address of `settings`."""
+    pages, api = Pages(settings), ScriptRequests(settings)
+    routes = [
+        Route("/", pages.runs),
+        Route("/runs/{name}/{stamp}", pages.run),
+        Route("/live/{name}/{stamp}", pages.live),
+        Route("/compare", pages.compare),
+        Route("/whatif", pages.whatif),
+        Route("/nets", pages.nets),
+        Route("/net", pages.net),
+        Route("/dropped/{key}", pages.dropped),
+        Route("/api/live/{name}/{stamp}", api.live),
+        Route("/api/whatif", api.whatif, methods=["POST"]),
+        Route("/api/whatif/net", api.net, methods=["POST"]),
+        Route("/api/games", api.start_game, methods=["POST"]),
+        Route("/api/games/{key}/fire", api.fire, methods=["POST"]),
+        Route("/api/games/{key}/back", api.back, methods=["POST"]),
+        Route("/api/drop", api.drop, methods=["POST"]),
+        Route("/static/page.css", pages.style),
+        Route("/static/tables.js", pages.tables),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={
+            InputError: _wrong_input,
+            RunFailed: _failed,
+            HTTPException: _http_error,
+        },
+    )
+
+
+def _wrong_input(request: Request, error: Exception) -> Response:
+    return _error(request, str(error), WRONG_INPUT)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    return _error(request, str(error), FAILED)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    text = "there is no such page" if error.status_code == NOT_FOUND else error.detail
+    return _error(request, text, error.status_code)
+
+
+def _error(request: Request, text: str, status: int) -> Response:
+    """Returns one line on what is wrong: as JSON for scripts, as a page for people."""
+    if request.url.path.startswith(API):
+        return Response(json.dumps({"error": text}), status, media_type="application/json")
+    return rendered("error.html", status, text=text)

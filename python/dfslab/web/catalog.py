@@ -1,0 +1,143 @@
+"""Finds the runs below a folder, and describes each for the list of runs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from dfslab.documents.document import Document
+from dfslab.spec.input_error import InputError
+from dfslab.studies.runs.records.stored_results import COMPLETE
+
+State = Literal["running", "finished", "unfinished"]
+SCENARIO = "scenario.toml"
+# The newest runs of this number are listed.
+MOST_RUNS = 2000
+# A process that began later than its lock file by more than this time in seconds is another process
+# with the same number.
+CLOCK_TOLERANCE_S = 2.0
+
+
+class RunEntry(Document):
+    """One run in the list. `key`: path of its folder below the folder of the runs. `started`: time
+    in the name of the folder, in UTC."""
+
+    key: str
+    name: str
+    started: str
+    state: State
+    file_system: str
+    workload: str
+    methods: list[str]
+    question: str
+
+    @property
+    def words(self) -> str:
+        """Returns all texts of the entry in lower case, for the search."""
+        parts = (self.key, self.file_system, self.workload, *self.methods, self.question)
+        return " ".join(parts).lower()
+
+
+class _Table(Document):
+    """The tables `file_system` and `workload` of a scenario file, of which only the name is
+    read."""
+
+    name: str = ""
+
+
+class _Run(Document):
+    methods: list[str] = []
+
+
+class _ScenarioHead(Document):
+    """The keys of a scenario file that the list shows."""
+
+    name: str = ""
+    title: str = ""
+    file_system: _Table = _Table()
+    workload: _Table = _Table()
+    run: _Run = _Run()
+
+
+def entries(runs: Path) -> list[RunEntry]:
+    """Returns the runs below a folder, the newest first. Folders without a readable scenario file
+    are left out."""
+    folders = (path.parent for path in runs.glob(f"*/*/{SCENARIO}"))
+    known = [one for one in folders if not one.is_symlink() and not one.parent.is_symlink()]
+    known.sort(key=lambda one: (one.name, one.parent.name), reverse=True)
+    return list(_described(runs, known[:MOST_RUNS]))
+
+
+def _described(runs: Path, folders: list[Path]) -> Iterator[RunEntry]:
+    for folder in folders:
+        try:
+            path = folder / SCENARIO
+            head = _head(path, path.stat().st_mtime_ns)
+        except (OSError, ValueError):
+            continue
+        yield RunEntry(
+            key=folder.relative_to(runs).as_posix(),
+            name=head.name,
+            started=_started(folder.name),
+            state=state_of(folder),
+            file_system=head.file_system.name,
+            workload=head.workload.name,
+            methods=head.run.methods,
+            question=head.title,
+        )
+
+
+@lru_cache(maxsize=4 * MOST_RUNS)
+def _head(path: Path, changed_ns: int) -> _ScenarioHead:
+    """Reads the head of a scenario file. `changed_ns` makes a changed file be read again."""
+    return _ScenarioHead.model_validate(_toml(path))
+
+
+def _toml(path: Path) -> Mapping[str, object]:
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+def _started(stamp: str) -> str:
+    """Returns the time in the name of a run folder, such as "20260102T030405.000006Z", in the form
+    "2026-01-02 03:04:05"; "" if the name has none."""
+    if len(stamp) < 15 or not stamp[:8].isdigit() or not stamp[9:15].isdigit():
+        return ""
+    return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]} {stamp[9:11]}:{stamp[11:13]}:{stamp[13:15]}"
+
+
+def state_of(folder: Path) -> State:
+    """Returns whether a run is finished, is being executed by a process of this machine, or was
+    left unfinished."""
+    if (folder / COMPLETE).exists():
+        return "finished"
+    return "running" if _is_locked(folder / ".lock") else "unfinished"
+
+
+def _is_locked(lock: Path) -> bool:
+    """Returns whether the process whose number a lock file holds still runs. The lock itself is not
+    tried, because a run that starts at the same time would be refused."""
+    try:
+        written_s = lock.stat().st_mtime
+        began_s = psutil.Process(int(lock.read_text(encoding="utf-8"))).create_time()
+    except (OSError, ValueError, psutil.Error):
+        return False
+    return began_s <= written_s + CLOCK_TOLERANCE_S
+
+
+def folder_of(runs: Path, key: str) -> Path:
+    """Returns the folder of the run `key`. Raises InputError if there is no such run below
+    `runs`."""
+    parts = key.split("/")
+    folder = runs.joinpath(*parts)
+    is_plain = len(parts) == 2 and all(one and not one.startswith(".") for one in parts)
+    if not is_plain or not (folder / SCENARIO).is_file():
+        raise InputError("run", key, "no such run")
+    if not folder.resolve().is_relative_to(runs.resolve()):
+        raise InputError("run", key, "lies outside the folder of the runs")
+    return folder

@@ -1,0 +1,184 @@
+"""Takes files that a user drops on a page: results of other tools, traces, recordings of file
+calls, and nets. A file is kept in a folder of its own below the folder of the runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Literal
+
+from markupsafe import Markup
+
+from dfslab.documents.document import Document
+from dfslab.documents.table import Tab
+from dfslab.imports import contract
+from dfslab.imports.survey import TraceRequest, TraceSurvey, survey
+from dfslab.instruments import trace
+from dfslab.method import RunFailed
+from dfslab.nets import files
+from dfslab.report import page
+from dfslab.report.page_table import note, table
+from dfslab.spec.input_error import InputError
+from dfslab.studies.runs.imported import import_file, is_known
+
+# Folder of the dropped files, below the folder of the runs.
+FOLDER = ".dropped"
+# Largest size of one file, and of all kept files together.
+MOST_BYTES, MOST_KEPT_BYTES = 256 << 20, 2 << 30
+LONGEST_NAME = 80
+KEY_DIGITS = 24
+KEY = "FILE"
+TAKEN = (
+    "takes results of other tools (fio, IOR, mdtest, …), traces (OTLP, Jaeger, …), recordings of "
+    "file calls (strace, blkparse, Darshan) and nets (.pnml, .cpn, .json)"
+)
+DroppedKind = Literal["results", "calls", "net", "trace"]
+
+
+class Dropped(Document):
+    """A file that was taken. `address`: path of the page that shows it."""
+
+    kind: DroppedKind
+    name: str
+    address: str
+
+
+async def keep(runs: Path, name: str, chunks: AsyncIterator[bytes]) -> Path:
+    """Stores a file, whose content arrives in parts, and returns its path. The same content is
+    stored only once.
+
+    Raises InputError if the file is empty, larger than MOST_BYTES, or if there is no room among the
+    kept files.
+    """
+    home = runs / FOLDER
+    home.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with tempfile.NamedTemporaryFile(dir=home, prefix=".part-") as part:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise InputError(KEY, name, f"must be at most {MOST_BYTES >> 20} MiB")
+            digest.update(chunk)
+            part.write(chunk)
+        part.flush()
+        if not size:
+            raise InputError(KEY, name, "is empty")
+        if size + _kept_bytes(home) > MOST_KEPT_BYTES:
+            allowed = f"no room: {home} holds {MOST_KEPT_BYTES >> 30} GiB; remove files there"
+            raise InputError(KEY, name, allowed)
+        folder = home / digest.hexdigest()[:KEY_DIGITS]
+        folder.mkdir(exist_ok=True)
+        path = folder / plain_name(name)
+        if not path.exists():
+            os.link(part.name, path)
+    return path
+
+
+def _kept_bytes(home: Path) -> int:
+    return sum(one.stat().st_size for one in home.glob("*/*") if one.is_file())
+
+
+def plain_name(name: str) -> str:
+    """Returns a file name without folders and unusual characters. Its end, by which formats are
+    recognised, is kept."""
+    last = re.split(r"[/\\]", name)[-1]
+    return re.sub(r"[^\w.-]+", "-", last)[-LONGEST_NAME:].lstrip(".-") or "file"
+
+
+def find(runs: Path, key: str) -> Path:
+    """Returns the path of a kept file. Raises InputError if there is none of this key."""
+    if re.fullmatch(rf"[0-9a-f]{{{KEY_DIGITS}}}", key):
+        for path in sorted((runs / FOLDER / key).glob("*")):
+            if path.is_file() and not path.is_symlink():
+                return path
+    raise InputError(KEY, key, "is not kept; drop it again")
+
+
+def take(path: Path, runs: Path) -> Dropped:
+    """Recognises a kept file, and imports it as a run if it holds results. Raises InputError with
+    the reason of its reader if the file is refused."""
+    try:
+        kind = kind_of(path)
+        if kind == "results":
+            folder = import_file(path, runs).folder
+            address = f"/runs/{folder.relative_to(runs).as_posix()}"
+        elif kind == "net":
+            address = f"/net?file=dropped:{path.parent.name}"
+        else:
+            shown(path, Markup(""))
+            address = f"/dropped/{path.parent.name}"
+        return Dropped(kind=kind, name=path.name, address=address)
+    except InputError as error:
+        raise _by_name(error, path) from error
+
+
+def kind_of(path: Path) -> DroppedKind:
+    """Returns what a file holds. Everything that no other reader recognises may be a trace."""
+    if is_known(path):
+        return "results"
+    if contract.recognised(path):
+        return "calls"
+    if Path(path.name.removesuffix(".gz")).suffix in (".pnml", ".cpn") or _is_json_net(path):
+        files.read(path)
+        return "net"
+    return "trace"
+
+
+def _is_json_net(path: Path) -> bool:
+    """Returns whether a file is a net in JSON. Other files in JSON are traces."""
+    if path.suffix != ".json":
+        return False
+    try:
+        return bool(files.read(path).places)
+    except InputError:
+        return False
+
+
+def shown(path: Path, bar: Markup) -> str:
+    """Returns the HTML of the page that shows a trace or a recording of file calls.
+
+    Raises InputError if its reader refuses the file.
+    """
+    if contract.recognised(path):
+        return _survey_page(path, survey(path, TraceRequest()), bar)
+    try:
+        found = trace.profile([path])
+    except (InputError, RunFailed) as error:
+        reason = error.allowed if isinstance(error, InputError) else str(error)
+        raise InputError(KEY, path.name, f"{_without(reason, path)}; dfslab {TAKEN}") from error
+    title = f"{found.spans:,} calls in {found.trees:,} call trees"
+    return page.render_trace(found, path.name, title, bar)
+
+
+def _by_name(error: InputError, path: Path) -> InputError:
+    """Returns the error with the name of the file in place of its path on the server."""
+    value = path.name if error.value in (str(path), path) else error.value
+    return InputError(error.key, value, _without(error.allowed, path), _without(error.file, path))
+
+
+def _without(text: str, path: Path) -> str:
+    return text.replace(str(path), path.name)
+
+
+def _survey_page(path: Path, found: TraceSurvey, bar: Markup) -> str:
+    """Returns the HTML of a page that shows which calls of a recording would be replayed."""
+    guess = " (guessed)" if found.is_root_guessed else ""
+    calls, out = sum(found.taken.values()), sum(found.left_out.values())
+    answer = (
+        f"{calls:,} calls of {found.clients} clients in {found.root}{guess} can be replayed; "
+        f"{out:,} are left out."
+    )
+    taken = table(["call", "replayed"], [(name, f"{n:,}") for name, n in found.taken.most_common()])
+    left = [(call, why, f"{n:,}") for (call, why), n in found.left_out.most_common()]
+    body = Markup('<div class="answer"><p>{}</p></div>').format(answer)
+    body += note(f"Repeat them in a directory: dfslab replay {path.name} DIRECTORY") + taken
+    if left:
+        head = Markup("<h2>Left out</h2>")
+        body += head + table(["call", "reason", "calls"], left, texts=2)
+    parts = [page.Rendered("calls", "Calls", 0, body, "", Tab.ANSWER)]
+    title = f"What can be replayed of a recording of {found.form}?"
+    return page.page_of(path.name, title, "read by dfslab", parts, bar=bar)

@@ -1,0 +1,176 @@
+"""The pages of the web application, as HTML."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import jinja2
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from dfslab.report import page
+from dfslab.spec.input_error import InputError
+from dfslab.web import catalog, drops, games, live_view, run_pages, whatif_board
+from dfslab.web.serve_settings import ServeSettings
+
+# Pages of the report have scripts and styles in the page itself, and make no requests.
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+DROPPED = "dropped:"
+Links = list[tuple[str, str]]
+# The links at the top of every page: (address, text).
+LINKS: Links = [("/", "Runs"), ("/whatif", "What if"), ("/nets", "Token game")]
+STATES = ("running", "finished", "unfinished")
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """Returns the environment of the templates, which escapes all texts."""
+    folder = Path(__file__).parent / "templates"
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def rendered(template: str, status: int = 200, **values: object) -> HTMLResponse:
+    """Returns the page of a template."""
+    found = environment().get_template(template)
+    return HTMLResponse(found.render(links=LINKS, **values), status)
+
+
+def bar(*more: tuple[str, str]) -> Markup:
+    """Returns the HTML of the links above a page of the report. `more`: further links, each as
+    (address, text)."""
+    shown = environment().get_template("bar.html").render(links=[*LINKS, *more])
+    return Markup(shown)
+
+
+def report(text: str) -> HTMLResponse:
+    """Returns a page of the report, which must not request anything."""
+    return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
+
+
+class Pages:
+    """The pages, for one folder of runs."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._runs = settings.runs
+
+    def runs(self, request: Request) -> Response:
+        """Returns the list of runs, as far as they match the search and the chosen state."""
+        words = request.query_params.get("q", "").strip()
+        state = request.query_params.get("state", "")
+        every = catalog.entries(self._runs)
+        found = [
+            one
+            for one in every
+            if all(word in one.words for word in words.lower().split()) and state in ("", one.state)
+        ]
+        return rendered(
+            "runs.html",
+            runs=found,
+            total=len(every),
+            words=words,
+            state=state,
+            states=STATES,
+            folder=str(self._runs),
+            taken=drops.TAKEN,
+        )
+
+    def run(self, request: Request) -> Response:
+        """Returns the page of a run; for a running one, redirects to its live view."""
+        key, folder = self._run_of(request)
+        if catalog.state_of(folder) == "running":
+            return RedirectResponse(f"/live/{quote(key)}", 303)
+        source = urlencode({"source": whatif_board.RUN + key})
+        more = ((f"/whatif?{source}", "What if, from this run"), (f"/live/{quote(key)}", "Live"))
+        return report(run_pages.run_page(folder, bar(*more)))
+
+    def live(self, request: Request) -> Response:
+        """Returns the live view of a run."""
+        key, folder = self._run_of(request)
+        return rendered("live.html", key=key, address=quote(key), view=live_view.live_view(folder))
+
+    def compare(self, request: Request) -> Response:
+        """Returns the page that compares two runs."""
+        keys = request.query_params.getlist("run")
+        if len(keys) != 2:
+            raise InputError("run", None, f"choose two runs to compare; {len(keys)} are chosen")
+        # The newest run is the first one in the list, but the second one of the comparison.
+        after, before = (catalog.folder_of(self._runs, key) for key in keys)
+        return report(run_pages.comparison(before, after, (keys[1], keys[0]), bar()))
+
+    def whatif(self, request: Request) -> Response:
+        """Returns the sliders of a scenario or run; without one, the list to choose from."""
+        runs = [one.key for one in catalog.entries(self._runs)]
+        every = whatif_board.sources(runs)
+        source = request.query_params.get("source", "")
+        if not source:
+            return rendered("sources.html", sources=every)
+        board = whatif_board.board_of(self._runs, source)
+        point = _number(request.query_params.get("point", "0"))
+        requested = whatif_board.WhatIfRequest(source=source, point=point)
+        return rendered(
+            "whatif.html",
+            source=source,
+            name=whatif_board.source_name(source),
+            question=board.evidence.scenario.title,
+            basis=board.evidence.basis,
+            names=board.names,
+            point=point,
+            sliders=board.sliders(point),
+            first=whatif_board.answer(board, requested),
+        )
+
+    def nets(self, request: Request) -> Response:
+        """Returns the list of nets."""
+        return rendered("nets.html", nets=sorted(games.ready_nets()), taken=drops.TAKEN)
+
+    def net(self, request: Request) -> Response:
+        """Returns the token game of a net."""
+        file = request.query_params.get("file", "")
+        return rendered("net.html", file=file, name=net_file(self._runs, file).name)
+
+    def dropped(self, request: Request) -> Response:
+        """Returns the page of a dropped trace or recording."""
+        path = drops.find(self._runs, request.path_params["key"])
+        return report(drops.shown(path, bar()))
+
+    def style(self, request: Request) -> Response:
+        """Returns the style sheet that the application shares with the pages of the report."""
+        return Response(page.style(), media_type="text/css")
+
+    def tables(self, request: Request) -> Response:
+        """Returns the script that sorts and filters tables."""
+        path = Path(page.__file__).parent / "templates" / "tables.js"
+        return Response(path.read_text(encoding="utf-8"), media_type="text/javascript")
+
+    def _run_of(self, request: Request) -> tuple[str, Path]:
+        """Returns the key and the folder of the run that the address names."""
+        key = f"{request.path_params['name']}/{request.path_params['stamp']}"
+        return key, catalog.folder_of(self._runs, key)
+
+
+def net_file(runs: Path, file: str) -> Path:
+    """Returns the path of a net: a dropped one, or one that comes with dfslab. Raises InputError if
+    there is none of this name."""
+    if file.startswith(DROPPED):
+        return drops.find(runs, file.removeprefix(DROPPED))
+    known = games.ready_nets()
+    if file not in known:
+        raise InputError("file", file, f"is no known net; there are {', '.join(known)}")
+    return known[file]
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise InputError("point", text, "must be the number of a configuration")
+    return int(text)

@@ -1,0 +1,127 @@
+"""Derives sliders from a scenario: one for each number that a user would change first, with the
+values at which the slider stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dfslab.spec import units
+from dfslab.spec.changes.change import Change
+from dfslab.spec.changes.change_language import parse_change
+from dfslab.spec.changes.subjects import Subject, subjects_of
+from dfslab.spec.scenario import Scenario
+
+# The phrases of subjects that get a slider, in the order of the page. The list begins with what
+# users change most.
+PHRASES = (
+    "clients",
+    "servers",
+    "ios",
+    "machines",
+    "link",
+    "client link",
+    "disk",
+    "disk latency",
+    "network latency",
+    "server cores",
+    "io cores",
+    "cores",
+    "copies",
+    "file size",
+    "transfer size",
+    "block size",
+    "stripe size",
+    "stripe count",
+)
+MOST_SLIDERS = 12
+# Steps of a slider for a rate, a size or a time, as factors of the present value.
+FACTORS = tuple(2.0 ** (place / 2) for place in range(-8, 9))
+# A whole number can be changed at most by this factor, and stops at these values.
+WIDEST = 16
+_FIRST_STOPS = (1, 2, 3, 4, 6)
+WHOLE_STOPS = (*_FIRST_STOPS, *(n * 2**k for k in range(2, 15) for n in (2, 3)))
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A slider for one subject of a scenario.
+
+    `key`: the scenario keys that it sets, which identify it. `stops`: for each position the text
+    that is shown, and the change in the language of changes. `present`: index of the position that
+    changes nothing.
+    """
+
+    key: str
+    name: str
+    stops: Sequence[tuple[str, str]]
+    present: int
+
+    @property
+    def labels(self) -> list[str]:
+        """Returns the texts of all positions."""
+        return [label for label, _ in self.stops]
+
+    def change(self, position: int) -> str:
+        """Returns the change at a position; "" at the present value. Positions beyond an end are
+        the end."""
+        position = min(max(0, position), len(self.stops) - 1)
+        return "" if position == self.present else self.stops[position][1]
+
+
+def sliders_of(scenario: Scenario) -> list[Slider]:
+    """Returns the sliders of a configuration, at most MOST_SLIDERS."""
+    subjects = subjects_of(scenario)
+    chosen: dict[tuple[str, ...], Slider] = {}
+    for phrase in PHRASES:
+        subject = subjects.get(phrase)
+        if subject is None or subject.keys in chosen or not _is_number(subject):
+            continue
+        stops = list(_stops(phrase, subject))
+        labels = [label for label, _ in stops]
+        present = _label(subject, 1.0)
+        if len(stops) > 1 and present in labels:
+            key = " ".join(subject.keys)
+            chosen[subject.keys] = Slider(key, phrase, stops, labels.index(present))
+    return list(chosen.values())[:MOST_SLIDERS]
+
+
+def _is_number(subject: Subject) -> bool:
+    """Returns whether all present values of a subject are numbers above 0."""
+    values = subject.present
+    return subject.unit in ("1", "B", "s", "B/s", "Hz") and all(
+        isinstance(one, int | float) and not isinstance(one, bool) and one > 0 for one in values
+    )
+
+
+def _stops(phrase: str, subject: Subject) -> Iterator[tuple[str, str]]:
+    if subject.unit != "1":
+        for factor in FACTORS:
+            yield _label(subject, factor), f"{phrase} x{factor:.6f}"
+    elif len(set(subject.present)) == 1:
+        now = float(subject.present[0])
+        counts = {n for n in WHOLE_STOPS if now / WIDEST <= n <= now * WIDEST}
+        for count in sorted(counts | {round(now)}):
+            yield f"{count:,}", f"{phrase} {count}"
+
+
+def _label(subject: Subject, factor: float) -> str:
+    """Returns the value of a subject, multiplied by a factor, as text with its unit. If several
+    values differ, they are separated by "/"."""
+    values = [float(one) * factor for one in subject.present]
+    if subject.unit == "1":
+        return f"{round(values[0]):,}"
+    texts = dict.fromkeys(units.text(one, subject.unit, 3) for one in values)
+    return " / ".join(texts)
+
+
+def changes_at(
+    scenario: Scenario, sliders: Sequence[Slider], positions: dict[str, int]
+) -> list[Change]:
+    """Returns the changes that sliders at these positions mean. `positions`: index of the position
+    by the key of the slider; a slider without an entry changes nothing.
+
+    Raises InputError if a change is impossible.
+    """
+    texts = [one.change(positions[one.key]) for one in sliders if one.key in positions]
+    return [parse_change(text, scenario) for text in texts if text]

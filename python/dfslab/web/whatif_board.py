@@ -1,0 +1,269 @@
+"""Answers the what-if sliders: the queueing model predicts the gain of the changes at once, and the
+net simulates the changed configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from dfslab import discover
+from dfslab.documents import metrics
+from dfslab.documents.document import Document, StrictDocument
+from dfslab.documents.table import labels_text
+from dfslab.method import Model, RunFailed
+from dfslab.models.tree.limits import limits_of, text_of
+from dfslab.models.tree.placement import Station
+from dfslab.models.tree.prediction import Situation
+from dfslab.report.charts import palette
+from dfslab.report.charts.figure import Axis, Bars, Panel
+from dfslab.report.charts.svg import figure
+from dfslab.spec.changes.change import Change
+from dfslab.spec.changes.change_language import apply
+from dfslab.spec.files import ready
+from dfslab.spec.input_error import InputError
+from dfslab.spec.scenario import Point
+from dfslab.studies.decisions.decision_input import DecisionInput, evidence_of
+from dfslab.studies.decisions.trust import Trust, trust_in
+from dfslab.studies.decisions.whatif import PairedModel
+from dfslab.studies.runs import stored
+from dfslab.web.catalog import folder_of
+from dfslab.web.sliders import Slider, changes_at, sliders_of
+
+NET = "petri"
+# Prefixes of sources in addresses: a ready scenario, or a run.
+READY, RUN = "scenario:", "run:"
+BOARDS_KEPT = 16
+MOST_STATIONS = 8
+# End of the axis of utilisation: the label of 100 % needs some room.
+MOST_SHOWN = 1.06
+
+
+class WhatIfRequest(StrictDocument):
+    """The positions of the sliders. `source`: a ready scenario or a run. `point`: index of the
+    configuration. `positions`: index of the position by the key of the slider."""
+
+    source: str
+    point: int = 0
+    positions: dict[str, int] = {}
+
+
+class ChangedTimes(Document):
+    """Mean time of one operation in seconds, before and after the changes."""
+
+    operation: str
+    before_s: float
+    after_s: float
+
+
+class WhatIfAnswer(Document):
+    """The prediction of the queueing model. Rates are in operations per second.
+
+    `gain`: factor by which the rate changes, with its 90 % interval `low` to `high`. `limit`: what
+    limits the rate after the changes. `withheld`: why the gain is not reliable; empty if it is.
+    `chart`: HTML with the utilisation of the stations.
+    """
+
+    before_per_s: float
+    after_per_s: float
+    gain: float
+    low: float
+    high: float
+    sureness: str
+    limit: str
+    withheld: list[str]
+    times: list[ChangedTimes]
+    chart: str
+
+
+class NetAnswer(Document):
+    """The simulation of the changed configuration by the net: the rate in operations per second
+    with its 90 % interval."""
+
+    rate_per_s: float
+    low: float | None
+    high: float | None
+    notes: list[str]
+
+
+@dataclass
+class Board:
+    """What is prepared for the sliders of one scenario or run, so that an answer takes only
+    milliseconds."""
+
+    evidence: DecisionInput
+    _sliders: dict[int, list[Slider]] = field(default_factory=dict)
+
+    @cached_property
+    def model(self) -> PairedModel:
+        """The queueing model with the calibration of the run, if there is one."""
+        return PairedModel(self.evidence)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """The contradictions between the model and the measurements of the run."""
+        return trust_in(self.evidence)
+
+    @cached_property
+    def net(self) -> Model:
+        """The model that simulates nets, fitted to the measurements of the run."""
+        found = discover.model(NET)
+        training = [
+            one
+            for one in self.evidence.results
+            if one.method == "measure" and one.complete and not one.point.held_out
+        ]
+        return found.fit(training) if training else found
+
+    @property
+    def names(self) -> list[str]:
+        """Returns the names of the configurations."""
+        return [labels_text(one.labels) or one.scenario.name for one in self.evidence.points]
+
+    def point(self, number: int) -> Point:
+        """Returns a configuration. Raises InputError if there is none of this number."""
+        if not 0 <= number < len(self.evidence.points):
+            last = len(self.evidence.points) - 1
+            raise InputError("point", number, f"must be a configuration from 0 to {last}")
+        return self.evidence.points[number]
+
+    def sliders(self, number: int) -> list[Slider]:
+        """Returns the sliders of a configuration."""
+        if number not in self._sliders:
+            self._sliders[number] = sliders_of(self.point(number).scenario)
+        return self._sliders[number]
+
+    def changes(self, number: int, positions: Mapping[str, int]) -> list[Change]:
+        """Returns the changes that the positions of a configuration's sliders mean."""
+        return changes_at(self.point(number).scenario, self.sliders(number), dict(positions))
+
+
+def board_of(runs: Path, source: str) -> Board:
+    """Returns what is prepared for a source. Raises InputError if there is no such source, or if
+    the queueing model cannot predict it."""
+    if source.startswith(RUN):
+        folder = folder_of(runs, source.removeprefix(RUN))
+        return _board(folder, stored.inputs_hash(folder))
+    path = ready.files().get(source.removeprefix(READY))
+    if path is None or not source.startswith(READY):
+        raise InputError("source", source, "is neither a ready scenario nor a run")
+    return _board(path, str(path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=BOARDS_KEPT)
+def _board(path: Path, version: str) -> Board:
+    """Prepares a source. `version`: text that changes with the contents of `path`."""
+    return Board(evidence_of(path))
+
+
+def answer(board: Board, request: WhatIfRequest) -> WhatIfAnswer:
+    """Predicts the configuration with the changes of the sliders. Raises InputError if the changed
+    configuration is not allowed."""
+    point = board.point(request.point)
+    changes = board.changes(request.point, request.positions)
+    if not changes:
+        return _unchanged(board, point)
+    found = board.model.gain(point, changes)
+    constants = board.evidence.constants(found.changed)[0]
+    limits = limits_of(found.changed, constants)
+    before, after = _predicted(board, found.situation), _predicted(board, found.changed)
+    return WhatIfAnswer(
+        before_per_s=found.before_per_s,
+        after_per_s=found.after_per_s,
+        gain=found.rate.gain,
+        low=found.rate.low,
+        high=found.rate.high,
+        sureness=found.rate.sureness,
+        limit=text_of(limits) if limits else "",
+        withheld=board.trust.reasons([one.kind for one in changes]),
+        times=_times(before, after),
+        chart=_chart(before, after),
+    )
+
+
+def _unchanged(board: Board, point: Point) -> WhatIfAnswer:
+    """Returns the prediction of a configuration without changes. Its gain is 1."""
+    situation, _ = board.model.before(point)
+    limits = limits_of(situation, board.evidence.constants(situation)[0])
+    found = _predicted(board, situation)
+    return WhatIfAnswer(
+        before_per_s=found.rate_per_s,
+        after_per_s=found.rate_per_s,
+        gain=1.0,
+        low=1.0,
+        high=1.0,
+        sureness="",
+        limit=text_of(limits) if limits else "",
+        withheld=[],
+        times=_times(found, found),
+        chart=_chart(found, found),
+    )
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """The parts of a prediction that the page shows."""
+
+    rate_per_s: float
+    latency_s: Mapping[str, float]
+    utilisation: Mapping[Station, float]
+
+
+def _predicted(board: Board, situation: Situation) -> _Predicted:
+    found = situation.predict(board.evidence.constants(situation)[0])
+    return _Predicted(found.rate_per_s, found.latency_s, found.utilisation)
+
+
+def _times(before: _Predicted, after: _Predicted) -> list[ChangedTimes]:
+    return [
+        ChangedTimes(operation=name, before_s=time_s, after_s=after.latency_s[name])
+        for name, time_s in before.latency_s.items()
+        if name in after.latency_s
+    ]
+
+
+def _chart(before: _Predicted, after: _Predicted) -> str:
+    """Returns the HTML of a chart with the utilisation of the busiest stations, before and after
+    the changes."""
+    earlier, later = _by_name(before), _by_name(after)
+    most = {name: max(earlier.get(name, 0.0), later.get(name, 0.0)) for name in earlier | later}
+    names = sorted(most, key=lambda name: -most[name])[:MOST_STATIONS]
+    bars = [
+        Bars("now", palette.REFERENCE, [earlier.get(name) for name in names]),
+        Bars("changed", "blue", [later.get(name) for name in names]),
+    ]
+    panel = Panel("", bars=bars, y_axis=Axis(categories=names))
+    title = "Utilisation of processors, disks and links"
+    axis = Axis("busy share of the time", "%", limits=(0.0, MOST_SHOWN))
+    return str(figure([panel], axis, Axis(), title, title))
+
+
+def _by_name(found: _Predicted) -> dict[str, float]:
+    """Returns the largest utilisation of the stations of each name."""
+    shares: dict[str, float] = {}
+    for station, share in found.utilisation.items():
+        shares[str(station)] = max(share, shares.get(str(station), 0.0))
+    return shares
+
+
+def net_answer(board: Board, request: WhatIfRequest) -> NetAnswer:
+    """Simulates the configuration with the changes of the sliders. Raises InputError if it is not
+    allowed, and RunFailed if the net cannot simulate it."""
+    point = board.point(request.point)
+    changed = apply(point.scenario, board.changes(request.point, request.positions))
+    found = board.net.run(Point(scenario=changed, labels=point.labels))
+    rate = found.metrics.get(metrics.RATE)
+    if rate is None:
+        raise RunFailed("; ".join(found.notes) or "the net finished no operation")
+    return NetAnswer(rate_per_s=rate.value, low=rate.low, high=rate.high, notes=found.notes)
+
+
+def source_name(source: str) -> str:
+    """Returns the name of a source without its prefix."""
+    return source.partition(":")[2]
+
+
+def sources(run_keys: list[str]) -> list[str]:
+    """Returns all sources: the ready scenarios, and the runs with these keys."""
+    return [*(READY + name for name in ready.files()), *(RUN + key for key in run_keys)]

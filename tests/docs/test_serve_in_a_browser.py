@@ -1,0 +1,244 @@
+"""Tests of the web application in a real browser: list of runs, live view of a running measurement,
+sliders, files that are dropped, and token games. The browser's console has no errors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from support import recorded
+from support.command import DFSLAB
+from support.serving import Served, served
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+from screenshot import ARGUMENTS, CHROMIUM  # noqa: E402
+
+pytestmark = pytest.mark.browser
+KEY = "mine/20260101T000000.000000Z"
+LATER = "mine/20260102T000000.000000Z"
+HOSTS = "/whatif?source=scenario:hdfs-hosts"
+PAGES = ("/", HOSTS, "/whatif", "/nets", "/net?file=protocol", f"/live/{KEY}")
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# A limit in milliseconds that only ends a test that has failed.
+LONGEST_MS = 120_000
+# JavaScript that drops a file with a name and a text on the page.
+DROP = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  const event = {bubbles: true, cancelable: true, dataTransfer: data};
+  document.body.dispatchEvent(new DragEvent("dragover", event));
+  document.body.dispatchEvent(new DragEvent("drop", event));
+}"""
+FIO = """{"fio version": "fio-3.35", "jobs": [{"jobname": "mine", "error": 0,
+ "job options": {"rw": "read", "bs": "4k"}, "read": {"iops": 100.0, "bw_bytes": 409600,
+ "total_ios": 1000, "runtime": 10000}, "write": {}, "trim": {}}]}"""
+# Two clients' processes look up files at a fixed rate for several seconds.
+SCENARIO = """
+schema = 1
+name = "live"
+[[deployment.node]]
+name = "machine"
+roles = { client = 1, storage = 1 }
+[file_system]
+name = "local"
+[workload]
+name = "metadata"
+operation = "stat"
+arrival = "even"
+rate = "100 1/s"
+clients = 2
+nodes = 2
+operations_per_client = 300
+[run]
+methods = ["measure"]
+repetitions = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Provides a running Chromium, the one that is installed on the system."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[Served]:
+    """Provides the web application over two copies of the recorded run."""
+    folder = tmp_path_factory.mktemp("runs")
+    for key in (KEY, LATER):
+        shutil.copytree(recorded.RUN, folder / key)
+    with served(folder) as found:
+        yield found
+
+
+@contextmanager
+def opened(
+    browser: Browser, site: Served, path: str, size: Any = WIDE, refused: int = 0, **options: Any
+) -> Iterator[Page]:
+    """Opens a page of the application within the context, and yields its tab. Asserts at the end
+    that the console has no errors and that nothing was requested from elsewhere.
+
+    `refused`: number of requests that the server refuses, which the browser reports in the console.
+    """
+    complaints: list[str] = []
+    context = browser.new_context(viewport=size, **options)
+    tab = context.new_page()
+    tab.set_default_timeout(LONGEST_MS)
+    tab.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on(
+        "request",
+        lambda r: (
+            complaints.append(r.url) if not r.url.startswith((site.address, "data:")) else None
+        ),
+    )
+    tab.goto(site.address + path)
+    yield tab
+    picture(tab, path, size)
+    context.close()
+    own = [one for one in complaints if "400 (Bad Request)" in one]
+    assert (complaints, len(own)) == (own, refused)
+
+
+def picture(tab: Page, path: str, size: Any) -> None:
+    """Saves a picture of a page in the folder that SERVE_PICTURES names, for people to look at."""
+    if folder := os.environ.get("SERVE_PICTURES"):
+        name = "".join(one if one.isalnum() else "-" for one in path)[:40]
+        tab.screenshot(path=Path(folder) / f"{name}-{size['width']}.png", full_page=True)
+
+
+def test_runs_are_searched_and_compared(browser, site):
+    with opened(browser, site, "/") as tab:
+        assert tab.locator("tbody tr").count() == 2
+        tab.locator("input[name=q]").fill("nothing of this kind")
+        tab.get_by_role("button", name="Search").click()
+        tab.get_by_text("No run matches").wait_for()
+        tab.goto(site.address)
+        compare = tab.get_by_role("button", name="Compare two runs")
+        assert compare.is_disabled()
+        for box in tab.locator("input[name=run]").all():
+            box.check()
+        compare.click()
+        tab.get_by_text("What differs in").wait_for()
+        tab.get_by_role("link", name="Runs", exact=True).click()
+        tab.locator("tbody a").first.click()
+        tab.get_by_role("link", name="What if, from this run").click()
+        tab.get_by_text("calibrated by the measurements").wait_for()
+        tab.locator("#sentence:not(:empty)").wait_for()
+
+
+def test_a_slider_changes_the_answer_at_once(browser, site, capsys):
+    with opened(browser, site, HOSTS, refused=1) as tab:
+        board, sentence = tab.locator("#whatif"), tab.locator("#sentence")
+        tab.get_by_text("Move a slider").wait_for()
+        clients = tab.locator("input[data-key='workload.clients']")
+        times = []
+        for place in (1, 2, 3):
+            clients.press("ArrowRight")
+            tab.locator(f"#whatif[data-answered='{{\"workload.clients\":{place}}}']").wait_for()
+            times.append(int(board.get_attribute("data-predicted-ms")))
+        assert sentence.inner_text().startswith("× ")
+        assert clients.get_attribute("aria-valuetext") == "4"
+        tab.get_by_text("The net gives").wait_for()
+        simulated = board.get_attribute("data-simulated-ms")
+        with capsys.disabled():
+            print(f"\nsliders: {times} ms a prediction, {simulated} ms a simulation")
+        copies = tab.locator("input[data-key='file_system.replication']")
+        copies.press("End")
+        tab.locator("#wrong:not([hidden])").wait_for()
+        assert "replication" in tab.locator("#wrong").inner_text()
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_text("Move a slider").wait_for()
+        tab.locator("#wrong[hidden]").wait_for(state="attached")
+        clients.press("End")
+        tab.wait_for_function("() => document.querySelector('#sentence').textContent.includes('×')")
+
+
+def test_a_dropped_result_becomes_a_run(browser, site):
+    with opened(browser, site, "/") as tab:
+        tab.evaluate(DROP, ["mine.json", FIO])
+        tab.get_by_text("Imported: fio").first.wait_for()
+        assert "/runs/fio-mine-json/" in tab.url
+
+
+def test_a_dropped_net_is_played(browser, site):
+    protocol = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
+    with opened(browser, site, "/nets") as tab:
+        tab.evaluate(DROP, ["mine.cpn", protocol.read_text()])
+        first = tab.locator("#choices button").first
+        first.wait_for()
+        name = first.inner_text()
+        assert tab.locator("#picture svg").is_visible()
+        first.click()
+        tab.get_by_text("1 firings").wait_for()
+        assert tab.locator("#fired li").first.inner_text() == name
+        tab.get_by_role("button", name="10 firings").click()
+        tab.wait_for_function("() => document.querySelectorAll('#fired li').length > 1")
+        tab.get_by_role("button", name="Start again").click()
+        tab.get_by_text("0 firings", exact=False).wait_for()
+        tab.wait_for_function("() => document.querySelectorAll('#fired li').length === 0")
+        first.click()
+        tab.get_by_text("1 firings").wait_for()
+
+
+def test_a_refused_file_is_one_line(browser, site):
+    with opened(browser, site, "/", refused=1) as tab:
+        tab.evaluate(DROP, ["words.txt", "hello"])
+        tab.locator("output.refused").wait_for()
+        assert "words.txt" in tab.locator("output.refused").inner_text()
+
+
+def test_a_running_measurement_is_shown_live(browser, site, tmp_path):
+    runs = site.settings.runs
+    (tmp_path / "live.toml").write_text(SCENARIO)
+    command = [DFSLAB, "measure", "live.toml", "--out", runs, "--quiet"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
+        with opened(browser, site, "/?q=live") as tab:
+            link = tab.get_by_role("link", name="live", exact=True)
+            while not link.filter(visible=True).count():
+                assert running.poll() is None, "the measurement ended before it was listed"
+                tab.reload()
+            tab.get_by_role("link", name="live", exact=True).last.click()
+            tab.wait_for_function(
+                "() => Number(document.getElementById('live').dataset.seconds) >= 2"
+            )
+            charts = tab.locator("#charts")
+            for text in ("operations/s", "mean latency", "longest operation", "node-1", "node-2"):
+                assert text in charts.inner_text() + charts.inner_html(), text
+            assert tab.locator("#state").inner_text() == "running"
+            picture(tab, "/live", WIDE)
+            tab.locator("#state.finished").wait_for()
+            tab.locator("#results td").first.wait_for()
+            tab.locator("#page").click()
+            tab.get_by_text("Measured").first.wait_for()
+        assert running.wait() == 0
+    folder = next(one for one in (runs / "live").iterdir() if not one.is_symlink())
+    assert not (folder / "live.jsonl").exists()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path", ["/", HOSTS, "/whatif", "/nets", "/net?file=protocol", f"/live/{KEY}"]
+)
+def test_no_page_scrolls_sideways_and_axe_finds_nothing(browser, site, path, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    for size in (WIDE, PHONE):
+        with opened(browser, site, path, size, color_scheme=scheme) as tab:
+            tab.wait_for_load_state("networkidle")
+            width = tab.evaluate("document.documentElement.scrollWidth")
+            assert width <= size["width"]
+            options = {"exclude": [["svg"]]}
+            found = axe.Axe().run(tab, context=options).response["violations"]
+            bad = [one for one in found if one["impact"] in ("critical", "serious")]
+            assert bad == [], [(one["id"], one["nodes"][0]["html"]) for one in bad]

@@ -1,0 +1,110 @@
+"""Tests of the file in which a running measurement reports its rates. The clock is injected."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dfslab.fleet import live_log
+from dfslab.fleet.live_log import FILE, LiveLog, LiveProgress, LiveRate
+from dfslab.fleet.watch import LiveCounts, Watch
+from dfslab.web.live_view import lines_of, live_view
+from support import recorded
+from support.clock import ManualClock
+
+
+def counts(done: int, longest_ns: int = 2_000_000) -> LiveCounts:
+    """Returns counts of operations of 1 ms each."""
+    return LiveCounts(done, 0, done * 1_000_000, longest_ns)
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(100.0)
+
+
+@pytest.fixture
+def log(clock, tmp_path):
+    """Provides a log that is open in `tmp_path`."""
+    found = LiveLog(clock)
+    found.open(tmp_path)
+    return found
+
+
+def test_each_second_of_each_host_is_a_line(log, clock, tmp_path):
+    watch = log.watched(None)
+    log.progress(1, 4, "measure a")
+    for reported in ({"a": counts(0), "b": counts(0)}, {"a": counts(50), "b": counts(10)}):
+        watch.by_host(reported)
+        clock.advance(1.0)
+    watch.by_host({"a": counts(250), "b": counts(10)})
+    clock.advance(1.0)
+    watch.by_host({"a": counts(250), "b": counts(30)})
+    progress, *rates = lines_of(tmp_path / FILE)
+    assert isinstance(progress, LiveProgress)
+    assert (progress.share, progress.text) == (0.25, "measure a")
+    assert all(isinstance(one, LiveRate) and one.workload_run == 1 for one in rates)
+    found = {(one.host, round(one.at_s)): one for one in rates if isinstance(one, LiveRate)}
+    assert sum(one.rate_per_s for (host, _), one in found.items() if host == "a") == 250
+    assert sum(one.rate_per_s for (host, _), one in found.items() if host == "b") == 30
+    assert found["a", 2].latency_s_mean == pytest.approx(0.001)
+    assert found["b", 2].latency_s_mean is None
+
+
+def test_the_next_configuration_is_another_workload_run(log, clock, tmp_path):
+    watch = log.watched(None)
+    for turn in range(2):
+        log.progress(turn, 2, f"measure {turn}")
+        for done in (0, 20, 40, 60):
+            watch.by_host({"a": counts(done)})
+            clock.advance(1.0)
+    rates = [one for one in lines_of(tmp_path / FILE) if isinstance(one, LiveRate)]
+    assert {one.workload_run for one in rates} == {1, 2}
+    assert all(one.at_s <= 3 for one in rates)
+
+
+def test_other_callbacks_are_still_called(log):
+    called = []
+    watch = log.watched(Watch(by_host=called.append, observed=called.append))
+    assert not watch.needs_barriers
+    assert log.watched(Watch(prepared=lambda: None)).needs_barriers
+    watch.by_host({"a": counts(1)})
+    watch.observed(counts(1))
+    assert called == [{"a": counts(1)}, counts(1)]
+
+
+def test_the_file_is_bounded_and_keeps_the_newest_lines(log, tmp_path, monkeypatch):
+    monkeypatch.setattr(live_log, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(live_log, "KEPT_BYTES", 2_000)
+    for number in range(1000):
+        log.progress(number, 1000, f"measure {number}")
+        assert (tmp_path / FILE).stat().st_size <= 10_000 + 200
+    kept = lines_of(tmp_path / FILE)
+    assert len(kept) >= 10
+    assert [one.text for one in kept if isinstance(one, LiveProgress)][-1] == "measure 999"
+
+
+def test_the_file_is_removed_at_the_end_and_a_full_disk_ends_nothing(log, tmp_path):
+    log.progress(0, 1, "measure a")
+    assert (tmp_path / FILE).exists()
+    log.close()
+    assert not (tmp_path / FILE).exists()
+    log.progress(0, 1, "measure b")
+    log.open(tmp_path / "missing")
+    log.progress(0, 1, "measure c")
+    log.close()
+
+
+def test_lines_that_are_not_whole_are_left_out(tmp_path):
+    path = tmp_path / FILE
+    good = LiveProgress(unix_s=1.0, share=0.5, text="a").model_dump_json()
+    path.write_text(f'{good}\n{{"kind": "other"}}\nnoise\n{good}\n{good[:10]}')
+    assert [json.loads(one.model_dump_json())["text"] for one in lines_of(path)] == ["a", "a"]
+    assert lines_of(tmp_path / "missing") == []
+
+
+def test_the_view_has_percentiles_of_stored_results(tmp_path):
+    view = live_view(recorded.copied(tmp_path))
+    assert (view.state, view.share, view.charts) == ("finished", 1.0, "")
+    assert "latency p99" in view.results
+    assert view.results.count("<tr>") > 5

@@ -1,0 +1,299 @@
+"""Tests of the web application by HTTP: who is answered, the list of runs, what-if sliders, dropped
+files and token games."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from dfslab.web import drops, sliders
+from dfslab.web.serve_settings import settings_of
+from support import recorded, synthetic
+from support.serving import served
+
+KEY = "mine/20260101T000000.000000Z"
+LATER = "mine/20260102T000000.000000Z"
+HOSTS = "scenario:hdfs-hosts"
+STRACE = """10 09:00:00.100000 openat(AT_FDCWD, "/app/out", O_WRONLY|O_CREAT, 0666) = 3 <0.004000>
+10 09:00:00.200000 write(3, "x"..., 8192) = 8192 <0.002000>
+10 09:00:00.500000 close(3) = 0 <0.000500>
+"""
+FIO = {
+    "fio version": "fio-3.35",
+    "jobs": [
+        {
+            "jobname": "mine",
+            "error": 0,
+            "job options": {"rw": "read", "bs": "4k"},
+            "read": {"iops": 100.0, "bw_bytes": 409600, "total_ios": 1000, "runtime": 10000},
+            "write": {},
+            "trim": {},
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """Provides a folder with two copies of the recorded run."""
+    folder = tmp_path_factory.mktemp("runs")
+    for key in (KEY, LATER):
+        shutil.copytree(recorded.RUN, folder / key)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(runs):
+    """Provides the running web application over that folder."""
+    with served(runs) as found:
+        yield found
+
+
+def files_of(folder: Path) -> dict[str, int]:
+    """Returns the time of the last change of every file below a folder, by its path."""
+    return {str(one): one.lstat().st_mtime_ns for one in folder.rglob("*")}
+
+
+def test_only_the_own_names_are_answered(site):
+    assert site.get("/", Host="localhost:1").status == 200
+    assert site.get("/", Host="127.0.0.1").status == 200
+    for name in ("evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1"):
+        assert site.get("/", Host=name).status == 403, name
+
+
+def test_forms_of_other_sites_are_refused(site):
+    other = site.post("/api/games", {"file": "protocol"}, Origin="http://evil.example")
+    assert other.status == 403
+    assert site.post("/api/games", {"file": "protocol"}, Origin="null").status == 403
+    assert site.post("/api/games", {"file": "protocol"}, Origin=site.address).status == 200
+    assert site.get("/api/games").status == 405
+
+
+def test_pages_may_load_nothing_from_elsewhere(site):
+    for path in ("/", f"/runs/{KEY}", "/static/app.css"):
+        headers = site.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_address_for_other_machines_needs_the_token(runs):
+    assert settings_of(runs, "127.0.0.1", 1).token == ""
+    assert settings_of(runs, "::1", 1).token == ""
+    open_to_others = settings_of(runs, "0.0.0.0", 1)
+    assert len(open_to_others.token) >= 32
+    assert open_to_others.token != settings_of(runs, "0.0.0.0", 1).token
+    with served(runs, "secret", "0.0.0.0") as site:
+        assert site.get("/").status == 401
+        assert site.get("/?token=wrong").status == 401
+        assert site.post("/api/games", {"file": "protocol"}).status == 401
+        assert site.get("/", Authorization="Bearer secret").status == 200
+        entered = site.get("/?q=a&token=secret")
+        assert (entered.status, entered.headers["location"]) == (303, "/?q=a")
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "samesite=strict" in cookie.lower()
+        assert site.get("/", Cookie=cookie.partition(";")[0]).status == 200
+        assert site.get("/", Cookie="dfslab-token=wrong").status == 401
+        assert site.get("/", Host="evil.example", Authorization="Bearer secret").status == 403
+
+
+def test_runs_are_listed_searched_and_filtered(site):
+    every = site.get("/").text
+    assert every.index(LATER) < every.index(KEY)
+    assert KEY in site.get("/?q=LOCAL+measure").text
+    assert KEY not in site.get("/?q=glusterfs").text
+    assert KEY in site.get("/?state=finished").text
+    assert KEY not in site.get("/?state=running").text
+
+
+def test_a_run_is_shown_without_a_change_of_its_folder(site, runs):
+    before = files_of(runs)
+    answer = site.get(f"/runs/{KEY}")
+    assert answer.status == 200
+    assert "What limits" in answer.text
+    assert 'href="/whatif?source=run%3Amine%2F' in answer.text
+    compared = site.get(f"/compare?run={LATER}&run={KEY}")
+    assert "Two runs compared" in compared.text
+    assert f"What differs in {LATER}, compared with {KEY}?" in compared.text
+    assert site.get(f"/live/{KEY}").status == 200
+    assert files_of(runs) == before
+
+
+def test_what_is_not_there_is_one_line(site):
+    assert site.get("/nothing").status == 404
+    for path in ("/runs/a/b", "/runs/..%2f../etc", "/runs/.dropped/x", "/compare?run=a"):
+        answer = site.get(path)
+        assert answer.status in (400, 404), path
+        assert "Traceback" not in answer.text
+    wrong = site.get("/whatif?source=scenario:nothing")
+    assert (wrong.status, "neither a ready scenario nor a run" in wrong.text) == (400, True)
+    assert site.get(f"/whatif?source={HOSTS}&point=99").status == 400
+    assert site.get(f"/whatif?source={HOSTS}&point=x").status == 400
+
+
+def test_a_link_out_of_the_folder_is_not_followed(runs, tmp_path, site):
+    shutil.copytree(recorded.RUN, tmp_path / "elsewhere" / "run")
+    (runs / "linked").symlink_to(tmp_path / "elsewhere")
+    try:
+        assert "linked/run" not in site.get("/").text
+        assert site.get("/runs/linked/run").status == 400
+    finally:
+        (runs / "linked").unlink()
+
+
+def test_a_run_with_a_living_process_is_running(runs, site):
+    folder = runs / "mine" / "20260103T000000.000000Z"
+    folder.mkdir()
+    shutil.copy(recorded.RUN / "scenario.toml", folder)
+    try:
+        assert "unfinished</span>" in site.get("/?state=unfinished").text
+        (folder / ".lock").write_text(f"{os.getpid()}\n")
+        assert folder.name in site.get("/?state=running").text
+        moved = site.get(f"/runs/mine/{folder.name}")
+        assert (moved.status, moved.headers["location"]) == (303, f"/live/mine/{folder.name}")
+        # A process that began after the lock was written has only the same number.
+        os.utime(folder / ".lock", (1, 1))
+        assert folder.name in site.get("/?state=unfinished").text
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_sliders_change_the_prediction(site):
+    def asked(**positions):
+        body = {"source": HOSTS, "positions": positions}
+        return site.post("/api/whatif", body)
+
+    now = asked().document
+    assert (now["gain"], now["before_per_s"]) == (1.0, now["after_per_s"])
+    clients = {"workload.clients": 2}
+    more = asked(**clients).document
+    assert more["after_per_s"] > 1.5 * more["before_per_s"]
+    assert more["low"] < more["gain"] < more["high"]
+    assert more["limit"]
+    assert more["before_per_s"] == pytest.approx(now["before_per_s"])
+    assert {one["operation"] for one in more["times"]} == {"write"}
+    assert "<svg" in more["chart"]
+    net = site.post("/api/whatif/net", {"source": HOSTS, "positions": clients}).document
+    assert 0.3 * more["after_per_s"] < net["rate_per_s"] < 3 * more["after_per_s"]
+    assert net["low"] < net["rate_per_s"] < net["high"]
+
+
+def test_a_run_calibrates_its_sliders(site):
+    page = site.get(f"/whatif?source=run:{KEY}")
+    assert "calibrated by the measurements of the run" in page.text
+    found = site.post("/api/whatif", {"source": f"run:{KEY}", "positions": {"workload.clients": 0}})
+    assert found.status == 200
+
+
+def test_an_impossible_change_is_one_line(site):
+    page = site.get(f"/whatif?source={HOSTS}").text
+    assert "copies" in page
+    # More copies than DataNodes are not allowed. The last position is the largest number.
+    wrong = site.post(
+        "/api/whatif", {"source": HOSTS, "positions": {"file_system.replication": 99}}
+    )
+    assert wrong.status == 400
+    assert "replication" in wrong.document["error"]
+    assert "\n" not in wrong.document["error"]
+    for body in (b"{", {"source": HOSTS, "more": 1}, b" " * 100_000):
+        assert site.post("/api/whatif", body).status == 400
+
+
+def test_sliders_stop_at_present_values():
+    from dfslab.spec.files.ready import files
+    from dfslab.spec.scenario import read
+
+    for name in ("quickstart", "hdfs-hosts", "pvfs", "glusterfs"):
+        scenario = read(files()[name]).points()[0].scenario
+        found = sliders.sliders_of(scenario)
+        assert 4 <= len(found) <= sliders.MOST_SLIDERS
+        assert len({one.key for one in found}) == len(found)
+        for one in found:
+            assert 0 <= one.present < len(one.stops)
+            assert one.change(one.present) == ""
+            assert len(set(one.labels)) == len(one.labels), one
+            changed = sliders.changes_at(scenario, found, {one.key: one.present - 1})
+            assert bool(changed) == (one.present > 0)
+
+
+def test_results_of_another_tool_become_a_run(site, runs):
+    taken = site.post("/api/drop?name=../../my+fio.json", json.dumps(FIO).encode()).document
+    assert (taken["kind"], taken["name"]) == ("results", "my-fio.json")
+    assert taken["address"].startswith("/runs/fio-my-fio-json/")
+    assert site.get(taken["address"]).status == 200
+    assert not list(runs.parent.glob("*fio*"))
+
+
+def test_a_trace_a_recording_and_a_net_are_shown(site):
+    spans = json.dumps(synthetic.spans_of({"node-1": 1, "node-2": 3}, seed=8)).encode()
+    trace = site.post("/api/drop?name=spans.json", spans).document
+    assert trace["kind"] == "trace"
+    assert "call trees" in site.get(trace["address"]).text
+    calls = site.post("/api/drop?name=app.strace", STRACE.encode()).document
+    assert calls["kind"] == "calls"
+    shown = site.get(calls["address"]).text
+    assert "3 calls of 1 clients in /app (guessed) can be replayed" in shown
+    net = {"name": "one", "colours": [], "places": [], "transitions": []}
+    protocol = Path(__file__).parents[2] / "scenarios" / "nets" / "protocol.cpn"
+    taken = site.post("/api/drop?name=a.cpn", protocol.read_bytes()).document
+    assert (taken["kind"], taken["address"][:18]) == ("net", "/net?file=dropped:")
+    assert site.get(taken["address"]).status == 200
+    assert site.post("/api/drop?name=one.json", json.dumps(net).encode()).status == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.json", b"", "is empty"),
+        ("noise.bin", bytes(range(256)), "takes results of other tools"),
+        ("words.txt", b"hello\n", "takes results of other tools"),
+        ("bad.pnml", b"<pnml>", "bad.pnml"),
+    ],
+)
+def test_a_file_that_nothing_reads_is_refused_in_one_line(site, runs, name, content, reason):
+    answer = site.post(f"/api/drop?name={name}", content)
+    assert answer.status == 400
+    line = answer.document["error"]
+    assert reason in line
+    assert "\n" not in line
+    assert str(runs) not in line
+
+
+def test_a_file_that_is_too_large_is_refused_and_removed(site, runs, monkeypatch):
+    monkeypatch.setattr(drops, "MOST_BYTES", 10_000)
+    before = set((runs / drops.FOLDER).glob("*")) if (runs / drops.FOLDER).exists() else set()
+    answer = site.post("/api/drop?name=large.json", b"x" * 20_000)
+    assert "must be at most" in answer.document["error"]
+    assert set((runs / drops.FOLDER).glob("*")) == before
+
+
+def test_a_net_is_played(site):
+    start = site.post("/api/games", {"file": "protocol"}).document
+    key = start["game"]
+    assert (start["steps"], start["back"]) == (0, False)
+    assert "<svg" in start["picture"]
+    fired = site.post(f"/api/games/{key}/fire", {"choice": 0}).document
+    assert fired["steps"] == 1
+    assert fired["fired"][0] == start["choices"][0]
+    further = site.post(f"/api/games/{key}/fire", {"steps": 5}).document
+    assert further["steps"] > 1
+    back = site.post(f"/api/games/{key}/back", {}).document
+    assert back["steps"] == further["steps"] - 1
+    again = site.post(f"/api/games/{key}/back", {"to_start": True}).document
+    assert {**again, "game": ""} == {**start, "game": ""}
+    wrong = site.post(f"/api/games/{key}/fire", {"choice": 99})
+    assert "enabled bindings" in wrong.document["error"]
+    assert site.post("/api/games/nothing/fire", {}).status == 400
+
+
+def test_names_of_dropped_files_are_plain():
+    assert drops.plain_name("../../etc/passwd") == "passwd"
+    assert drops.plain_name("C:\\a b.json") == "a-b.json"
+    assert drops.plain_name("..") == "file"
+    assert drops.plain_name(".lock") == "lock"
+    assert drops.plain_name("x" * 200 + ".json").endswith("x.json")
+    assert len(drops.plain_name("x" * 200)) == drops.LONGEST_NAME
