@@ -12,7 +12,8 @@ pub(super) type Entry = (u64, u32, u64);
 const NEAR_MAX: usize = 16;
 
 /// Entries of which the smallest is removed first. Most lists are short, such as the idle servers
-/// of a small station, so the smallest entries are in a short sorted array. A heap holds all others.
+/// of a small station, so the smallest entries are in a short sorted array. The others are in a
+/// heap.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     /// The smallest entries in descending order, so that the smallest is the last.
